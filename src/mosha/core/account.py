@@ -1,0 +1,180 @@
+"""The door: the one place where a measurement is paid for, and the one line where data meets randomness."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from mosha.core.errors import (
+    HorizonExceeded,
+    InsecureRandomness,
+    InvalidParameter,
+    MoshaError,
+    RunClosed,
+    SourceUnavailable,
+    StepFailed,
+    WrongUnit,
+)
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.release import Receipt, Release
+from mosha.core.unit import Unit
+
+__all__ = ["Account", "Reservation", "Run"]
+
+
+class Reservation(Protocol):
+    """A durable payment for all steps of one run."""
+
+    @property
+    def receipt(self) -> Receipt: ...
+
+    def stored(self, step: int) -> tuple[bool, Any]:
+        """Whether this step was released before (under the same key), and what was kept of it.
+
+        Raises AlreadyReleased where a release was made and not kept, StepFailed where the step broke.
+        """
+
+    def started(self, step: int) -> None:
+        """Durably note that a step is about to touch the data."""
+
+    def released(self, step: int, answer: Any) -> None:
+        """Durably note that a step was answered; the answer leaves only after this returns."""
+
+    def failed(self, step: int) -> None:
+        """Note that a step broke: it stays paid."""
+
+    def close(self, unused: int) -> None:
+        """The run is over; `unused` steps never touched the data."""
+
+
+class Account(ABC):
+    """A purse with a limit, for one unit. Ledgers make them (see `mosha.Ledger`)."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def unit(self) -> Unit: ...
+
+    @abstractmethod
+    def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
+        """Charge the whole event in one transaction, or refuse (BudgetExceeded)."""
+
+    @abstractmethod
+    def _randomness(self) -> Rng:
+        """A secure generator."""
+
+    def open(self, measurement: Measurement, *, key: str | None = None, rng: Rng | None = None) -> Run:
+        """Pay for `measurement`, or refuse. No data is read here.
+
+        Args:
+            measurement: what to run.
+            key: makes the payment idempotent: opening again with the same key and the same event finds the
+                payment (and a release that was kept) instead of paying twice.
+            rng: a secure generator; the operating system's by default.
+        """
+        if not isinstance(measurement, Measurement):
+            raise InvalidParameter(f"an account opens measurements, not {type(measurement).__name__}.")
+        if not measurement.unit.protects_same(self.unit):
+            raise WrongUnit(
+                f"account {self.name!r} protects {self.unit.describe()}; {measurement.name} is built for "
+                f"{measurement.unit.describe()}. Open an account for that unit. Nothing was spent."
+            )
+        rng = self._randomness() if rng is None else rng
+        if not (isinstance(rng, Rng) and rng.secure is True):
+            raise InsecureRandomness(
+                f"account {self.name!r} refuses a predictable generator: whoever knows the seed can subtract "
+                "the noise. Leave rng out, or call measurement.step yourself on public test data."
+            )
+        if key is not None and (not isinstance(key, str) or not key):
+            raise InvalidParameter("key must be a non-empty string.")
+        return Run(measurement, self._reserve(measurement, key), rng)
+
+
+class Run:
+    """A measurement that has been paid for: `horizon` steps, each answered once.
+
+    A step that breaks stays paid, for a failure may depend on the data; what broke it is not told, for the
+    same reason. Errors of Mosha itself are data-free and pass. Debug on public data, with `measurement.step`.
+    """
+
+    def __init__(self, measurement: Measurement, reservation: Reservation, rng: Rng) -> None:
+        self.measurement = measurement
+        self._reservation = reservation
+        self._rng = rng
+        self._state = measurement.init()
+        self._taken = 0
+        self._open = True
+        self._lock = threading.Lock()
+
+    @property
+    def receipt(self) -> Receipt:
+        return self._reservation.receipt
+
+    @property
+    def remaining(self) -> int:
+        """How many paid steps have not been taken."""
+        return self.measurement.horizon - self._taken
+
+    def step(self, data: Any, ask: Any = None) -> Release:
+        """The next step: the only line where private data meets randomness."""
+        with self._lock:
+            self._admit()
+            number = self._taken + 1
+            known, answer = self._reservation.stored(number)
+            if not known:
+                answer = self._answer(number, data, ask)
+            self._taken = number
+            return Release(answer, self.receipt, number, self.measurement.error, self.measurement.draw)
+
+    def _admit(self) -> None:
+        if not self._open:
+            raise RunClosed(f"this run of {self.measurement.name} is closed. No data was read.")
+        if self._taken >= self.measurement.horizon:
+            raise HorizonExceeded(
+                f"{self.measurement.name} was paid for {self.measurement.horizon} step(s) and all were taken. "
+                "Open another run. No data was read."
+            )
+
+    def _answer(self, number: int, data: Any, ask: Any) -> Any:
+        self._reservation.started(number)
+        problem: MoshaError
+        try:
+            answer, state = self.measurement.step(self._state, data, ask, self._rng)
+        except SourceUnavailable:  # the data was not reached: the payment waits for a retry
+            raise
+        except MoshaError as error:
+            problem = error
+        except Exception:  # noqa: BLE001  (its text may hold data; it goes no further)
+            problem = StepFailed(
+                f"step {number} of {self.measurement.name} failed inside the private side. A failure may depend "
+                "on the data, so the reason is not shown and the price stays paid. Try the measurement on "
+                "public data of the same shape: measurement.step(measurement.init(), data, ask, rng)."
+            )
+        else:
+            self._reservation.released(number, answer)
+            self._state = state
+            return answer
+        self._taken = number
+        self._reservation.failed(number)
+        raise problem
+
+    def close(self) -> None:
+        """End the run; steps that were never taken are handed back where the account's rule allows it."""
+        with self._lock:
+            if self._open:
+                self._open = False
+                self._reservation.close(self.remaining)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,161 @@
+"""Everything that can go wrong, in one tree.
+
+    MoshaError
+    ├── InvalidParameter (ValueError)      a public argument is wrong; nothing was spent
+    │   ├── Unbounded                      a statistic that one person could move without limit
+    │   └── Unpriced                       this event has no price under the measure that was asked for
+    ├── WrongUnit                          the account protects somebody else
+    ├── BudgetExceeded                     the account cannot pay; no data was read
+    ├── InsecureRandomness                 a seeded generator was offered where people are at stake
+    ├── RunError
+    │   ├── HorizonExceeded                one step more than was paid for
+    │   ├── RunClosed                      the run has ended
+    │   ├── AlreadyReleased                this payment has had its release
+    │   └── StepFailed                     the step broke; its price stays paid
+    ├── DataError                          the data do not have the declared shape
+    │   └── SourceUnavailable              the place where the data live did not answer
+    ├── LedgerError
+    │   ├── UnknownAccount                 no account of that name
+    │   ├── AccountMismatch                the account exists under other terms
+    │   ├── AccountRetired                 the account is closed for good
+    │   ├── LedgerUnavailable              locked, full or unreadable storage; nothing was spent
+    │   └── LedgerTampered                 rows were edited, removed, reordered or rolled back
+    └── MissingExtra (ImportError)         an optional part is not installed
+
+A message says what, why and what next. It holds public numbers only: never a value, a count or
+a choice that depends on private data. Attributes are for programs, `str(error)` is for people.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "AccountMismatch",
+    "AccountRetired",
+    "AlreadyReleased",
+    "BudgetExceeded",
+    "DataError",
+    "HorizonExceeded",
+    "InsecureRandomness",
+    "InvalidParameter",
+    "LedgerError",
+    "LedgerTampered",
+    "LedgerUnavailable",
+    "MissingExtra",
+    "MoshaError",
+    "RunClosed",
+    "RunError",
+    "SourceUnavailable",
+    "StepFailed",
+    "Unbounded",
+    "UnknownAccount",
+    "Unpriced",
+    "WrongUnit",
+]
+
+
+class MoshaError(Exception):
+    """The root: `except MoshaError` catches all that Mosha raises on purpose."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error for programs: its name, its sentence and its public attributes."""
+        return {"error": type(self).__name__, "message": str(self), **vars(self)}
+
+
+class InvalidParameter(MoshaError, ValueError):
+    """A public argument is wrong. Nothing was spent."""
+
+
+class Unbounded(InvalidParameter):
+    """A statistic that one person could move without limit."""
+
+
+class Unpriced(InvalidParameter):
+    """This event has no (finite) price under the measure that was asked for."""
+
+
+class WrongUnit(MoshaError):
+    """One account protects one unit. Nothing was spent."""
+
+
+class BudgetExceeded(MoshaError):
+    """The account cannot pay. No data was read, nothing was spent.
+
+    `asked`, `spent` and `limit` are in the unit named by `measure` ("epsilon", "rho", "delta", ...).
+    """
+
+    def __init__(self, *, account: str, measure: str, asked: float, spent: float, limit: float) -> None:
+        self.account = account
+        self.measure = measure
+        self.asked = asked
+        self.spent = spent
+        self.limit = limit
+        super().__init__(
+            f"account {account!r} cannot pay: this release would bring {measure} to {asked + spent:.6g} "
+            f"of {limit:.6g} (spent {spent:.6g}). No data was read, nothing was spent."
+        )
+
+
+class InsecureRandomness(MoshaError):
+    """A predictable generator was offered where people are at stake. Nothing was spent."""
+
+
+class RunError(MoshaError):
+    """A run was used in a way that was not paid for."""
+
+
+class HorizonExceeded(RunError):
+    """One step more than was paid for. No data was read."""
+
+
+class RunClosed(RunError):
+    """The run has ended. No data was read."""
+
+
+class AlreadyReleased(RunError):
+    """This payment has had its release, which was not kept. No data was read."""
+
+
+class StepFailed(RunError):
+    """The step broke on its way. A failure may depend on the data, so its price stays paid."""
+
+
+class DataError(MoshaError):
+    """The data do not have the declared shape (public facts only: columns, types, files)."""
+
+
+class SourceUnavailable(DataError):
+    """The place where the data live did not answer; a retry with the same key is free."""
+
+
+class LedgerError(MoshaError):
+    """The book of accounts refuses or is not well."""
+
+
+class UnknownAccount(LedgerError):
+    """No account of that name."""
+
+
+class AccountMismatch(LedgerError):
+    """The account exists under other terms; opening a book again never changes a promise."""
+
+
+class AccountRetired(LedgerError):
+    """The account is closed for good."""
+
+
+class LedgerUnavailable(LedgerError):
+    """Locked, full or unreadable storage. Nothing was spent, no data was read."""
+
+
+class LedgerTampered(LedgerError):
+    """Rows were edited, removed, reordered or rolled back."""
+
+
+class MissingExtra(MoshaError, ImportError):
+    """An optional part is not installed."""
+
+    def __init__(self, extra: str, *, needed_for: str) -> None:
+        self.extra = extra
+        super().__init__(f"{needed_for} needs the extra {extra!r}: pip install 'mosha[{extra}]'.")

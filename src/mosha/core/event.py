@@ -1,0 +1,173 @@
+"""What a run costs: an event is a data-free, frozen description of what was done.
+
+Events are what the ledger stores. They never hold an epsilon that somebody worked out; they hold what an
+accountant needs to work it out, today or with tighter mathematics later. Two operations compose them,
+
+    e1 + e2     both were run on the same people's data, the second perhaps chosen after seeing the first
+    e * n       the same as e + e + ... + e, n times
+
+and a composition is kept as a multiset, so order and grouping cannot matter:
+
+>>> from mosha.core.events import Gaussian, Laplace
+>>> Laplace(10) + Gaussian(5) + Laplace(10) == Gaussian(5) + 2 * Laplace(10)
+True
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive_integer
+from mosha.core.unit import Neighbours
+
+__all__ = ["NOTHING", "Composed", "Event", "compose", "from_dict", "from_json"]
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Event:
+    """The root of all events. A subclass is a frozen dataclass of public numbers and other events."""
+
+    kinds: ClassVar[dict[str, type[Event]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Event.kinds[cls.__name__] = cls
+
+    def __add__(self, other: Event) -> Event:
+        return compose([(self, 1), (other, 1)]) if isinstance(other, Event) else NotImplemented
+
+    def __radd__(self, other: object) -> Event:
+        return self if other == 0 else NotImplemented  # lets sum(events) work
+
+    def __mul__(self, count: int) -> Event:
+        """This event `count` times; zero times costs nothing."""
+        if isinstance(count, int) and not isinstance(count, bool) and count == 0:
+            return NOTHING
+        return compose([(self, positive_integer("count", count))])
+
+    __rmul__ = __mul__
+
+    def sampled(self, rate: float, *, neighbours: Neighbours | str = Neighbours.ADD_REMOVE) -> Event:
+        """This event on a Poisson sample: every unit is drawn with probability `rate`, on its own."""
+        return Event.kinds["Sampled"](self, rate, neighbours)  # type: ignore[call-arg]
+
+    def parts(self) -> tuple[tuple[Event, int], ...]:
+        """The events this one is composed of, each with its count: the only way composition is read."""
+        return ((self, 1),)
+
+    def per_step(self, steps: int) -> Event | None:
+        """The event e with e * steps == self, where there is one."""
+        parts = self.parts()
+        if any(count % steps for _, count in parts):
+            return None
+        return compose([(event, count // steps) for event, count in parts])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The event as plain data: version, kind and fields."""
+        return {"mosha": VERSION, **self._described()}
+
+    def _described(self) -> dict[str, Any]:
+        return {"kind": type(self).__name__} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    def to_json(self) -> str:
+        """The event as JSON text that other programs and later versions can read.
+
+        >>> from mosha.core.events import Laplace
+        >>> Laplace(2).to_json()
+        '{"kind": "Laplace", "mosha": 1, "noise_multiplier": 2.0}'
+        """
+        return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class Composed(Event):
+    """A multiset of events; made by `+` and `*`, in one canonical order."""
+
+    items: tuple[tuple[Event, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "items", _canonical(self.items))
+
+    def parts(self) -> tuple[tuple[Event, int], ...]:
+        return self.items
+
+    def __repr__(self) -> str:
+        return " + ".join(f"{e!r} * {n}" if n > 1 else repr(e) for e, n in self.items) or "NOTHING"
+
+    def _described(self) -> dict[str, Any]:
+        return {"kind": "Composed", "items": [[e._described(), n] for e, n in self.items]}  # noqa: SLF001
+
+
+def _canonical(items: Iterable[tuple[Event, int]]) -> tuple[tuple[Event, int], ...]:
+    counts: Counter[Event] = Counter()
+    for event, count in items:
+        for part, inner in event.parts():
+            counts[part] += inner * positive_integer("count", count)
+    if len(counts) == 1:
+        return tuple(counts.items())
+    return tuple(sorted(counts.items(), key=lambda item: item[0].to_json()))
+
+
+def compose(items: Iterable[tuple[Event, int]]) -> Event:
+    """All these events, each so many times, as one event."""
+    canonical = _canonical(items)
+    if len(canonical) == 1 and canonical[0][1] == 1:
+        return canonical[0][0]
+    return Composed(canonical)
+
+
+NOTHING = Composed()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Event):
+        return value._described()  # noqa: SLF001
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Neighbours) else value
+
+
+def _revived(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _event(value)
+    return tuple(_revived(item) for item in value) if isinstance(value, list) else value
+
+
+def _event(described: dict[str, Any]) -> Event:
+    arguments = dict(described)
+    name = arguments.pop("kind", None)
+    kind = Event.kinds.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise InvalidParameter(f"unknown kind of event: {name!r}. It may come from a newer version of mosha.")
+    try:
+        event = kind(**{key: _revived(value) for key, value in arguments.items()})
+    except TypeError:
+        raise InvalidParameter(f"the fields of this {name!r} event are not the known ones.") from None
+    return compose(event.parts()) if isinstance(event, Composed) else event
+
+
+def from_dict(described: dict[str, Any]) -> Event:
+    """The event that `to_dict` described."""
+    if not isinstance(described, dict) or described.get("mosha") != VERSION:
+        raise InvalidParameter(f"this is not an event of version {VERSION}: read it with the version that wrote it.")
+    return _event({key: value for key, value in described.items() if key != "mosha"})
+
+
+def from_json(text: str | bytes) -> Event:
+    """The event that `to_json` wrote.
+
+    >>> from mosha.core.events import Gaussian
+    >>> from_json((Gaussian(1.1).sampled(0.01) * 1000).to_json()) == Gaussian(1.1).sampled(0.01) * 1000
+    True
+    """
+    try:
+        described = json.loads(text)
+    except ValueError:
+        raise InvalidParameter("this is not JSON.") from None
+    return from_dict(described)

@@ -1,0 +1,68 @@
+"""A measurement: a price tag and a pair of pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.number import positive_integer
+from mosha.core.randomness import Rng
+from mosha.core.unit import Unit
+
+__all__ = ["Measurement"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What may be asked of private data, with the price of the whole run.
+
+    Guarantee:
+        For every neighbouring pair of data sequences under `unit`, and for asks chosen with knowledge of all
+        earlier answers, the joint distribution of `horizon` answers is no easier to tell apart than `event` says.
+        The factory that makes a measurement proves this beside its code.
+
+    Fields:
+        unit: whose presence is hidden.
+        event: what all `horizon` steps cost together, known before any data is read.
+        step: (state, data, ask, rng) -> (answer, next state), pure; `ask` is public, `rng` the only randomness.
+        init: the state before the first step.
+        horizon: how many steps `event` pays for.
+        error: (confidence, answer) -> half-width of the error bar of each part of the answer; `answer` is None
+            for a forecast. A function of public things only.
+        draw: (answer, error at 95%) -> a picture.
+        name: what to call it in a ledger and in error messages.
+    """
+
+    unit: Unit
+    event: Event
+    step: Callable[[Any, Any, Any, Rng], tuple[Any, Any]]
+    init: Callable[[], Any] = lambda: None
+    horizon: int = 1
+    error: Callable[[float, Any], Any] | None = None
+    draw: Callable[[Any, Any], Any] | None = None
+    name: str = "measurement"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "horizon", positive_integer("horizon", self.horizon))
+        if not isinstance(self.unit, Unit):
+            raise InvalidParameter("a measurement needs the unit whose presence it hides.")
+        if not isinstance(self.event, Event):
+            raise InvalidParameter("a measurement needs the event that prices it (see mosha.events).")
+
+    def forecast(self, confidence: float = 0.95) -> Any:
+        """The half-width of the error bar that an answer will have, before anything is spent."""
+        if self.error is None:
+            raise InvalidParameter(f"{self.name} has no forecast: its error depends on the data.")
+        return self.error(confidence, None)
+
+    def map(self, function: Callable[[Any], Any]) -> Measurement:
+        """The same measurement with post-processed answers: the price stays."""
+
+        def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+            answer, state = self.step(state, data, ask, rng)
+            return function(answer), state
+
+        return replace(self, step=step, error=None, draw=None)

@@ -1,0 +1,82 @@
+"""What leaves the private side, and the receipt for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.number import strict_probability
+from mosha.core.unit import Unit
+
+__all__ = ["Receipt", "Release"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """Proof of payment: which account paid what, before the data was read.
+
+    `cost`, `spent` and `limit` are in the measure of the account's rule ("epsilon", "rho", ...), `spent` includes
+    this payment. `entry` finds the payment in the ledger again.
+    """
+
+    account: str
+    entry: str
+    unit: Unit
+    event: Event
+    measure: str
+    cost: float
+    spent: float
+    limit: float
+    delta: float = 0.0
+
+    @property
+    def remaining(self) -> float:
+        """What was left of the account after this payment."""
+        return max(0.0, self.limit - self.spent)
+
+    def __str__(self) -> str:
+        also = f" and delta {self.delta:.3g}" if self.delta else ""
+        return (
+            f"paid {self.measure} {self.cost:.6g}{also} from account {self.account!r}: "
+            f"{self.spent:.6g} of {self.limit:.6g} spent; hidden: {self.unit.describe()}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        described = {name: getattr(self, name) for name in ("account", "entry", "measure", "cost", "delta")}
+        described |= {name: getattr(self, name) for name in ("spent", "limit", "remaining")}
+        return described | {"unit": self.unit.to_dict(), "event": self.event.to_dict()}
+
+
+@dataclass(frozen=True)
+class Release:
+    """An answer that has been paid for: use it, publish it, compute with it, as often as you like.
+
+    Guarantee:
+        Whatever is computed from `value` alone is as private as `value` (post-processing), so `map`, `error` and
+        `plot` are free.
+    """
+
+    value: Any
+    receipt: Receipt
+    step: int = 1
+    _error: Callable[[float, Any], Any] | None = field(default=None, repr=False, compare=False)
+    _draw: Callable[[Any, Any], Any] | None = field(default=None, repr=False, compare=False)
+
+    def error(self, confidence: float = 0.95) -> Any:
+        """Half-width of the error bar: the noise stays within it with this probability."""
+        if self._error is None:
+            raise InvalidParameter("this release has no error bar: take it before map(), or derive it anew.")
+        return self._error(strict_probability("confidence", confidence), self.value)
+
+    def map(self, function: Callable[[Any], Any]) -> Release:
+        """Post-processing: free, under the same receipt."""
+        return replace(self, value=function(self.value), _error=None, _draw=None)
+
+    def plot(self) -> Any:
+        """A picture of the answer with its error bars (needs the extra `plot`)."""
+        if self._draw is None:
+            raise InvalidParameter("this release has no picture of its own: plot its value instead.")
+        return self._draw(self.value, None if self._error is None else self._error(0.95, self.value))
