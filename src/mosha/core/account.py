@@ -146,10 +146,9 @@ class Run:
         problem: MoshaError
         try:
             answer, state = self.measurement.step(self._state, data, ask, self._rng)
-        except SourceUnavailable:  # the data was not reached: the payment waits for a retry
-            raise
-        except MoshaError as error:
-            problem = error
+        except MoshaError as error:  # data-free by the rule of the house; what it was raised from need not be
+            problem = error.with_traceback(None)
+            problem.__cause__ = problem.__context__ = None
         except Exception:  # noqa: BLE001  (its text may hold data; it goes no further)
             problem = StepFailed(
                 f"step {number} of {self.measurement.name} failed inside the private side. A failure may depend "
@@ -160,8 +159,9 @@ class Run:
             self._reservation.released(number, answer)
             self._state = state
             return answer
-        self._taken = number
-        self._reservation.failed(number)
+        if not isinstance(problem, SourceUnavailable):  # the data was not reached: the payment waits for a retry
+            self._taken = number
+            self._reservation.failed(number)
         raise problem
 
     def close(self) -> None:
