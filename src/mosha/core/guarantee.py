@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from statistics import NormalDist
+from fractions import Fraction
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
@@ -16,18 +16,26 @@ from mosha.core.number import non_negative, probability
 
 __all__ = ["Approx", "Gaussian", "Guarantee", "Pure", "ZeroConcentrated"]
 
-_NORMAL = NormalDist()
+_UP = 1 + 2**-48  # more than the rounding of a few operations
+
+
+def _normal_tail(x: float) -> float:
+    return math.erfc(x / math.sqrt(2)) / 2
 
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:
-    """The least delta of mu-GDP at epsilon (Balle and Wang 2018, Dong et al. 2022)."""
+    """The least delta of mu-GDP at epsilon (Balle and Wang 2018), rounded up; never zero unless mu is.
+
+    The arguments of both tails are moved by more than their rounding, so that the first is not too small and the
+    second not too large; a second tail that is too small for full precision is left out.
+    """
     if mu == 0:
         return 0.0
-    first = _NORMAL.cdf(mu / 2 - epsilon / mu)
-    second = _NORMAL.cdf(-mu / 2 - epsilon / mu)
-    if second == 0.0:
-        return first
-    return max(0.0, first - math.exp(min(700.0, epsilon + math.log(second))))
+    far = (epsilon / mu + mu / 2) * _UP
+    near = epsilon / mu - mu / 2 - 2**-50 * far
+    tail = _normal_tail(far)
+    subtracted = math.exp(epsilon + math.log(tail)) * (1 - 2**-40) if tail > 1e-300 else 0.0
+    return max(1e-300, _normal_tail(near) * _UP - subtracted)
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,13 @@ class Guarantee:
         """
         kinds: dict[str, type[Guarantee]] = {k.__name__: k for k in (Pure, Approx, ZeroConcentrated, Gaussian)}
         arguments = dict(stored)
-        kind = kinds.get(arguments.pop("guarantee", ""))
+        kind = kinds.get(str(arguments.pop("guarantee", "")))
         if kind is None:
             raise InvalidParameter("this is not the description of a known guarantee.")
-        return kind(**arguments)
+        try:
+            return kind(**arguments)
+        except TypeError:
+            raise InvalidParameter(f"the fields of this {kind.__name__} guarantee are not the known ones.") from None
 
 
 @dataclass(frozen=True)
@@ -84,13 +95,24 @@ class Pure(Guarantee):
         object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
 
     def implies(self, other: Guarantee) -> bool:
+        """Exact for every kind: the worst pure mechanism is randomized response (Kairouz, Oh, Viswanath 2015).
+
+        For rho: with s = a - 1/2 its divergence of order a is (g(s^2) - g(1/4)) / (a - 1), g(u) = log cosh(epsilon
+        sqrt(u)). g is concave because tanh(x) / x falls, so that is at most g'(1/4) (s^2 - 1/4) / (a - 1) = a epsilon
+        tanh(epsilon / 2), with equality as a tends to 1. For mu: both trade-off curves are convex from (0, 1) to
+        (1, 0), so the corner of randomized response decides.
+        """
+        e = self.epsilon
         match other:
-            case Pure(epsilon) | Approx(epsilon, _):
-                return self.epsilon <= epsilon
-            case ZeroConcentrated(rho):  # Bun and Steinke 2016, proposition 3.3
-                return self.epsilon**2 / 2 <= rho
-            case Gaussian(mu):  # randomized response is the worst pure mechanism (Kairouz, Oh, Viswanath 2015)
-                return math.tanh(self.epsilon / 2) <= 2 * _NORMAL.cdf(mu / 2) - 1 if self.epsilon else True
+            case Pure(epsilon):
+                return e <= epsilon
+            case Approx(epsilon, delta):
+                return e <= epsilon or -math.expm1(epsilon - e) / (1 + math.exp(-e)) * _UP <= delta
+            case ZeroConcentrated(rho):
+                return e * math.tanh(e / 2) * _UP <= rho
+            case Gaussian(mu):
+                corner = math.exp(-e) / (1 + math.exp(-e))
+                return e == 0 or (corner > 1e-300 and _normal_tail(mu / 2) * (1 + 2**-48 * mu * mu) * _UP <= corner)
         return False
 
     def __str__(self) -> str:
@@ -113,9 +135,9 @@ class Approx(Guarantee):
         object.__setattr__(self, "delta", probability("delta", self.delta))
 
     def implies(self, other: Guarantee) -> bool:
-        if isinstance(other, Approx):
-            return self.epsilon <= other.epsilon and self.delta <= other.delta
-        return self.delta == 0 and Pure(self.epsilon).implies(other)
+        if self.delta == 0:
+            return Pure(self.epsilon).implies(other)
+        return isinstance(other, Approx) and self.epsilon <= other.epsilon and self.delta <= other.delta
 
     def __str__(self) -> str:
         return f"epsilon {self.epsilon:.6g}, delta {self.delta:.3g}"
@@ -135,7 +157,7 @@ class ZeroConcentrated(Guarantee):
             case ZeroConcentrated(rho):
                 return self.rho <= rho
             case Approx(epsilon, delta) if delta > 0:  # Bun and Steinke 2016, proposition 1.3
-                return self.rho + 2 * math.sqrt(self.rho * -math.log(delta)) <= epsilon
+                return (self.rho + 2 * math.sqrt(self.rho * -math.log(delta))) * _UP <= epsilon
         return self.rho == 0
 
     def __str__(self) -> str:
@@ -160,7 +182,7 @@ class Gaussian(Guarantee):
             case Gaussian(mu):
                 return self.mu <= mu
             case ZeroConcentrated(rho):
-                return self.mu**2 / 2 <= rho
+                return Fraction(self.mu) ** 2 <= 2 * Fraction(rho)
             case Approx(epsilon, delta):
                 return _gaussian_delta(self.mu, epsilon) <= delta
         return self.mu == 0
