@@ -146,10 +146,13 @@ class Run:
         problem: MoshaError
         try:
             answer, state = self.measurement.step(self._state, data, ask, self._rng)
+        except (KeyboardInterrupt, SystemExit):
+            raise
         except MoshaError as error:  # data-free by the rule of the house; what it was raised from need not be
             problem = error.with_traceback(None)
             problem.__cause__ = problem.__context__ = None
-        except Exception:  # noqa: BLE001  (its text may hold data; it goes no further)
+            vars(problem).pop("__notes__", None)
+        except BaseException:  # noqa: BLE001  (even a panic of native code: its text may hold data)
             problem = StepFailed(
                 f"step {number} of {self.measurement.name} failed inside the private side. A failure may depend "
                 "on the data, so the reason is not shown and the price stays paid. Try the measurement on "

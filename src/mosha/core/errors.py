@@ -62,6 +62,16 @@ class MoshaError(Exception):
         """The error for programs: its name, its sentence and its public attributes."""
         return {"error": type(self).__name__, "message": str(self), **vars(self)}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """An error must survive the way back from a worker process, whatever its constructor looks like."""
+        return _revived, (type(self), self.args, vars(self))
+
+
+def _revived(kind: type[MoshaError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> MoshaError:
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(attributes)
+    return error
+
 
 class InvalidParameter(MoshaError, ValueError):
     """A public argument is wrong. Nothing was spent."""

@@ -147,7 +147,9 @@ def _event(described: dict[str, Any]) -> Event:
         raise InvalidParameter(f"unknown kind of event: {name!r}. It may come from a newer version of mosha.")
     try:
         event = kind(**{key: _revived(value) for key, value in arguments.items()})
-    except TypeError:
+    except InvalidParameter:
+        raise
+    except (TypeError, ValueError, AttributeError):
         raise InvalidParameter(f"the fields of this {name!r} event are not the known ones.") from None
     return compose(event.parts()) if isinstance(event, Composed) else event
 
@@ -167,7 +169,10 @@ def from_json(text: str | bytes) -> Event:
     True
     """
     try:
-        described = json.loads(text)
+        return from_dict(json.loads(text))
+    except InvalidParameter:
+        raise
     except ValueError:
         raise InvalidParameter("this is not JSON.") from None
-    return from_dict(described)
+    except RecursionError:
+        raise InvalidParameter("this event is nested too deeply.") from None

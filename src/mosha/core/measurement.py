@@ -8,7 +8,7 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
-from mosha.core.number import positive_integer
+from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 
@@ -56,7 +56,7 @@ class Measurement:
         """The half-width of the error bar that an answer will have, before anything is spent."""
         if self.error is None:
             raise InvalidParameter(f"{self.name} has no forecast: its error depends on the data.")
-        return self.error(confidence, None)
+        return self.error(strict_probability("confidence", confidence), None)
 
     def map(self, function: Callable[[Any], Any]) -> Measurement:
         """The same measurement with post-processed answers: the price stays."""

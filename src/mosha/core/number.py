@@ -68,7 +68,7 @@ def positive_integer(name: str, value: Any) -> int:
     """
     try:
         number = value.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):
         number = None
     if number is None or isinstance(value, bool):
         raise InvalidParameter(f"{name} must be a whole number, not {type(value).__name__}.")

@@ -83,10 +83,13 @@ class Unit:
         True
         """
         arguments = dict(stored)
-        kind = Unit.kinds.get(arguments.pop("unit", ""))
+        kind = Unit.kinds.get(str(arguments.pop("unit", "")))
         if kind is None:
             raise InvalidParameter("this is not the description of a known unit.")
-        return kind(**arguments)
+        try:
+            return kind(**arguments)
+        except TypeError:
+            raise InvalidParameter(f"the fields of this {kind.__name__} unit are not the known ones.") from None
 
 
 @dataclass(frozen=True)

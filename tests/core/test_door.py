@@ -1,0 +1,318 @@
+"""Laws of the door: priced before data, refused means unread, a failure tells nothing and stays paid."""
+
+import threading
+import traceback
+
+import pytest
+
+import mosha
+from mosha import events
+from mosha.core import errors
+from mosha.core.account import Account, Run
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.release import Receipt
+
+SECRET = "HIV-positive-7319"
+
+
+class Coins:
+    """A generator that says of itself whether it can be predicted."""
+
+    def __init__(self, *, secure):
+        self.secure = secure
+
+    def bytes(self, n, /):
+        return bytes(n)
+
+
+class Untouchable:
+    """Data that cannot be looked at: whoever reads it, fails the test."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"the data was read: {name}")
+
+    def __iter__(self):
+        raise AssertionError("the data was read")
+
+    __len__ = __bool__ = __eq__ = __iter__
+    __hash__ = None
+
+
+class Purse(Account):
+    """The smallest account there is: a limit on the number of basic events, kept in memory."""
+
+    name = "visits"
+    unit = mosha.Person("patient_id")
+
+    def __init__(self, limit=10):
+        self.limit, self.spent, self.log, self.known = limit, 0, [], {}
+
+    def _reserve(self, measurement, key):
+        cost = sum(count for _, count in measurement.event.parts())
+        if self.spent + cost > self.limit:
+            raise errors.BudgetExceeded(
+                account=self.name, measure="events", asked=cost, spent=self.spent, limit=self.limit
+            )
+        self.spent += cost
+        self.log.append("reserved")
+        return Payment(self, measurement)
+
+    def _randomness(self):
+        return Coins(secure=True)
+
+
+class Payment:
+    def __init__(self, purse, measurement):
+        self.purse, self.log = purse, purse.log
+        self.receipt = Receipt(
+            account=purse.name,
+            entry="1",
+            unit=measurement.unit,
+            event=measurement.event,
+            measure="events",
+            cost=1,
+            spent=purse.spent,
+            limit=purse.limit,
+        )
+
+    def stored(self, step):
+        return step in self.purse.known, self.purse.known.get(step)
+
+    def started(self, step):
+        self.log.append(f"started {step}")
+
+    def released(self, step, answer):
+        self.log.append(f"released {step}")
+
+    def failed(self, step):
+        self.log.append(f"failed {step}")
+
+    def close(self, unused):
+        self.log.append(f"closed, {unused} unused")
+
+
+def counting(step=None, **changes):
+    answer = step or (lambda state, data, ask, rng: (len(data), state + 1))
+    fields = {"unit": Purse.unit, "event": events.Laplace(1), "step": answer, "init": lambda: 0, "name": "count"}
+    return Measurement(**fields | changes)
+
+
+def breaking(error):
+    def step(state, data, ask, rng):
+        raise error
+
+    return counting(step)
+
+
+def test_paid_then_started_then_released():
+    purse = Purse()
+    run = purse.open(counting())
+    assert purse.log == ["reserved"]
+    release = run.step(["a", "b"])
+    assert purse.log == ["reserved", "started 1", "released 1"]
+    assert release.value == 2
+    assert release.receipt == run.receipt
+
+
+def test_opening_reads_no_data_because_it_is_given_none():
+    assert "data" not in Account.open.__annotations__
+    Purse().open(counting())
+
+
+def test_refused_means_unread_and_unspent():
+    purse = Purse(limit=1)
+    with pytest.raises(errors.BudgetExceeded) as refusal:
+        purse.open(counting(event=events.Laplace(1) * 2)).step(Untouchable())
+    assert purse.spent == 0
+    assert purse.log == []
+    assert (refusal.value.asked, refusal.value.spent, refusal.value.limit) == (2, 0, 1)
+
+
+def test_one_step_more_than_was_paid_for_is_refused_unread():
+    run = Purse().open(counting(event=events.Laplace(1) * 3, horizon=3))
+    assert [run.step("x" * n).value for n in range(3)] == [0, 1, 2]
+    assert run.remaining == 0
+    with pytest.raises(errors.HorizonExceeded):
+        run.step(Untouchable())
+
+
+def test_state_passes_from_step_to_step():
+    remember = lambda state, data, ask, rng: (state + data, state + data)
+    run = Purse().open(counting(remember, event=events.Laplace(1) * 3, horizon=3))
+    assert [run.step(n).value for n in (1, 10, 100)] == [1, 11, 111]
+
+
+def test_the_question_of_a_step_is_handed_on():
+    ask_back = lambda state, data, ask, rng: (ask, state)
+    assert Purse().open(counting(ask_back)).step([], ask="how many?").value == "how many?"
+
+
+def test_a_closed_run_reads_nothing_and_hands_back_what_was_not_taken():
+    purse = Purse()
+    with purse.open(counting(event=events.Laplace(1) * 5, horizon=5)) as run:
+        run.step("x")
+    run.close()
+    assert purse.log[-1] == "closed, 4 unused"
+    assert purse.log.count("closed, 4 unused") == 1
+    with pytest.raises(errors.RunClosed):
+        run.step(Untouchable())
+
+
+@pytest.mark.parametrize(
+    "unit", [mosha.Row(), mosha.Person("name"), mosha.Person("patient_id", neighbours="replace-one"), mosha.Client()]
+)
+def test_one_account_protects_one_unit(unit):
+    purse = Purse()
+    with pytest.raises(errors.WrongUnit, match="Nothing was spent"):
+        purse.open(counting(unit=unit))
+    assert purse.spent == 0
+
+
+def test_limits_of_bounding_do_not_make_another_unit():
+    Purse().open(counting(unit=mosha.Person("patient_id", at_most=3))).step("x")
+
+
+@pytest.mark.parametrize("rng", [Coins(secure=False), Coins(secure=1), Coins(secure="yes"), object(), 42], ids=repr)
+def test_a_generator_that_is_not_secure_is_refused_before_anything_is_spent(rng):
+    purse = Purse()
+    with pytest.raises(errors.InsecureRandomness):
+        purse.open(counting(), rng=rng)
+    assert purse.spent == 0
+
+
+def test_a_seeded_generator_is_refused_before_anything_is_spent():
+    noise = pytest.importorskip("mosha.noise")
+    if not hasattr(noise, "SeededRandom"):
+        pytest.skip("mosha.noise is not there yet")
+    purse = Purse()
+    seeded = noise.SeededRandom(1)
+    assert isinstance(seeded, Rng)
+    with pytest.raises(errors.InsecureRandomness):
+        purse.open(counting(), rng=seeded)
+    assert purse.spent == 0
+
+
+@pytest.mark.parametrize("key", ["", 1, b"key"])
+def test_a_key_that_is_no_text_is_refused(key):
+    with pytest.raises(errors.InvalidParameter):
+        Purse().open(counting(), key=key)
+
+
+@pytest.mark.parametrize("wrong", [None, events.Laplace(1), counting().step])
+def test_only_a_measurement_can_be_opened(wrong):
+    with pytest.raises(errors.InvalidParameter):
+        Purse().open(wrong)
+
+
+class Panic(BaseException):
+    """What native code throws past `except Exception`."""
+
+
+def every_text(error):
+    """All that a log would show of an error, and all that hangs on it."""
+    shown = "".join(traceback.format_exception(error)) + repr(error) + str(vars(error))
+    frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)]
+    private = [names for names in frames if "planted" in names]
+    return shown + str(private)
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError, ZeroDivisionError, MemoryError, RecursionError, Panic])
+def test_a_step_that_breaks_tells_nothing_and_stays_paid(kind):
+    def step(state, data, ask, rng):
+        planted = data
+        try:
+            raise OSError(planted)
+        except OSError as first:
+            raise kind(planted) from first
+
+    purse = Purse()
+    run = purse.open(counting(step))
+    with pytest.raises(errors.StepFailed) as failure:
+        run.step(SECRET)
+    assert failure.value.__cause__ is None
+    assert failure.value.__context__ is None
+    assert SECRET not in every_text(failure.value)
+    assert purse.log == ["reserved", "started 1", "failed 1"]
+    assert purse.spent == 1
+    with pytest.raises(errors.HorizonExceeded):
+        run.step(Untouchable())
+
+
+def test_an_error_of_mosha_passes_without_what_led_to_it():
+    def step(state, data, ask, rng):
+        planted = data
+        try:
+            int(planted)
+        except ValueError as reason:
+            problem = errors.DataError("column 'age' is not a number.")
+            problem.add_note(planted)
+            raise problem from reason
+
+    purse = Purse()
+    with pytest.raises(errors.DataError, match="column 'age' is not a number") as failure:
+        purse.open(counting(step)).step(SECRET)
+    assert failure.value.__cause__ is None
+    assert failure.value.__context__ is None
+    assert SECRET not in every_text(failure.value)
+    assert purse.log[-1] == "failed 1"
+
+
+def test_data_that_could_not_be_reached_may_be_asked_for_again_under_the_same_payment():
+    attempts = []
+
+    def step(state, data, ask, rng):
+        attempts.append(ask)
+        if len(attempts) == 1:
+            raise errors.SourceUnavailable("the data base did not answer. Try again: it is paid.")
+        return 5, state
+
+    purse = Purse()
+    run = purse.open(counting(step))
+    with pytest.raises(errors.SourceUnavailable):
+        run.step("x")
+    assert run.step("x").value == 5
+    assert purse.spent == 1
+    assert "failed 1" not in purse.log
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_the_owner_of_the_process_may_stop_it(kind):
+    with pytest.raises(kind):
+        Purse().open(breaking(kind())).step("x")
+
+
+def test_an_answer_that_was_kept_is_returned_without_reading_the_data():
+    purse = Purse()
+    purse.known = {1: "kept"}
+    assert purse.open(counting(), key="again").step(Untouchable()).value == "kept"
+    assert purse.log == ["reserved"]
+
+
+def test_threads_never_take_more_steps_than_were_paid_for():
+    run = Purse(limit=50).open(counting(event=events.Laplace(1) * 50, horizon=50))
+    taken, refused = [], []
+
+    def take():
+        for _ in range(20):
+            try:
+                taken.append(run.step("x").step)
+            except errors.HorizonExceeded:
+                refused.append(1)
+
+    threads = [threading.Thread(target=take) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == list(range(1, 51))
+    assert len(refused) == 50
+
+
+def test_an_account_cannot_be_made_without_a_way_to_pay():
+    with pytest.raises(TypeError):
+        Account()
+
+
+def test_a_run_is_made_by_an_account():
+    assert isinstance(Purse().open(counting()), Run)

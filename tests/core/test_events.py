@@ -1,0 +1,183 @@
+"""Laws of events: composition is a multiset, and JSON is its frozen meaning."""
+
+import json
+import math
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mosha import events
+from mosha.core.errors import InvalidParameter
+from tests.core.every_word import every_event
+
+EVENTS = every_event()
+some_event = st.sampled_from(EVENTS)
+
+
+def test_the_list_of_events_is_complete():
+    assert {type(event).__name__ for event in EVENTS} == set(events.Event.kinds)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_an_event_survives_json(event):
+    assert events.from_json(event.to_json()) == event
+    assert events.from_dict(json.loads(json.dumps(event.to_dict()))) == event
+    assert events.from_json(event.to_json()).to_json() == event.to_json()
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_repeating_is_adding(event, count):
+    added = event
+    for _ in range(count - 1):
+        added = added + event
+    assert event * count == count * event == added == sum([event] * count)
+    assert hash(event * count) == hash(added)
+    assert (event * count).to_json() == added.to_json()
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_zero_times_costs_nothing_and_nothing_adds_nothing(event):
+    assert event * 0 == events.NOTHING
+    assert event + events.NOTHING == events.NOTHING + event == event
+
+
+@given(some_event, some_event, some_event)
+def test_adding_is_commutative_and_associative(a, b, c):
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert hash(a + b) == hash(b + a)
+
+
+@given(some_event, st.integers(1, 50), st.integers(1, 50))
+def test_repeating_twice_is_repeating_the_product(event, m, n):
+    assert (event * m) * n == event * (m * n)
+    assert event * m + event * n == event * (m + n)
+
+
+@given(some_event, some_event)
+def test_equal_events_have_equal_hashes_and_equal_json(a, b):
+    assert (a == b) == (a.to_json() == b.to_json())
+    assert a != b or hash(a) == hash(b)
+
+
+@given(some_event, st.integers(1, 30))
+def test_a_share_per_step_adds_up_to_the_whole(event, steps):
+    assert (event * steps).per_step(steps) == event
+
+
+def test_a_whole_that_does_not_divide_has_no_share_per_step():
+    assert (events.Laplace(1) * 3 + events.Gaussian(1) * 4).per_step(2) is None
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_an_event_is_frozen(event):
+    for field in fields(event):
+        with pytest.raises(AttributeError):
+            setattr(event, field.name, 1)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=repr)
+def test_an_unknown_field_a_missing_kind_and_another_version_are_refused(event):
+    described = event.to_dict()
+    for spoiled in (
+        described | {"surprise": 1},
+        described | {"kind": "Surprise"},
+        described | {"kind": ["Laplace"]},
+        described | {"mosha": 2},
+        {key: value for key, value in described.items() if key != "kind"},
+        {key: value for key, value in described.items() if key != "mosha"},
+    ):
+        with pytest.raises(InvalidParameter):
+            events.from_dict(spoiled)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "{",
+        b"\xff",
+        "[" * 100_000,
+        '{"mosha": 1, "kind": "Laplace", "noise_multiplier": NaN}',
+        '{"mosha": 1, "kind": "Laplace", "noise_multiplier": "1"}',
+        '{"mosha": 1, "kind": "Composed", "items": 5}',
+        '{"mosha": 1, "kind": "Composed", "items": [[]]}',
+        '{"mosha": 1, "kind": "Composed", "items": [["Laplace", 1]]}',
+        '{"mosha": 1, "kind": "Composed", "items": [[{"kind": "Pure", "epsilon": 1}, -1]]}',
+        '{"mosha": 1, "kind": "Renyi", "orders": 2, "values": 3}',
+        '{"mosha": 1, "kind": "Event"}',
+    ],
+    ids=lambda text: repr(text)[:60],
+)
+def test_what_is_no_event_is_refused_with_a_typed_error(text):
+    with pytest.raises(InvalidParameter):
+        events.from_json(text)
+
+
+@pytest.mark.parametrize("count", [-1, 1.0, 2.5, True, "2", None, math.nan], ids=repr)
+def test_a_count_is_a_whole_number(count):
+    with pytest.raises(InvalidParameter):
+        events.Laplace(1) * count
+
+
+BAD_NUMBERS = [0, -1, math.nan, math.inf, -math.inf, "1", None, True, 1j, 10**400, [1.0]]
+
+
+@pytest.mark.parametrize("bad", BAD_NUMBERS, ids=lambda bad: repr(bad)[:12])
+@pytest.mark.parametrize(
+    "make",
+    [
+        events.Laplace,
+        events.Gaussian,
+        events.DiscreteLaplace,
+        events.DiscreteGaussian,
+        events.RandomizedResponse,
+        events.Exponential,
+        lambda x: events.SparseVector(x, 1),
+        lambda x: events.SparseVector(1, x),
+        lambda x: events.Shuffled(x, 10),
+        lambda x: events.Tree(x, 3),
+        lambda x: events.Matrix(x, 1),
+        lambda x: events.Matrix(1, x),
+        lambda x: events.Gaussian(1).sampled(x),
+        lambda x: events.Plan(events.Laplace(1), x),
+        lambda x: events.Renyi((x,), (1.0,)),
+    ],
+)
+def test_a_bad_number_is_refused(make, bad):
+    with pytest.raises(InvalidParameter):
+        make(bad)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: events.Pure(-1e-9),
+        lambda: events.Approx(1, 1.0),
+        lambda: events.Approx(1, -1e-9),
+        lambda: events.ZeroConcentrated(-1),
+        lambda: events.Gaussian(1).sampled(1.5),
+        lambda: events.Gaussian(1).sampled(0.5, neighbours="cousins"),
+        lambda: events.Sampled("Gaussian", 0.5),
+        lambda: events.FixedSizeSampled(events.Gaussian(1), 11, 10),
+        lambda: events.FixedSizeSampled(events.Gaussian(1), 5, 10, 1),
+        lambda: events.Tree(1, 1, "uniform"),
+        lambda: events.Selected(events.Laplace(1), 0.5),
+        lambda: events.Selected(events.Laplace(1), 2, shape=-1),
+        lambda: events.Selected(events.Laplace(1), 2, "fixed"),
+        lambda: events.Parallel(()),
+        lambda: events.Parallel((1,)),
+        lambda: events.Failure(events.Laplace(1), 1),
+        lambda: events.RandomizedResponse(1, 1),
+        lambda: events.Renyi((2.0, 2.0), (0.1, 0.1)),
+        lambda: events.Renyi((), ()),
+    ],
+)
+def test_parameters_that_contradict_themselves_are_refused(make):
+    with pytest.raises(InvalidParameter):
+        make()

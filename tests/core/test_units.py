@@ -1,0 +1,75 @@
+"""Laws of units: who is hidden is fixed, limits are not; both survive JSON."""
+
+import json
+
+import pytest
+
+from mosha.core import unit as units
+from mosha.core.errors import InvalidParameter
+from tests.core.every_word import every_unit
+
+UNITS = every_unit()
+
+
+def test_the_list_of_units_is_complete():
+    assert {type(unit).__name__ for unit in UNITS} == set(units.Unit.kinds)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_a_unit_survives_json(unit):
+    assert units.Unit.from_dict(json.loads(json.dumps(unit.to_dict()))) == unit
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_a_unit_says_who_and_how_neighbours_differ(unit):
+    assert unit.describe().startswith(unit.noun)
+    assert unit.describe().endswith(unit.neighbours.describe())
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+@pytest.mark.parametrize("other", UNITS, ids=repr)
+def test_protecting_the_same_is_an_equivalence(unit, other):
+    assert unit.protects_same(unit)
+    assert unit.protects_same(other) == other.protects_same(unit)
+    assert unit.protects_same(other) == (unit.identity == other.identity)
+
+
+def test_limits_that_bounding_enforces_are_no_part_of_who_is_hidden():
+    assert units.Person("id", at_most=5).protects_same(units.Person("id", at_most=50, groups=2))
+    assert units.Node(max_degree=5).protects_same(units.Node())
+
+
+def test_what_cannot_be_enforced_is_part_of_the_promise():
+    assert not units.Row(2).protects_same(units.Row(3))
+
+
+def test_another_column_another_neighbour_and_another_kind_are_somebody_else():
+    person = units.Person("id")
+    for other in (units.Person("name"), units.Person("id", neighbours="replace-one"), units.Row(), units.Client()):
+        assert not person.protects_same(other)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: units.Person(""),
+        lambda: units.Person(3),
+        lambda: units.Person("id", at_most=0),
+        lambda: units.Person("id", at_most=2.5),
+        lambda: units.Person("id", total=-1),
+        lambda: units.Person("id", total=float("nan")),
+        lambda: units.Person("id", groups=True),
+        lambda: units.Row(0),
+        lambda: units.Row("many"),
+        lambda: units.Row(neighbours="next door"),
+        lambda: units.Node(max_degree=-1),
+        lambda: units.Unit.from_dict({}),
+        lambda: units.Unit.from_dict({"unit": "Galaxy"}),
+        lambda: units.Unit.from_dict({"unit": ["Row"]}),
+        lambda: units.Unit.from_dict({"unit": "Row", "surprise": 1}),
+        lambda: units.Unit.from_dict({"unit": "Person"}),
+    ],
+)
+def test_a_unit_that_makes_no_sense_is_refused(make):
+    with pytest.raises(InvalidParameter):
+        make()
