@@ -1,0 +1,22 @@
+"""The command `mosha`.
+
+    0   done
+    1   a refusal or an error of Mosha, told in one line
+    2   wrong usage
+    3   a verification found something wrong
+
+With `--json` standard output holds one JSON document, for a result and for an error alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (those of the process by default) and return its exit code."""
+    from mosha.cli.application import run  # noqa: PLC0415  (nothing is loaded before it is needed)
+
+    return run(arguments)

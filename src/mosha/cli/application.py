@@ -1,0 +1,78 @@
+"""All commands in one application, and what becomes of their errors: one line, one exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from mosha._version import __version__
+from mosha.cli.terminal import Json, write_json
+from mosha.core.errors import MoshaError
+
+__all__ = ["application", "run"]
+
+# Typer carries its own copy of click or uses the installed one; this finds the class in both.
+_CommandError: Any = typer.BadParameter.__mro__[2]
+
+
+def application() -> typer.Typer:
+    """The command `mosha` with all its subcommands."""
+    app = typer.Typer(
+        name="mosha",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_mosha)
+    app.command("version")(version)
+    return app
+
+
+def _mosha() -> None:
+    """Differential privacy: what a number means, what an answer costs, and a ledger that pays for it."""
+
+
+def version(*, as_json: Json = False) -> None:
+    """Print the version of Mosha and of Python."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    if as_json:
+        write_json({"mosha": __version__, "python": python})
+    else:
+        typer.echo(f"mosha {__version__} (Python {python})")
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; every error becomes one line (or one JSON object) and an exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
+    try:
+        code = application()(given, prog_name="mosha", standalone_mode=False)
+    except MoshaError as error:
+        return _told(error.to_dict(), as_json=as_json, code=1)
+    except _CommandError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
+            return 2
+        described = {"error": "WrongUsage", "message": f"{error.format_message()} Try 'mosha --help'."}
+        return _told(described, as_json=as_json, code=2)
+    except (typer.Abort, KeyboardInterrupt):
+        return _told({"error": "Aborted", "message": "stopped by the user."}, as_json=as_json, code=1)
+    except Exception as error:
+        if os.environ.get("MOSHA_TRACEBACK"):
+            raise
+        sentence = f"unexpected {type(error).__name__}. Please report it, with what MOSHA_TRACEBACK=1 shows."
+        return _told({"error": "Unexpected", "message": sentence}, as_json=as_json, code=1)
+    return code if isinstance(code, int) else 0
+
+
+def _told(described: dict[str, Any], *, as_json: bool, code: int) -> int:
+    if as_json:
+        write_json(described)
+    else:
+        sentence = " ".join(str(described["message"]).split())
+        typer.echo(f"mosha: {described['error']}: {sentence}", err=True)
+    return code

@@ -1,0 +1,52 @@
+"""Laws of every command: help, JSON, exit codes, errors in one line."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import mosha
+from mosha.cli import main
+
+
+def test_version_is_the_version_of_the_package(capsys):
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out.startswith(f"mosha {mosha.__version__} ")
+    assert main(["version", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mosha"] == mosha.__version__
+
+
+@pytest.mark.parametrize("arguments", [["surprise"], ["version", "--surprise"], ["version", "surprise"]])
+def test_wrong_usage_is_one_line_and_exit_code_two(arguments, capsys):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("mosha: WrongUsage: ")
+    assert main([*arguments, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"] == "WrongUsage"
+
+
+def test_an_unexpected_error_is_one_line_and_its_text_is_not_shown(capsys, monkeypatch):
+    def broken():
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("mosha.cli.application.application", broken)
+    assert main(["version"]) == 1
+    out, err = capsys.readouterr()
+    assert "secret" not in out + err
+    assert err.count("\n") == 1
+    monkeypatch.setenv("MOSHA_TRACEBACK", "1")
+    with pytest.raises(RuntimeError):
+        main(["version"])
+
+
+def test_help_loads_no_numerics():
+    script = (
+        "import sys; from mosha.cli import main; main(['--help'])\n"
+        "assert not {'numpy', 'scipy', 'matplotlib', 'duckdb', 'sqlite3', 'cryptography'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "explain" in done.stdout or "version" in done.stdout
