@@ -85,6 +85,9 @@ class Payment:
     def released(self, step, answer):
         self.log.append(f"released {step}")
 
+    def unreached(self, step):
+        self.log.append(f"unreached {step}")
+
     def failed(self, step):
         self.log.append(f"failed {step}")
 
@@ -274,6 +277,7 @@ def test_data_that_could_not_be_reached_may_be_asked_for_again_under_the_same_pa
     assert run.step("x").value == 5
     assert purse.spent == 1
     assert "failed 1" not in purse.log
+    assert purse.log[1:3] == ["started 1", "unreached 1"]
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])

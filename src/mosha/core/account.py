@@ -41,7 +41,14 @@ class Reservation(Protocol):
         """Durably note that a step is about to touch the data."""
 
     def released(self, step: int, answer: Any) -> None:
-        """Durably note that a step was answered; the answer leaves only after this returns."""
+        """Durably note that a step was answered; the answer leaves only after this returns.
+
+        Where it cannot be noted, the error passes and the answer waits: `stored` notes and gives it later, so
+        that no step is drawn twice.
+        """
+
+    def unreached(self, step: int) -> None:
+        """Durably note that a started step did not get to the data: it may be started again."""
 
     def failed(self, step: int) -> None:
         """Note that a step broke: it stays paid."""
@@ -159,10 +166,12 @@ class Run:
                 "public data of the same shape: measurement.step(measurement.init(), data, ask, rng)."
             )
         else:
+            self._state = state  # first: where noting fails, the reservation keeps the answer and not the state
             self._reservation.released(number, answer)
-            self._state = state
             return answer
-        if not isinstance(problem, SourceUnavailable):  # the data was not reached: the payment waits for a retry
+        if isinstance(problem, SourceUnavailable):  # the payment waits for a retry
+            self._reservation.unreached(number)
+        else:
             self._taken = number
             self._reservation.failed(number)
         raise problem
