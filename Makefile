@@ -1,47 +1,58 @@
-# Two commands do everything: `make demo` and `make test`. Each makes what it needs.
-PYTHON ?= python3
+# Two commands do everything: `make demo` and `make test`. Each makes what it needs, once.
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
+# The first of these that is new enough; say `make PYTHON=/path/to/python test` to choose another.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: demo test check bench docs format clean
+.PHONY: help demo test check bench docs format clean
 .DELETE_ON_ERROR:
+
+help:
+	@echo "make demo     run the demonstration on sample data"
+	@echo "make test     run all tests"
+	@echo "make check    run ruff, mypy and the layer contracts"
+	@echo "make bench    compare with other libraries, each in an environment of its own"
+	@echo "make docs     build the documentation into site/"
+	@echo "make format   format the code"
+	@echo "make clean    remove everything these commands made"
 
 demo: $(VENV)/.demo
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/.test system
+test: $(VENV)/.test
+	@sh tests/system-packages.sh postgresql
 	@$(BIN)/python -m pytest
 
 check: $(VENV)/.test
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache >$(VENV)/.layers 2>&1 || { cat $(VENV)/.layers; exit 1; }
 
 bench: $(VENV)/.test
 	@$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.test
-	@$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 format: $(VENV)/.test
-	@$(BIN)/ruff format .
-	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
 
 clean:
 	@rm -rf $(VENV) .bench site demo-output
 
-.PHONY: system
-system:
-	@PYTHON=$(BIN)/python sh tests/system-packages.sh
-
 $(VENV)/.python:
+	@[ -n "$(PYTHON)" ] || { echo "Mosha needs Python 3.11 or newer: install it, or name it: make PYTHON=... " >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || sh tests/system-packages.sh python3-venv
 	@echo "making the environment in $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.python
+	@echo "installing Mosha (once) ..."
 	@$(PIP) install --editable '.[plot]'
 	@touch $@
 

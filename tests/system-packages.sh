@@ -1,17 +1,33 @@
 #!/bin/sh
-# System packages the tests need: installed when this runs as root, named otherwise.
+# Sees to system packages: installs those that are missing when it runs as root, names them otherwise.
+#   sh tests/system-packages.sh python3-venv postgresql
 set -eu
+
+present() {
+    case "$1" in
+        postgresql) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 ;;
+        python3-venv) python3 -c 'import ensurepip, venv' >/dev/null 2>&1 ;;
+        *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
 missing=""
-ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null 2>&1 || missing="$missing postgresql"
+for package in "$@"; do
+    present "$package" || missing="$missing $package"
+done
 [ -z "$missing" ] && exit 0
+
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing system packages:$missing"
     export DEBIAN_FRONTEND=noninteractive
     apt-get -qq update >/dev/null
     # shellcheck disable=SC2086
-    apt-get -qq install --no-install-recommends -y $missing >/dev/null
+    apt-get -qq install --no-install-recommends -y $missing >/dev/null 2>&1 || {
+        echo "apt-get could not install:$missing" >&2
+        exit 1
+    }
 else
-    echo "The tests need these system packages:$missing" >&2
+    echo "These system packages are needed:$missing" >&2
     echo "Install them, for instance: sudo apt-get install$missing" >&2
     exit 1
 fi
