@@ -1,0 +1,69 @@
+"""A statistic plus noise: the road that all additive mechanisms share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.randomness import Rng
+from mosha.core.unit import Unit
+from mosha.mechanisms.grid import HELD, in_units, noised
+from mosha.mechanisms.statistic import Statistic, Steps, check_statistic
+
+__all__ = ["Step", "exact_steps", "moving", "noisy_step", "one_of", "title"]
+
+Step: TypeAlias = Callable[[Any, Any, Any, Rng], tuple[Any, Any]]
+
+
+def moving(statistic: Any, unit: Any) -> tuple[Statistic, Unit]:
+    """The statistic and the unit, if the unit can move the statistic at all.
+
+    A statistic that nobody moves is public. Selling it would be a release for nothing, and one mistake in what the
+    neighbours are would make it a leak; so it is refused.
+    """
+    checked = check_statistic(statistic)
+    if not isinstance(unit, Unit):
+        raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Row() or mosha.Person(...).")
+    if checked.sensitivity(unit).l1 == 0:
+        raise InvalidParameter(
+            f"{title(statistic)} does not move when {unit.describe()}: under these neighbours it is public and needs "
+            "no noise. Say add/remove neighbours to protect it."
+        )
+    return checked, unit
+
+
+def one_of(**arguments: float | None) -> str:
+    """The name of the one argument that was given."""
+    given = [name for name, value in arguments.items() if value is not None]
+    if len(given) != 1:
+        raise InvalidParameter(f"give exactly one of {', '.join(arguments)}.")
+    return given[0]
+
+
+def title(statistic: Any) -> str:
+    return type(statistic).__name__
+
+
+def exact_steps(statistic: Statistic, data: Any, unit: Unit, finer: int = 1) -> Steps:
+    """The exact statistic in steps that are `finer` times as fine (a power of two), held so that noise fits."""
+    steps = np.asarray(statistic.exact(data, unit))
+    width = 1 if statistic.labels is None else len(statistic.labels)
+    if steps.shape != (width,) or steps.dtype != np.int64:
+        raise InvalidParameter(f"{title(statistic)}.exact must answer with {width} 64-bit integer(s).")
+    return np.clip(steps, -(HELD // finer), HELD // finer) * finer
+
+
+def noisy_step(statistic: Statistic, unit: Unit, noise: Callable[[int, Rng], Steps], finer: int = 1) -> Step:
+    """The step of a measurement: exact statistic, plus noise, in the unit of the data."""
+    width = 1 if statistic.labels is None else len(statistic.labels)
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        steps = noised(exact_steps(statistic, data, unit, finer), noise(width, rng))
+        answer = in_units(steps, statistic.grid / finer)
+        return (answer if statistic.labels is not None else answer[0].item()), state
+
+    return step

@@ -1,0 +1,46 @@
+"""Pictures of answers with their error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import MissingExtra
+
+__all__ = ["bars", "drawing"]
+
+
+def drawing(title: str, labels: tuple[Any, ...] | None) -> Callable[[Any, Any], Any]:
+    """What `Measurement.draw` wants: (answer, error at 95%) -> a figure."""
+
+    def draw(answer: Any, error: Any) -> Any:
+        return bars(answer, error, title=title, labels=labels)
+
+    return draw
+
+
+def bars(answer: Any, error: Any, *, title: str, labels: tuple[Any, ...] | None) -> Any:
+    """Bars for the coordinates of an answer, or one dot for a single number, each with its error bar.
+
+    Needs the extra `plot`. Nothing is shown or saved: that is for the caller to do with the figure.
+    """
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415  (a guest, loaded when a picture is asked for)
+    except ImportError:
+        raise MissingExtra("plot", needed_for="a picture of an answer") from None
+    heights = np.atleast_1d(np.asarray(answer, np.float64))
+    widths = None if error is None else np.broadcast_to(np.asarray(error, np.float64), heights.shape)
+    figure = Figure(figsize=(max(3.0, min(12.0, 1.2 + 0.5 * heights.size)), 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    places = np.arange(heights.size)
+    if labels is None:
+        axes.errorbar(places, heights, yerr=widths, fmt="o", capsize=6)
+        axes.set_xticks([])
+    else:
+        axes.bar(places, heights, yerr=widths, capsize=3, color="#7d9fb5", ecolor="#333333")
+        axes.set_xticks(places, [str(label) for label in labels], rotation=45 if heights.size > 6 else 0)
+    axes.set_title(title if error is None else f"{title} (bars: 95% of the noise)", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
