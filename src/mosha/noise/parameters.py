@@ -1,0 +1,88 @@
+"""Public parameters as the exact rationals they are, checked where they enter.
+
+A float is the dyadic rational that its bits say: `0.1` means 3602879701896397 / 2**55.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from numbers import Integral, Rational
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["LARGEST_SCALE", "Ratio", "Real", "Size", "probability", "ratio", "scale_ratio", "shape_of"]
+
+LARGEST_SCALE: Final = 1 << 50
+"""Noise of a larger scale could leave 64-bit integers; see `mosha.noise.gap`."""
+
+Ratio: TypeAlias = tuple[int, int]
+"""A rational in lowest terms: numerator and (positive) denominator."""
+
+Real: TypeAlias = "int | float | Fraction"
+Size: TypeAlias = int | tuple[int, ...] | None
+
+
+def ratio(name: str, value: Real) -> Ratio:
+    """`value` as the exact rational it is.
+
+    >>> ratio("scale", 0.75)
+    (3, 4)
+    """
+    kind = type(value)
+    if kind is float or (kind is not int and isinstance(value, float | np.floating)):
+        if not math.isfinite(value):
+            raise InvalidParameter(f"{name} must be finite, got {float(value)}.")
+        return value.as_integer_ratio()
+    if kind is bool or not isinstance(value, Rational):
+        raise InvalidParameter(f"{name} must be an int, a float or a Fraction, not {kind.__name__}.")
+    return int(value.numerator), int(value.denominator)
+
+
+def scale_ratio(name: str, value: Real, *, at_most: int | None = LARGEST_SCALE) -> Ratio:
+    """A scale: an exact rational above zero, and no larger than `at_most`."""
+    top, bottom = ratio(name, value)
+    if top <= 0:
+        raise InvalidParameter(f"{name} must be above zero, got {value}.")
+    if at_most is not None and top > at_most * bottom:
+        raise InvalidParameter(
+            f"{name} must be at most 2**{at_most.bit_length() - 1}, so that noise stays within 64-bit integers: "
+            "use a coarser grid."
+        )
+    return top, bottom
+
+
+def probability(name: str, value: Real) -> Ratio:
+    """An exact rational in [0, 1]."""
+    top, bottom = ratio(name, value)
+    if not 0 <= top <= bottom:
+        raise InvalidParameter(f"{name} must lie in [0, 1], got {value}.")
+    return top, bottom
+
+
+def whole_number(name: str, value: object, *, at_least: int, at_most: int) -> int:
+    """An integer in [at_least, at_most]."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise InvalidParameter(f"{name} must be an integer, not {type(value).__name__}.")
+    number = int(value)
+    if not at_least <= number <= at_most:
+        raise InvalidParameter(f"{name} must lie between {at_least} and {at_most}, got {number}.")
+    return number
+
+
+def shape_of(size: int | tuple[int, ...]) -> tuple[int, ...]:
+    """`size` as the shape of an array."""
+    sizes = size if isinstance(size, tuple) else (size,)
+    try:
+        shape = tuple(operator.index(side) for side in sizes if not isinstance(side, bool))
+    except TypeError:
+        shape = ()
+    if len(shape) != len(sizes) or any(side < 0 for side in shape):
+        raise InvalidParameter("size must be None, an integer >= 0 or a tuple of them: it is how many samples to draw.")
+    return shape

@@ -1,0 +1,49 @@
+"""Samples in the shape that was asked for, from the generator that was given."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.randomness import Rng
+from mosha.noise.parameters import shape_of
+from mosha.noise.secure_random import secure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from mosha.noise.envelope import Envelope
+    from mosha.noise.parameters import Size
+
+__all__ = ["TABLES", "draw", "generator"]
+
+TABLES: Final = 64
+"""How many tables (about 200 kB each) of one kind are kept for later calls."""
+
+_FEW: Final = 8  # below this, one by one is quicker than an array; part of what a replayed stream means
+
+
+def generator(rng: Rng | None) -> Rng:
+    """The generator to use: the process-wide secure one unless another is given."""
+    if rng is None:
+        return secure()
+    if not isinstance(rng, Rng):
+        raise InvalidParameter(
+            f"rng must be a random generator such as mosha.noise.SecureRandom(), not {type(rng).__name__}."
+        )
+    return rng
+
+
+def draw(table: Envelope, size: Size, rng: Rng | None) -> int | NDArray[np.int64]:
+    """One sample for `size` None, else an array of that shape."""
+    source = generator(rng)
+    if size is None:
+        return table.one(source)
+    shape = shape_of(size)
+    count = math.prod(shape)
+    if count < _FEW:
+        return np.array([table.one(source) for _ in range(count)], np.int64).reshape(shape)
+    return table.many(count, source).reshape(shape)

@@ -1,0 +1,184 @@
+"""Exact choice of one candidate by integer scores: the exponential mechanism and permute-and-flip.
+
+Scores are private. No message of this module depends on them beyond their type and number.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter
+from mosha.noise.coins import flips
+from mosha.noise.comparison import falls_below
+from mosha.noise.exponential import exp_negative
+from mosha.noise.integers import uniform
+from mosha.noise.parameters import scale_ratio, shape_of
+from mosha.noise.samples import generator
+from mosha.noise.words import word
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from mosha.core.randomness import Rng
+    from mosha.noise.parameters import Ratio, Real, Size
+
+__all__ = ["exponential_choice", "permute_and_flip_choice"]
+
+_SLACK: Final = 2.0**-40  # relative; the floats are off by less than 2**-44 wherever they exceed one unit
+_UNITS_LOG2: Final = 60
+
+
+@overload
+def exponential_choice(
+    scores: ArrayLike,
+    scale: Real,
+    size: None = None,
+    *,
+    weights: ArrayLike | None = None,
+    rng: Rng | None = None,
+) -> int: ...
+@overload
+def exponential_choice(
+    scores: ArrayLike,
+    scale: Real,
+    size: int | tuple[int, ...],
+    *,
+    weights: ArrayLike | None = None,
+    rng: Rng | None = None,
+) -> NDArray[np.int64]: ...
+def exponential_choice(
+    scores: ArrayLike,
+    scale: Real,
+    size: Size = None,
+    *,
+    weights: ArrayLike | None = None,
+    rng: Rng | None = None,
+) -> int | NDArray[np.int64]:
+    """The index i of a candidate, with probability proportional to weights[i] * exp(scores[i] / scale).
+
+    Guarantee:
+        Exact, no gap. Candidate i owns N_i units, an integer that is at least h_i = c weights[i] exp(-d_i / scale),
+        d_i = max(scores) - scores[i]. A unit is drawn uniformly; the one numbered v within candidate i is kept if
+        v + U < h_i. So i is kept with probability proportional to min(N_i, h_i) = h_i, and c cancels. Units with
+        v + 1 <= h_i, by a float that is certainly too small, need no test; the rest `falls_below` settles.
+        With scale = 2 D / epsilon and scores of sensitivity D this is epsilon-private (McSherry, Talwar 2007).
+
+    Units:
+        `scale` is in the unit of the scores. `weights` (default 1) are public integers >= 0, such as the
+        number of grid points that candidate i stands for.
+
+    Raises:
+        InvalidParameter: no candidates, scores that are not 64-bit integers, weights that do not fit.
+
+    >>> exponential_choice([0, 1000], scale=1)
+    1
+    """
+    distances = _distances(scores)
+    units = _Units.of(distances, scale_ratio("scale", scale, at_most=None), _weights(weights, distances.size))
+    source = generator(rng)
+    if size is None:
+        return int(units.choose(1, source)[0])
+    shape = shape_of(size)
+    return units.choose(math.prod(shape), source).reshape(shape)
+
+
+def permute_and_flip_choice(scores: ArrayLike, scale: Real, *, rng: Rng | None = None) -> int:
+    """The index of a candidate by permute-and-flip (McKenna, Sheldon 2020), never worse than the exponential.
+
+    Guarantee:
+        Exact, no gap. The mechanism visits the candidates in random order and stops at the first coin of bias
+        exp(-(max - score) / scale) that shows heads. Coins and order are independent, so flipping all coins
+        first and taking the first heads in random order is a uniform choice among the heads; the best
+        candidate always shows heads. With scale = 2 D / epsilon it is epsilon-private.
+
+    Units:
+        `scale` is in the unit of the scores.
+
+    >>> permute_and_flip_choice([0, 1000], scale=1)
+    1
+    """
+    distances = _distances(scores)
+    source = generator(rng)
+    heads = np.flatnonzero(flips(distances, scale, rng=source))
+    return int(heads[uniform(heads.size, rng=source)])
+
+
+def _distances(scores: ArrayLike) -> NDArray[np.uint64]:
+    """How far each score is below the best, as unsigned integers: 64-bit wrap-around cannot lose them."""
+    values = _integers("scores", scores)
+    if values.ndim != 1 or values.size == 0:
+        raise InvalidParameter("scores must be a flat, non-empty sequence: one integer per candidate.")
+    unsigned = values.view(np.uint64)
+    distances: NDArray[np.uint64] = unsigned[values.argmax()] - unsigned
+    return distances
+
+
+def _weights(weights: ArrayLike | None, count: int) -> NDArray[np.int64]:
+    if weights is None:
+        return np.ones(count, np.int64)
+    values = _integers("weights", weights)
+    if values.shape != (count,):
+        raise InvalidParameter(f"weights must be one integer per candidate: {count} of them.")
+    if (values < 0).any() or not values.any():
+        raise InvalidParameter("weights must be zero or above, and not all zero.")
+    return values
+
+
+def _integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    try:
+        array: NDArray[Any] = np.asarray(values)
+    except (ValueError, OverflowError):
+        array = np.empty(0, object)
+    if array.dtype.kind not in "iu" or array.dtype == np.uint64:
+        raise InvalidParameter(f"{name} must be signed 64-bit integers: round them to a grid first.")
+    return np.ascontiguousarray(array, np.int64)
+
+
+class _Units(NamedTuple):
+    """The units of all candidates, laid end to end: `ends[i]` is one past the last of candidate i."""
+
+    ends: NDArray[np.int64]
+    owned: NDArray[np.int64]
+    sure: NDArray[np.int64]
+    distances: NDArray[np.uint64]
+    weights: NDArray[np.int64]
+    scale: Ratio
+    exponent: int
+    """Of two: c = 2**exponent."""
+
+    @classmethod
+    def of(cls, distances: NDArray[np.uint64], scale: Ratio, weights: NDArray[np.int64]) -> _Units:
+        top, bottom = scale
+        rate = float(min(Fraction(bottom, top), Fraction(1 << 60)))
+        if not weights.all():  # the best candidate must have weight, or all others could round to nothing
+            distances = np.where(weights > 0, distances, np.uint64(0)) - distances[weights > 0].min()
+            distances[weights == 0] = 0
+        chances = weights * exp_negative(distances.astype(np.float64) * rate)
+        exponent = _UNITS_LOG2 - len(chances).bit_length() - math.frexp(chances.max())[1]
+        scaled = np.ldexp(chances, exponent)
+        owned = (scaled * (1 + _SLACK)).astype(np.int64) + (weights > 0)
+        sure = (scaled * (1 - _SLACK)).astype(np.int64)
+        return cls(np.cumsum(owned), owned, sure, distances, weights, scale, exponent)
+
+    def choose(self, count: int, rng: Rng) -> NDArray[np.int64]:
+        chosen = np.empty(count, np.int64)
+        where = np.arange(count)
+        while where.size:
+            unit = uniform(int(self.ends[-1]), where.size, rng=rng)
+            index = np.searchsorted(self.ends, unit, side="right")
+            level = unit - (self.ends[index] - self.owned[index])
+            chosen[where] = index
+            unsure = np.flatnonzero(level >= self.sure[index])
+            kept = [self._accepts(int(index[i]), int(level[i]), rng) for i in unsure]
+            where = where[unsure[~np.array(kept, np.bool_)]]
+        return chosen
+
+    def _accepts(self, index: int, level: int, rng: Rng) -> bool:
+        top, bottom = self.scale
+        amplitude = int(self.weights[index]) * Fraction(2) ** self.exponent
+        exponent = Fraction(int(self.distances[index]) * bottom, top)
+        return falls_below(rng, amplitude=amplitude, exponent=exponent, whole=level, known=word(rng), bits=64)

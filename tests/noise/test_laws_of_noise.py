@@ -1,0 +1,144 @@
+"""Laplace and Gaussian noise follow the named law, at every scale, and a law 3 % off is noticed.
+
+False alarms: each assertion that can fail by chance does so with probability at most 1e-10.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from mosha.noise import SecureRandom, discrete_gaussian, discrete_laplace, geometric
+from mosha.noise import envelope as envelope_module
+from mosha.noise.envelope import Envelope
+from mosha.noise.gaussian import GaussianLaw
+from mosha.noise.laplace import LaplaceLaw
+from tests.noise.goodness import (
+    digit_events,
+    gaussian_below,
+    laplace_below,
+    low_bit_events,
+    pair_events,
+    quantile_events,
+    rejects,
+)
+
+N = 1_000_000
+SCALES = [0.25, 1, 2.7182818284590451, Fraction(22, 7), 10, 63.5, 100, 1000, 123_456.75, 2**40, 3 * 2**40, 2**50]
+BELOW = {discrete_laplace: laplace_below, discrete_gaussian: gaussian_below}
+LAWS = list(BELOW.items())
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(("sample", "below"), LAWS)
+def test_noise_follows_its_law_and_no_law_three_percent_away(sample, below, scale):
+    samples = sample(scale, N)
+    assert samples.dtype == np.int64
+    assert not rejects(quantile_events(samples, below(float(scale)), float(scale)))
+    if scale >= 1:
+        for wrong in (0.97, 1.03):
+            assert rejects(quantile_events(samples, below(float(scale) * wrong), float(scale)))
+
+
+@pytest.mark.parametrize("scale", [0.25, 10, 1000, 123_456.75, 2**40])
+def test_every_binary_digit_of_laplace_noise_has_its_own_bias(scale):
+    samples = discrete_laplace(scale, 2 * N)
+    assert not rejects(digit_events(samples, float(scale)))
+    for wrong in (0.97, 1.03):
+        assert rejects(digit_events(samples, float(scale) * wrong))
+
+
+@pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian])
+@pytest.mark.parametrize("scale", [2**30, 2**40, 2**50])
+def test_low_bits_of_wide_noise_are_uniform(sample, scale):
+    samples = sample(scale, N)
+    assert not rejects(low_bit_events(samples))
+    biased = np.where(samples[: N // 20] & 255 == 0, 1, samples[: N // 20])
+    assert rejects(low_bit_events(np.concatenate([biased, np.full(N // 100, 3)])))
+
+
+@pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian])
+@pytest.mark.parametrize("scale", [10, 1000, 2**40])
+def test_neighbouring_samples_are_independent(sample, scale):
+    samples = sample(scale, N)
+    positive = float(1 - BELOW[sample](scale)(0))
+    assert not rejects(pair_events(samples, positive))
+    assert rejects(pair_events(np.repeat(samples, 2), positive))
+
+
+@pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian])
+def test_the_two_sides_of_zero_have_the_same_law(sample):
+    samples = sample(1000, N)
+    for k in (1, 100, 1000, 3000):
+        right, left = int((samples >= k).sum()), int((samples <= -k).sum())
+        assert not rejects([(right, right + left, 0.5)])
+
+
+@pytest.mark.parametrize(("sample", "below"), LAWS)
+@pytest.mark.parametrize("scale", [0.5, 10, 1000, 2**40])
+def test_single_samples_follow_the_same_law(sample, below, scale):
+    samples = np.array([sample(scale) for _ in range(20_000)])
+    assert not rejects(quantile_events(samples, below(scale), scale))
+    for wrong in (0.8, 1.25):
+        assert rejects(quantile_events(samples, below(scale * wrong), scale))
+
+
+def test_small_arrays_follow_the_same_law():
+    samples = np.concatenate([discrete_laplace(10, 100) for _ in range(300)])
+    assert not rejects(quantile_events(samples, laplace_below(10), 10))
+
+
+@pytest.mark.parametrize("sample", [discrete_laplace, discrete_gaussian, geometric])
+@pytest.mark.parametrize("scale", [1e-9, 5e-324, Fraction(1, 10**400), 0.01])
+def test_tiny_scales_give_zero(sample, scale):
+    assert sample(scale) == 0
+    assert not sample(scale, 100_000).any()  # exp(-100) a sample at the largest of these scales
+
+
+@pytest.mark.parametrize("scale", [0.5, 10, 2**40])
+def test_geometric_noise_follows_its_law(scale):
+    samples = geometric(scale, N)
+    assert (samples >= 0).all()
+    ends = [int(scale * x) for x in (0, 0.1, 0.5, 1, 2, 4, 8)]
+    events = [(int((samples <= k).sum()), N, -np.expm1(-(k + 1) / scale)) for k in ends]
+    wrong = [(count, n, -np.expm1(-(k + 1) / (1.03 * scale))) for k, (count, n, _) in zip(ends, events, strict=True)]
+    assert not rejects(events)
+    assert rejects(wrong)
+    assert geometric(scale) >= 0
+
+
+@pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
+@pytest.mark.parametrize("scale", [0.5, 2, 10, 1000, 2**40])
+def test_the_exact_test_alone_gives_the_same_law(monkeypatch, law, scale):
+    """Every comparison that the floats would decide is left to the integers."""
+    monkeypatch.setattr(envelope_module, "_MARGIN", float("inf"))
+    samples = Envelope(law(Fraction(scale))).many(40_000, SecureRandom())
+    below = (laplace_below if law is LaplaceLaw else gaussian_below)(scale)
+    assert not rejects(quantile_events(samples, below, scale))
+
+
+@pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
+@pytest.mark.parametrize("scale", [5, 40, 1000, 2**40])
+def test_tails_follow_the_law_beyond_the_table(law, scale):
+    table, tries = Envelope(law(Fraction(scale))), 2000
+    start = table._tail_start
+    points = [start + int(scale * x) for x in (0, 0.2, 0.5, 1, 2)]
+    for negative in (0, 1):
+        drawn = [table._beyond(negative, SecureRandom()) for _ in range(tries)]
+        kept = np.array([-x if negative else x for x in drawn if x is not None])
+        assert (kept >= start + negative).all()
+        chances = [table.height * weight_from(law, scale, k + negative) / 2**table.shift for k in points]
+        counts = [int((kept >= k + negative).sum()) for k in points]
+        assert not rejects([(count, tries, p) for count, p in zip(counts, chances, strict=True)])
+        for wrong in (chances[0] / 3, min(1, chances[0] * 3)):
+            assert rejects([(counts[0], tries, wrong)])
+
+
+def weight_from(law, scale, start):
+    """The sum of weights from `start` to infinity."""
+    if law is LaplaceLaw:
+        return np.exp(-start / scale) / -np.expm1(-1 / scale)
+    if scale > 3000:
+        return scale * np.sqrt(2 * np.pi) * norm.sf((start - 0.5) / scale)
+    return np.exp(-(np.arange(start, start + int(20 * scale) + 20) ** 2) / (2 * scale**2)).sum()
