@@ -12,12 +12,12 @@ from mosha._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from mosha import accounting as accounting
+    from mosha import errors as errors
     from mosha import events as events
+    from mosha import guarantees as guarantees
     from mosha import ledger as ledger
     from mosha import mechanisms as mechanisms
     from mosha import noise as noise
-    from mosha.core import errors as errors
-    from mosha.core import guarantee as guarantees  # noqa: F401
     from mosha.core.account import Account as Account
     from mosha.core.account import Run as Run
     from mosha.core.measurement import Measurement as Measurement
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "accounting": "mosha.accounting",
-    "errors": "mosha.core.errors",
+    "errors": "mosha.errors",
     "events": "mosha.events",
-    "guarantees": "mosha.core.guarantee",
+    "guarantees": "mosha.guarantees",
     "ledger": "mosha.ledger",
     "mechanisms": "mosha.mechanisms",
     "noise": "mosha.noise",
