@@ -1,0 +1,15 @@
+"""The book of accounts: who may spend how much privacy, who has, and the proof of both.
+
+mosha.Ledger("privacy.db")       a book in a file (SQLite), at a URL (PostgreSQL), or in memory
+ledger.account(...)              a purse with a unit and a limit; accounts form a tree
+account.open(measurement)        pay, or be refused; then step through the data
+ledger.verify()                  is every row untouched and every sum right?
+"""
+
+from mosha.ledger.account import JointAccount, LedgerAccount
+from mosha.ledger.book import Ledger
+from mosha.ledger.chain import Entry, Head
+from mosha.ledger.lease import Lease
+from mosha.ledger.verify import Report
+
+__all__ = ["Entry", "Head", "JointAccount", "Lease", "Ledger", "LedgerAccount", "Report"]

@@ -1,0 +1,139 @@
+"""Accounts in a ledger: what they promise, what they have spent, and the door that charges them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mosha.accounting.price import UNIT, Price
+from mosha.accounting.rules import Rule
+from mosha.core.account import Account, Reservation
+from mosha.core.event import Event
+from mosha.core.guarantee import Guarantee
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.unit import Unit
+from mosha.ledger.lease import Lease
+from mosha.ledger.payment import Order, pay
+from mosha.ledger.tree import Terms, ancestry, payers
+
+if TYPE_CHECKING:
+    from mosha.ledger.book import Ledger
+
+__all__ = ["JointAccount", "LedgerAccount"]
+
+
+class JointAccount(Account):
+    """Several accounts that pay for each release together: all of them and all their ancestors, or nobody.
+
+    Guarantee:
+        Each of the accounts keeps its own limit, whatever is charged to the others (see `tree.md`).
+    """
+
+    def __init__(self, ledger: Ledger, leaves: tuple[Terms, ...]) -> None:
+        self._ledger = ledger
+        self._leaves = leaves
+        self._scope = tuple(terms.name for terms in leaves)
+        self._payers = payers(self._scope, ledger._known(self._scope))  # noqa: SLF001
+
+    @property
+    def name(self) -> str:
+        return " + ".join(self._scope)
+
+    @property
+    def unit(self) -> Unit:
+        return self._leaves[0].unit
+
+    def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
+        return pay(self._ledger._storage, Order.of(measurement, self._scope, self._payers, key))  # noqa: SLF001
+
+    def lease(self, event: Event) -> Lease:
+        """Reserve a slice that pays for `event`, with one flush of the disk, and spend it from memory.
+
+        What is left goes back when the lease is closed; a crash leaves the whole slice charged.
+        """
+        return Lease(self._ledger._storage, self._scope, self._payers, event)  # noqa: SLF001
+
+    def _randomness(self) -> Rng:
+        from mosha.noise import secure  # noqa: PLC0415  (opening a ledger to read it needs no noise)
+
+        return secure()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+
+class LedgerAccount(JointAccount):
+    """One account: a unit, a rule with its limit, and what has been spent of it."""
+
+    def __init__(self, ledger: Ledger, terms: Terms) -> None:
+        super().__init__(ledger, (terms,))
+        self.terms = terms
+
+    @property
+    def rule(self) -> Rule:
+        """The proved rule by which this account admits releases."""
+        return self.terms.rule
+
+    @property
+    def promise(self) -> Guarantee:
+        """What the limit promises to every unit, once all of it is spent."""
+        return self.rule.promise()
+
+    @property
+    def spent_price(self) -> Price:
+        """What has been spent, in exact units of 2**-128."""
+        return self._ledger._balance(self.name)[0]  # noqa: SLF001
+
+    @property
+    def spent(self) -> float:
+        """What has been spent, in the measure of the rule, rounded up."""
+        return self.spent_price.as_floats()[0]
+
+    @property
+    def limit(self) -> float:
+        """The limit, in the measure of the rule."""
+        return self.terms.limit.as_floats()[0]
+
+    @property
+    def remaining(self) -> float:
+        """What can still be spent here; an ancestor may have less left."""
+        return max(0, self.terms.limit.amount - self.spent_price.amount) / UNIT
+
+    @property
+    def spent_as(self) -> Guarantee:
+        """What the releases so far mean together, as pure or approximate differential privacy."""
+        return self.rule.spent_as(self.spent_price)
+
+    @property
+    def retired(self) -> bool:
+        return self._ledger._balance(self.name)[1]  # noqa: SLF001
+
+    @property
+    def parent(self) -> LedgerAccount | None:
+        path = ancestry(self.name)
+        return self._ledger.account(path[-2]) if len(path) > 1 else None
+
+    def children(self) -> list[LedgerAccount]:
+        """The accounts right beneath this one, blocks included."""
+        depth = len(ancestry(self.name)) + 1
+        below = (account for account in self._ledger.accounts() if account.name.startswith(self.name + "/"))
+        return [account for account in below if len(ancestry(account.name)) == depth]
+
+    def child(self, name: str, **terms: Any) -> LedgerAccount:
+        """Open (or reopen) an account beneath this one; the unit is inherited, the limit is its own.
+
+        Takes the limits of `Ledger.account`. Every release on the child is charged here as well.
+        """
+        return self._ledger.account(name, parent=self, **terms)
+
+    def block(self, name: str, **terms: Any) -> LedgerAccount:
+        """Open (or reopen) the account of one block of the data, under this account's limits by default."""
+        return self._ledger._open_block(self, name, terms)  # noqa: SLF001
+
+    def retire(self) -> None:
+        """Close the account for good: nothing is charged to it or beneath it any more."""
+        self._ledger._retire(self.name)  # noqa: SLF001
+
+    def event(self) -> Event:
+        """Everything this account has paid for so far, as one event; unused steps that were handed back left out."""
+        return self._ledger._event(self.name)  # noqa: SLF001

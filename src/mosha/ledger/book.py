@@ -1,0 +1,308 @@
+"""The ledger: one book for every account, which nobody can overspend."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mosha.accounting.rules import Price, Rule, rule_for
+from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount, WrongUnit
+from mosha.core.event import Event
+from mosha.core.number import positive
+from mosha.core.unit import Unit
+from mosha.ledger.account import JointAccount, LedgerAccount
+from mosha.ledger.chain import Entry, Head, canonical
+from mosha.ledger.sqlite import SQLiteStorage
+from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.tree import Terms, ancestry, check_disjoint, joined
+from mosha.ledger.verify import Report, entries, inspect, parsed, replay
+from mosha.ledger.witness import Witness
+
+__all__ = ["Ledger"]
+
+VERSION = 1
+LIMITS = ("epsilon", "delta", "rho", "mu", "rule", "delta_for_events")
+
+
+def _microseconds() -> int:
+    return time.time_ns() // 1000
+
+
+class Ledger:
+    """A book of privacy accounts in one SQLite file, or in PostgreSQL (`postgresql://...`).
+
+    Guarantee:
+        No account is ever charged above its limit, whatever races, crashes or retries happen: the check and the
+        charge are one serialised, durable transaction of whole numbers, made before any data is read. Nothing is
+        released that was not paid for, because an answer leaves only after its payment and then its release are
+        on disk.
+
+    >>> import mosha
+    >>> ledger = mosha.Ledger.memory()
+    >>> account = ledger.account("visits", unit=mosha.Person("patient_id"), epsilon=3)
+    >>> print(account.promise)
+    epsilon 3
+    """
+
+    def __init__(
+        self,
+        place: str | os.PathLike[str],
+        *,
+        patience: float = 10.0,
+        witness: str | os.PathLike[str] | None = None,
+        clock: Callable[[], int] = _microseconds,
+    ) -> None:
+        """Open the book, or begin one.
+
+        Args:
+            place: a file, or the URL of a PostgreSQL database.
+            patience: how many seconds to wait for another writer before giving up (LedgerUnavailable).
+            witness: the file that remembers the last row, so that an older copy of the book is noticed; beside
+                an SQLite file by default (`privacy.db.head`), none for PostgreSQL.
+            clock: microseconds since 1970; entries keep their order whatever it says.
+        """
+        seen = Witness(Path(witness)) if witness is not None else None
+        self._begin(_storage(place, patience=positive("patience", patience), witness=seen, clock=clock))
+
+    @classmethod
+    def memory(cls) -> Self:
+        """A ledger that is forgotten when the process ends: for play and for tests."""
+        ledger = cls.__new__(cls)
+        ledger._begin(SQLiteStorage(None, clock=_microseconds, patience=1.0))  # noqa: SLF001
+        return ledger
+
+    def _begin(self, storage: Storage) -> None:
+        self._storage = storage
+        self._terms: dict[str, Terms] = {}
+        if storage.read(lambda transaction: transaction.head.sequence) == 0:
+            storage.write(_title)
+
+    @property
+    def place(self) -> str:
+        """Where the book is kept (without a password)."""
+        return self._storage.place
+
+    @property
+    def head(self) -> Head:
+        """The last row: keep `str(ledger.head)` elsewhere, and no row up to it can change unnoticed."""
+        return self._storage.read(lambda transaction: transaction.head)
+
+    def account(
+        self,
+        name: str,
+        *,
+        unit: Unit | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        rule: str | None = None,
+        delta_for_events: float | None = None,
+        disjoint_blocks: bool | None = None,
+        parent: LedgerAccount | str | None = None,
+    ) -> LedgerAccount:
+        """Open an account, or reopen it under the same terms; the name alone reopens it.
+
+        Args:
+            name: its name; `parent/child` names a child.
+            unit: whose presence is hidden; a child inherits it.
+            epsilon: the limit as (epsilon, delta), or one of
+            rho: the limit in zero-concentrated, or
+            mu: in Gaussian differential privacy.
+            delta: zero, or the probability that the promise may fail with.
+            rule: how releases are admitted (see `mosha.accounting.rules.rule_for`).
+            delta_for_events: how much of delta is kept for events that carry their own.
+            disjoint_blocks: every unit lies in at most one block of this account (see `LedgerAccount.block`).
+            parent: the account above, which pays for every release beneath it.
+        """
+        limits = dict(zip(LIMITS, (epsilon, delta, rho, mu, rule, delta_for_events), strict=True))
+        above = parent.name if isinstance(parent, LedgerAccount) else parent
+        return self._open(joined(above, name), unit, limits, disjoint_blocks=disjoint_blocks, block=False)
+
+    def _open_block(self, parent: LedgerAccount, name: str, terms: dict[str, Any]) -> LedgerAccount:
+        unknown = set(terms) - {*LIMITS, "disjoint_blocks"}
+        if unknown:
+            raise InvalidParameter(f"a block has no term {min(unknown)!r}.")
+        limits = {limit: terms.get(limit) for limit in LIMITS}
+        return self._open(
+            joined(parent.name, name), None, limits, disjoint_blocks=terms.get("disjoint_blocks"), block=True
+        )
+
+    def _open(
+        self, name: str, unit: Unit | None, limits: dict[str, Any], *, disjoint_blocks: bool | None, block: bool
+    ) -> LedgerAccount:
+        wanted = _rule(limits)
+        if unit is not None and not isinstance(unit, Unit):
+            raise InvalidParameter(f"unit must be a unit such as mosha.Person(column), not {type(unit).__name__}.")
+
+        def find_or_open(transaction: Transaction) -> dict[str, Terms]:
+            known = _read(transaction, ancestry(name))
+            if name not in known:
+                above = known.get(name.rpartition("/")[0])
+                known[name] = _new(name, unit, wanted, above, disjoint_blocks=bool(disjoint_blocks), block=block)
+                transaction.append("open", known[name].to_dict())
+                _insert(transaction, known[name])
+            return known
+
+        known = self._storage.read(lambda transaction: _read(transaction, ancestry(name)))
+        if name not in known:
+            known = self._storage.write(find_or_open)
+        _compare(known[name], unit, wanted, disjoint_blocks, block=block)
+        self._terms |= known
+        return LedgerAccount(self, known[name])
+
+    def accounts(self) -> list[LedgerAccount]:
+        """Every account of the book, by name."""
+        known = self._storage.read(lambda transaction: _read(transaction, None))
+        self._terms |= known
+        return [LedgerAccount(self, terms) for _, terms in sorted(known.items())]
+
+    def together(self, accounts: Iterable[LedgerAccount]) -> JointAccount:
+        """Accounts that pay for each release as one: the blocks it reads, the analyst who asks."""
+        leaves = {account.name: account.terms for account in accounts}
+        if not leaves:
+            raise InvalidParameter("together() needs at least one account.")
+        terms = tuple(leaves[name] for name in sorted(leaves))
+        for other in terms[1:]:
+            if not other.unit.protects_same(terms[0].unit):
+                raise WrongUnit(
+                    f"account {other.name!r} protects {other.unit.describe()}, account {terms[0].name!r} "
+                    f"{terms[0].unit.describe()}: one release protects one unit."
+                )
+        return JointAccount(self, terms)
+
+    def _known(self, names: Iterable[str]) -> dict[str, Terms]:
+        """The terms of these accounts and all above them; terms never change, so they are read once."""
+        needed = {above for name in names for above in ancestry(name)}
+        if missing := sorted(needed - set(self._terms)):
+            self._terms |= self._storage.read(lambda transaction: _read(transaction, missing))
+        return self._terms
+
+    def _balance(self, name: str) -> tuple[Price, bool]:
+        row = self._storage.read(
+            lambda transaction: transaction.row("SELECT amount, delta, retired FROM accounts WHERE name = ?", name)
+        )
+        if row is None:
+            raise UnknownAccount(f"this ledger has no account {name!r}.")
+        return Price(int(row[0]), int(row[1])), bool(row[2])
+
+    def _retire(self, name: str) -> None:
+        def retire(transaction: Transaction) -> None:
+            row = transaction.row("SELECT retired FROM accounts WHERE name = ?", name)
+            if row and not row[0]:
+                transaction.append("retire", {"account": name})
+                transaction.run("UPDATE accounts SET retired = 1 WHERE name = ?", name)
+
+        self._storage.write(retire)
+
+    def entries(self, after: int = 0) -> list[Entry]:
+        """The rows of the book after a place, in order: the whole book, and nothing private, as plain data."""
+        return self._storage.read(lambda transaction: list(entries(transaction, after)))
+
+    def verify(self, *, head: Head | str | None = None) -> Report:
+        """Read the whole book again: every hash, every sum, every limit.
+
+        Args:
+            head: a head that was kept elsewhere ('sequence:hash', or the hash alone); the book must hold it.
+        """
+        heads: list[tuple[str, Head | str]] = []
+        if witnessed := self._storage.witnessed:
+            heads.append(("the witness", witnessed))
+        if head is not None:
+            heads.append(("elsewhere", parsed(head)))
+        return self._storage.read(lambda transaction: inspect(transaction, heads))
+
+    def _event(self, name: str) -> Event:
+        self._balance(name)
+        return self._storage.read(replay).event(name)
+
+    def close(self) -> None:
+        """Give the file or the connection back; accounts of this ledger can no longer pay."""
+        self._storage.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.place!r}>"
+
+
+def _storage(
+    place: str | os.PathLike[str], *, patience: float, witness: Witness | None, clock: Callable[[], int]
+) -> Storage:
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        from mosha.ledger.postgresql import PostgreSQLStorage  # noqa: PLC0415  (an extra)
+
+        return PostgreSQLStorage(place, clock=clock, patience=patience, witness=witness)
+    if not isinstance(place, str | os.PathLike) or not os.fspath(place):
+        raise InvalidParameter("a ledger is kept in a file or at a URL: mosha.Ledger('privacy.db').")
+    return SQLiteStorage(Path(place), clock=clock, patience=patience, witness=witness)
+
+
+def _title(transaction: Transaction) -> None:
+    """The first row of a book."""
+    if transaction.head.sequence == 0:
+        transaction.append("ledger", {"version": VERSION, "book": os.urandom(16).hex()})
+
+
+def _rule(limits: dict[str, Any]) -> Rule | None:
+    given = {name: value for name, value in limits.items() if value is not None}
+    return rule_for(**given) if given else None
+
+
+def _read(transaction: Transaction, names: list[str] | None) -> dict[str, Terms]:
+    chosen = "" if names is None else f" WHERE name IN ({', '.join('?' * len(names))})"
+    rows = transaction.rows(f"SELECT name, terms FROM accounts{chosen}", *(names or ()))  # noqa: S608
+    return {name: Terms.from_dict(json.loads(terms)) for name, terms in rows}
+
+
+def _insert(transaction: Transaction, terms: Terms) -> None:
+    statement = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0)"
+    transaction.run(statement, terms.name, canonical(terms.to_dict()))
+
+
+def _new(
+    name: str, unit: Unit | None, rule: Rule | None, above: Terms | None, *, disjoint_blocks: bool, block: bool
+) -> Terms:
+    parent = name.rpartition("/")[0]
+    if parent and above is None:
+        raise UnknownAccount(f"this ledger has no account {parent!r} for {name!r} to be a child of.")
+    if above is not None:
+        if unit is not None and not unit.protects_same(above.unit):
+            raise WrongUnit(f"account {parent!r} protects {above.unit.describe()}, and so do all beneath it.")
+        unit = above.unit
+        rule = rule or (above.rule if block else None)
+    if unit is None or rule is None:
+        missing = "unit" if rule is not None else "limit (epsilon=, rho= or mu=)"
+        raise UnknownAccount(f"this ledger has no account {name!r}; to open it, say its {missing}.")
+    if disjoint_blocks:
+        check_disjoint(unit)
+    return Terms(name, unit, rule, block, disjoint_blocks)
+
+
+def _compare(terms: Terms, unit: Unit | None, rule: Rule | None, disjoint: bool | None, *, block: bool) -> None:  # noqa: FBT001
+    """Refuse other terms than those the account was opened under; what was left out is not compared."""
+    differing = []
+    if unit is not None and not unit.protects_same(terms.unit):
+        differing.append(f"unit (opened for: {terms.unit.describe()})")
+    if rule is not None and rule != terms.rule:
+        differing.append(f"limit (opened for: {terms.rule.promise()}, {type(terms.rule).__name__})")
+    if disjoint is not None and disjoint != terms.disjoint_blocks:
+        differing.append(f"disjoint_blocks (opened with {terms.disjoint_blocks})")
+    if block and not terms.block:
+        differing.append("kind (opened as a child, not as a block)")
+    if differing:
+        raise AccountMismatch(
+            f"account {terms.name!r} exists under other terms: {'; '.join(differing)}. A promise is never changed: "
+            "reopen it under the same terms, or open another account. Nothing was spent."
+        )

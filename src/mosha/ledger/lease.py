@@ -1,0 +1,195 @@
+"""A lease: a slice of budget, reserved with one flush of the disk and spent from memory.
+
+Guarantee:
+    At every moment the price of all runs that were opened on the lease is at most the slice, and the slice is
+    charged, durably, before the first of them. So the accounts are never overspent. A crash loses the memory of
+    what was spent: then the whole slice stays charged, which counts too much and never too little.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from types import TracebackType
+from typing import Any, Self
+
+from mosha.accounting.rules import Price
+from mosha.core.account import Account, Reservation
+from mosha.core.errors import BudgetExceeded, InvalidParameter, RunClosed, StepFailed
+from mosha.core.event import Event, compose
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.release import Receipt
+from mosha.core.unit import Unit
+from mosha.ledger.chain import Entry, canonical
+from mosha.ledger.charge import Charge, charge, priced
+from mosha.ledger.payment import remainder, settle, surplus
+from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.tree import Payer
+
+__all__ = ["Lease"]
+
+
+class Lease(Account):
+    """An account in memory whose limit is a slice of a durable one. Made by `LedgerAccount.lease`.
+
+    It keeps no answers and takes no keys, and only the process that took it may use it.
+    """
+
+    def __init__(self, storage: Storage, scope: tuple[str, ...], payers: tuple[Payer, ...], event: Event) -> None:
+        if not isinstance(event, Event):
+            raise InvalidParameter("a lease is taken for an event, such as mosha.events.Laplace(10) * 1000.")
+        self._storage = storage
+        self._scope = scope
+        self._payers = payers
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._open = True
+        self._opened: Counter[Event] = Counter()
+        self._prices: dict[Event, list[Price]] = {}
+        self._entry, self._charges = storage.write(lambda transaction: self._reserve_slice(transaction, event))
+        self._left = [done.price for done in self._charges]
+
+    def _reserve_slice(self, transaction: Transaction, event: Event) -> tuple[Entry, list[Charge]]:
+        paid = charge(transaction, self._payers, priced(self._payers, event))
+        content: dict[str, Any] = {"event": event.to_dict(), "scope": list(self._scope)}
+        entry = transaction.append("lease", content | {"charges": [done.to_dict() for done in paid]})
+        values = (entry.sequence, canonical(content["scope"]))
+        transaction.run("INSERT INTO payments VALUES (?, ?, NULL, 1, 1, 0)", *values)
+        return entry, paid
+
+    @property
+    def name(self) -> str:
+        return " + ".join(self._scope)
+
+    @property
+    def unit(self) -> Unit:
+        return self._payers[0].terms.unit
+
+    def affords(self, event: Event) -> bool:
+        """Whether the slice has enough left for `event`."""
+        return all(price <= left for price, left in zip(self._price(event), self._left, strict=True))
+
+    def _price(self, event: Event) -> list[Price]:
+        found = self._prices.get(event)
+        if found is None:
+            found = self._prices[event] = [done.price for done in priced(self._payers, event)]
+        return found
+
+    def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
+        if key is not None:
+            raise InvalidParameter("a lease keeps no answers and takes no key: open on the account. Nothing was spent.")
+        prices = self._price(measurement.event)
+        with self._lock:
+            self._usable()
+            left = []
+            for position, price in enumerate(prices):
+                if not price <= self._left[position]:
+                    raise self._refusal(position, price)
+                left.append(self._left[position] - price)
+            self._left = left
+            self._opened[measurement.event] += 1
+        return _Debit(self, measurement, prices)
+
+    def _usable(self) -> None:
+        if not self._open or self._process != os.getpid():
+            raise RunClosed("this lease is over, or belongs to another process. No data was read. Take a new one.")
+
+    def _refusal(self, position: int, price: Price) -> BudgetExceeded:
+        terms, slice_ = self._payers[position].terms, self._charges[position].price
+        part = 0 if price.amount > self._left[position].amount else 1
+        spent = slice_ - self._left[position]
+        asks, spends, limits = (value.as_floats()[part] for value in (price, spent, slice_))
+        measure = "delta" if part else terms.rule.measure
+        name = f"{terms.name} (lease)"
+        return BudgetExceeded(account=name, measure=measure, asked=asks, spent=spends, limit=limits)
+
+    def _hand_back(self, event: Event, kept: Event) -> None:
+        """Steps that were never started return to the slice, where every payer's rule allows it."""
+        if kept == event or not all(payer.terms.rule.returns_unused for payer in self._payers):
+            return
+        before, after = self._price(event), self._price(kept)
+        with self._lock:
+            if not self._open or not all(keep <= paid for keep, paid in zip(after, before, strict=True)):
+                return
+            triples = zip(self._left, before, after, strict=True)
+            self._left = [left + (paid - keep) for left, paid, keep in triples]
+            self._opened[event] -= 1
+            if kept.parts():
+                self._opened[kept] += 1
+
+    def _randomness(self) -> Rng:
+        from mosha.noise import secure  # noqa: PLC0415  (as in LedgerAccount)
+
+        return secure()
+
+    def close(self) -> None:
+        """End the lease; what is left of the slice goes back to the accounts whose rules allow it."""
+        with self._lock:
+            if not self._open or self._process != os.getpid():
+                return
+            self._open = False
+            kept = compose((event, count) for event, count in self._opened.items() if count)
+            left = self._left
+        spent = [paid.price - rest for paid, rest in zip(self._charges, left, strict=True)]
+        keeping = [Charge(c.account, c.family, c.lanes, p) for c, p in zip(self._charges, spent, strict=True)]
+        back = surplus(self._payers, self._charges, keeping)
+        self._storage.write(lambda t: settle(t, self._entry, self._charges, back, kept))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Debit:
+    """A payment from a slice (a `Reservation`): nothing of it is written until the lease ends."""
+
+    def __init__(self, lease: Lease, measurement: Measurement, prices: list[Price]) -> None:
+        self._lease = lease
+        self._measurement = measurement
+        self._prices = prices
+        self._touched = self._touched_before = 0
+
+    @property
+    def receipt(self) -> Receipt:
+        lease, leaf = self._lease, self._lease._scope[0]  # noqa: SLF001
+        position = next(i for i, payer in enumerate(lease._payers) if payer.terms.name == leaf)  # noqa: SLF001
+        terms, paid = lease._payers[position].terms, lease._charges[position]  # noqa: SLF001
+        cost, delta = self._prices[position].as_floats()
+        return Receipt(
+            account=lease.name,
+            entry=lease._entry.label,  # noqa: SLF001
+            unit=terms.unit,
+            event=self._measurement.event,
+            measure=terms.rule.measure,
+            cost=cost,
+            spent=paid.spent.as_floats()[0],
+            limit=terms.limit.as_floats()[0],
+            delta=delta,
+        )
+
+    def stored(self, step: int) -> tuple[bool, Any]:  # noqa: ARG002
+        return False, None
+
+    def started(self, step: int) -> None:
+        if step <= self._touched:
+            raise StepFailed(f"step {step} of {self._measurement.name} was started and never answered. It stays paid.")
+        self._touched_before, self._touched = self._touched, step
+
+    def released(self, step: int, answer: Any) -> None:
+        """The slice is on disk, and nobody can ask for this answer again: there is nothing to note."""
+
+    def unreached(self, step: int) -> None:  # noqa: ARG002
+        self._touched = self._touched_before
+
+    def failed(self, step: int) -> None:
+        """The price stays paid."""
+
+    def close(self, unused: int) -> None:
+        event, horizon = self._measurement.event, self._measurement.horizon
+        self._lease._hand_back(event, remainder(event, horizon, max(horizon - unused, self._touched)))  # noqa: SLF001

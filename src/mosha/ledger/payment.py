@@ -1,0 +1,276 @@
+"""One payment and what became of it: reserved, then released or failed, step by step.
+
+    paid ──started──► released | failed          the answer leaves only after `released` is on disk
+      ▲        │
+      └────────┴── unreached                     the data did not answer: may be started again
+    claimed by another holder                    a retry under the same key; the first holder can no longer release
+
+A step that was started may have met the data. If its holder is gone without a word, one other holder may start it
+again for the same payment, once; then it counts as failed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mosha.core.errors import AlreadyReleased, InvalidParameter, LedgerUnavailable, RunClosed, StepFailed
+from mosha.core.event import NOTHING, Event
+from mosha.core.measurement import Measurement
+from mosha.core.release import Receipt
+from mosha.ledger.chain import Entry, canonical
+from mosha.ledger.charge import Charge, charge, hand_back, priced
+from mosha.ledger.codec import Unkept, decode, encode
+from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.tree import Payer
+
+__all__ = ["ATTEMPTS", "CLOSED", "VOID", "Order", "Payment", "pay", "remainder", "settle", "surplus"]
+
+ATTEMPTS = 2  # how often one step may be started without ever being answered
+CLOSED, VOID = 1, 2  # ended; ended before anything was started, and handed back in full: the key is free again
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be paid for, by whom, under which key."""
+
+    scope: tuple[str, ...]
+    payers: tuple[Payer, ...]
+    event: Event
+    horizon: int
+    name: str
+    key: str | None
+
+    @staticmethod
+    def of(measurement: Measurement, scope: tuple[str, ...], payers: tuple[Payer, ...], key: str | None) -> Order:
+        return Order(scope, payers, measurement.event, measurement.horizon, measurement.name, key)
+
+    def described(self) -> dict[str, Any]:
+        what = {"event": self.event.to_dict(), "horizon": self.horizon, "name": self.name}
+        return what | {"scope": list(self.scope)} | ({} if self.key is None else {"key": self.key})
+
+
+def pay(storage: Storage, order: Order) -> Payment:
+    """Charge every payer in one transaction, or find the payment that was made under the same key."""
+    charges = priced(order.payers, order.event)
+    scope = canonical(list(order.scope))
+
+    def reserve(transaction: Transaction) -> tuple[Entry, list[Charge] | None]:
+        found = order.key is not None and transaction.row(
+            "SELECT entry, closed FROM payments WHERE scope = ? AND key = ?", scope, order.key
+        )
+        if found and found[1] != VOID:
+            return _same(transaction.entry(found[0]), order), None
+        if found:
+            transaction.run("UPDATE payments SET key = NULL WHERE entry = ?", found[0])
+        paid = charge(transaction, order.payers, charges)
+        entry = transaction.append("pay", order.described() | {"charges": [done.to_dict() for done in paid]})
+        transaction.run("INSERT INTO payments VALUES (?, ?, ?, 1, 1, 0)", entry.sequence, scope, order.key)
+        return entry, paid
+
+    return Payment(storage, order, *storage.write(reserve))
+
+
+def _same(entry: Entry, order: Order) -> Entry:
+    stored = entry.content()
+    wanted = order.described()
+    if any(stored[part] != wanted[part] for part in ("event", "horizon", "name")):
+        raise InvalidParameter(
+            f"key {order.key!r} paid for another measurement on this account. Use a new key. Nothing was spent."
+        )
+    return entry
+
+
+class Payment:
+    """The payment of one run, held by one process (a `Reservation`)."""
+
+    def __init__(self, storage: Storage, order: Order, entry: Entry, paid: list[Charge] | None) -> None:
+        self._storage = storage
+        self._order = order
+        self._entry = entry
+        self._charges = paid or [Charge.from_dict(stored) for stored in entry.content()["charges"]]
+        self._claim = 1 if paid else 0  # 0: found under its key; not ours to use until claimed
+        self._ready = self._claim == 1  # the payment itself announces the start of step 1
+        self._touched = self._touched_before = 0  # the last step that may have met the data
+        self._waiting: tuple[int, Any, dict[str, Any]] | None = None  # an answer that could not be noted yet
+
+    @property
+    def receipt(self) -> Receipt:
+        order, leaf = self._order, self._order.scope[0]
+        terms = next(payer.terms for payer in order.payers if payer.terms.name == leaf)
+        paid = next(done for done in self._charges if done.account == leaf)
+        (cost, delta), (spent, _), (limit, _) = (p.as_floats() for p in (paid.price, paid.spent, terms.limit))
+        numbers = {"cost": cost, "spent": spent, "limit": limit, "delta": delta}
+        where = {"account": " + ".join(order.scope), "entry": self._entry.label, "unit": terms.unit}
+        return Receipt(**where, event=order.event, measure=terms.rule.measure, **numbers)  # type: ignore[arg-type]
+
+    def stored(self, step: int) -> tuple[bool, Any]:
+        if self._waiting and self._waiting[0] == step:
+            answer = self._waiting[1]
+            self._note()
+            return True, answer
+        if self._claim:
+            return False, None
+        entry = self._storage.read(lambda transaction: _outcome(transaction, self._entry.sequence, step))
+        if entry is None:
+            return False, None
+        content = entry.content()
+        if entry.kind == "fail":
+            raise StepFailed(f"step {step} of {self._order.name} failed earlier under this key. It stays paid.")
+        if "answer" not in content:
+            raise AlreadyReleased(
+                f"step {step} of {self._order.name} was released under this key and its answer could not be kept. "
+                "No data was read. Pay for a new one under a new key."
+            )
+        return True, decode(content["answer"])
+
+    def started(self, step: int) -> None:
+        self._touched_before = self._touched
+        if self._ready:
+            self._ready = False
+        else:
+            self._claim, abandoned = self._storage.write(lambda transaction: self._take(transaction, step))
+            self._touched_before = max(self._touched_before, step if abandoned else 0)
+        self._touched = step
+
+    def _take(self, transaction: Transaction, step: int) -> tuple[int, int]:
+        claim, attempts, closed = self._row(transaction)
+        if closed or (not self._claim and step > 1):
+            raise RunClosed(
+                f"this run of {self._order.name} has ended: its state went with the process that held it, and the "
+                "steps after it cannot be taken. No data was read. Open another run under a new key."
+            )
+        if (self._claim and claim != self._claim) or _outcome(transaction, self._entry.sequence, step):
+            raise self._overtaken(step)
+        if attempts >= ATTEMPTS:
+            raise StepFailed(
+                f"step {step} of {self._order.name} was started {ATTEMPTS} times and never answered. A crash may "
+                "depend on the data, so it is not started again and stays paid. No data was read."
+            )
+        self._set(transaction, claim=claim + 1, attempts=attempts + 1)
+        transaction.append("claim", {"payment": self._entry.sequence, "step": step, "claim": claim + 1})
+        return claim + 1, attempts
+
+    def released(self, step: int, answer: Any) -> None:
+        content = self._about(step) | {"mark": secrets.token_hex(8)}  # tells this very answer from a fork's
+        if self._order.key is not None:  # without a key nobody can ask for it again
+            with suppress(Unkept):
+                content["answer"] = encode(answer)
+        self._waiting = (step, answer, content)
+        self._note()
+
+    def _note(self) -> None:
+        """Write down the answer that waits; where the book is out of reach it goes on waiting."""
+        assert self._waiting is not None
+        content = self._waiting[2]
+        try:
+            self._storage.write(lambda transaction: self._resolve(transaction, "release", content))
+        except LedgerUnavailable:
+            raise
+        except BaseException:
+            self._waiting = None
+            raise
+        self._waiting = None
+        self._ready = True
+
+    def _resolve(self, transaction: Transaction, kind: str, content: dict[str, Any]) -> None:
+        claim, _, closed = self._row(transaction)
+        done = _outcome(transaction, content["payment"], content["step"])
+        if done is not None and done.body == canonical(content):
+            return  # the first commit of this very answer got through, and only its confirmation was lost
+        if closed or done is not None or claim != self._claim:
+            raise self._overtaken(content["step"])
+        entry = transaction.append(kind, content)
+        transaction.run("INSERT INTO steps VALUES (?, ?, ?)", content["payment"], content["step"], entry.sequence)
+        self._set(transaction, claim=claim, attempts=1)
+
+    def unreached(self, step: int) -> None:
+        def note(transaction: Transaction) -> None:
+            claim, attempts, closed = self._row(transaction)
+            if claim == self._claim and not closed:
+                transaction.append("unreached", self._about(step))
+                self._set(transaction, claim=claim, attempts=attempts - 1)
+
+        with suppress(LedgerUnavailable):  # not noted, it counts as an attempt
+            self._storage.write(note)
+            self._touched = self._touched_before
+
+    def failed(self, step: int) -> None:
+        with suppress(AlreadyReleased):
+            self._storage.write(lambda transaction: self._resolve(transaction, "fail", self._about(step)))
+        self._ready = True
+
+    def _about(self, step: int) -> dict[str, Any]:
+        return {"payment": self._entry.sequence, "step": step, "claim": self._claim}
+
+    def close(self, unused: int) -> None:
+        order = self._order
+        kept = remainder(order.event, order.horizon, max(order.horizon - unused, self._touched))
+        back = surplus(order.payers, self._charges, priced(order.payers, kept)) if self._claim else []
+        if not back:
+            return
+
+        def give(transaction: Transaction) -> None:
+            claim, _, closed = self._row(transaction)
+            if claim == self._claim and not closed:
+                settle(transaction, self._entry, self._charges, back, kept)
+
+        self._storage.write(give)
+
+    def _row(self, transaction: Transaction) -> tuple[int, int, int]:
+        row = transaction.row("SELECT claim, attempts, closed FROM payments WHERE entry = ?", self._entry.sequence)
+        assert row is not None
+        return row[0], row[1], row[2]
+
+    def _set(self, transaction: Transaction, *, claim: int, attempts: int) -> None:
+        statement = "UPDATE payments SET claim = ?, attempts = ? WHERE entry = ?"
+        transaction.run(statement, claim, attempts, self._entry.sequence)
+
+    def _overtaken(self, step: int) -> AlreadyReleased:
+        return AlreadyReleased(
+            f"another holder has taken over step {step} of {self._order.name} under the same key: its answer is the "
+            "one that counts. Open again with the same key to read it. This answer was discarded."
+        )
+
+
+def _outcome(transaction: Transaction, payment: int, step: int) -> Entry | None:
+    """The row that says how a step ended, if it ended."""
+    row = transaction.row("SELECT entry FROM steps WHERE payment = ? AND step = ?", payment, step)
+    return None if row is None else transaction.entry(row[0])
+
+
+def remainder(event: Event, horizon: int, started: int) -> Event:
+    """What a run costs that started so many of its steps: a repeated event is cut, any other one stays whole.
+
+    >>> from mosha.core.events import Gaussian
+    >>> remainder(Gaussian(2) * 10, 10, 3) == Gaussian(2) * 3
+    True
+    """
+    if started == 0:
+        return NOTHING
+    each = event.per_step(horizon)
+    return event if each is None else each * started
+
+
+def surplus(payers: Sequence[Payer], paid: Sequence[Charge], kept: Sequence[Charge]) -> list[Charge]:
+    """What was paid above what is kept, at every account whose rule hands back what was never started."""
+    triples = zip(payers, paid, kept, strict=True)
+    return [
+        replace(done, price=done.price - keep.price)
+        for payer, done, keep in triples
+        if payer.terms.rule.returns_unused and keep.price <= done.price and keep.price != done.price
+    ]
+
+
+def settle(
+    transaction: Transaction, payment: Entry, paid: Sequence[Charge], back: Sequence[Charge], kept: Event
+) -> None:
+    """End a payment: hand back what was not used and note what stays paid."""
+    void = kept == NOTHING and [done.price for done in back] == [done.price for done in paid]
+    given = [done.to_dict() for done in hand_back(transaction, back)]
+    content = {"payment": payment.sequence, "void": void, "kept": kept.to_dict(), "returned": given}
+    transaction.append("close", content)
+    transaction.run("UPDATE payments SET closed = ? WHERE entry = ?", VOID if void else CLOSED, payment.sequence)

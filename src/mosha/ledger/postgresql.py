@@ -1,0 +1,158 @@
+"""The book in a PostgreSQL database: schema `mosha`, one lock that all writers take in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from mosha.core.errors import LedgerUnavailable, MissingExtra
+from mosha.ledger.storage import SCHEMA, Storage, Transaction
+from mosha.ledger.witness import Witness
+
+try:
+    import psycopg
+except ImportError:
+    raise MissingExtra("postgres", needed_for="a ledger in PostgreSQL") from None
+
+__all__ = ["PostgreSQLStorage"]
+
+CREATION = 0x6D6F736861  # the number of the lock under which a book is begun
+GUARDS = (
+    """CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'the book is only ever appended to'; END $$""",
+    """CREATE OR REPLACE TRIGGER entries_refuse_change BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()""",
+)
+
+
+@cache
+def _dialect(statement: str) -> str:
+    return statement.replace("?", "%s")
+
+
+class PostgreSQLTransaction(Transaction):
+    def __init__(self, connection: Any, clock: Callable[[], int]) -> None:
+        self._connection = connection
+        super().__init__(clock)
+
+    def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
+        found: list[Sequence[Any]] = self._connection.execute(_dialect(statement), values).fetchall()
+        return found
+
+    def run(self, statement: str, *values: Any) -> None:
+        self._connection.execute(_dialect(statement), values)
+
+
+class PostgreSQLStorage(Storage):
+    """A database. `patience` bounds, in seconds, the wait for another writer and for the server."""
+
+    def __init__(self, url: str, *, clock: Callable[[], int], patience: float, witness: Witness | None) -> None:
+        super().__init__(witness)
+        self._url = url
+        self._clock = clock
+        self._patience = patience
+        self._connection: Any = None
+        self._abandoned: list[Any] = []
+        self._place = "postgresql://"
+        with self._translated():
+            parts = psycopg.conninfo.conninfo_to_dict(url)
+        self._place = f"postgresql://{parts.get('host') or 'local'}/{parts.get('dbname') or ''}"
+        self._connect()
+        self.recognise()
+
+    @property
+    def place(self) -> str:
+        return self._place
+
+    def _connect(self) -> None:
+        self._abandoned.append(self._connection)  # a parent's socket must not be closed by its child
+        with self._translated():
+            wait = max(2, int(self._patience))
+            self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=wait)
+            self._settle()
+
+    def _settle(self) -> None:
+        run = self._connection.execute
+        if run("SHOW fsync").fetchone()[0] != "on":
+            raise LedgerUnavailable(
+                f"the server of {self.place} runs with fsync=off: a payment could be forgotten after its release. "
+                "Switch it on. Nothing was spent."
+            )
+        milliseconds = max(1, int(self._patience * 1000))
+        run("SET synchronous_commit TO on")
+        run(f"SET lock_timeout TO {milliseconds}")
+        run(f"SET idle_in_transaction_session_timeout TO {milliseconds + 60_000}")
+        run("SELECT pg_advisory_lock(%s)", (CREATION,))
+        try:
+            if run("SELECT to_regclass('mosha.entries')").fetchone()[0] is None:
+                run("CREATE SCHEMA IF NOT EXISTS mosha")
+                run("SET search_path TO mosha")
+                with self._connection.transaction():
+                    for statement in (*SCHEMA, *GUARDS):
+                        run(statement)
+            run("SET search_path TO mosha")
+        finally:
+            run("SELECT pg_advisory_unlock(%s)", (CREATION,))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        with self._translated(), self._held("BEGIN", "COMMIT") as connection:
+            # the lock is taken before the first snapshot: what is read afterwards is what stands
+            connection.execute("LOCK TABLE entries IN SHARE ROW EXCLUSIVE MODE")
+            yield PostgreSQLTransaction(connection, self._clock)
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with self._translated(), self._held(begin, "ROLLBACK") as connection:
+            yield PostgreSQLTransaction(connection, self._clock)
+
+    @contextmanager
+    def _held(self, begin: str, end: str) -> Iterator[Any]:
+        if self._connection.closed:
+            self._connect()
+        self._connection.execute(begin)
+        try:
+            yield self._connection
+            self._connection.execute(end)
+        except BaseException:
+            if not self._connection.closed:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise LedgerUnavailable(
+                f"the ledger {self._place} cannot be used: {_why(error)} "
+                f"({error.sqlstate or type(error).__name__}). Nothing left the private side. "
+                "A retry with the same key never pays twice."
+            ) from None
+
+    def close(self) -> None:
+        with self._turn:
+            self._connection.close()
+        if self._witness:
+            self._witness.flush()
+
+
+_REASONS = {
+    "08": "the server does not answer",
+    "25": "it is read-only",
+    "28": "access is denied",
+    "3D": "there is no such database",
+    "42": "its tables are not accessible",
+    "53": "the server has run out of disk, memory or connections",
+    "55": "another writer holds it",
+    "57": "the server was stopped or gave up",
+    "58": "the disk does not answer",
+    "XX": "the database is damaged",
+}
+
+
+def _why(error: psycopg.Error) -> str:
+    return _REASONS.get((error.sqlstate or "08")[:2], "the database refused")

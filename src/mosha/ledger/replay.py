@@ -1,0 +1,217 @@
+"""What the rows of a book say, worked out from the first row on: the second opinion that `verify` needs.
+
+This is written apart from the code that charges (`charge.py`, `payment.py`): sums are formed anew from all rows,
+so that a mistake or a forgery in one is seen by the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mosha.accounting.rules import FREE, Price
+from mosha.core.errors import MoshaError
+from mosha.core.event import NOTHING, Event, compose, from_dict
+from mosha.core.events import Parallel
+from mosha.ledger.chain import Entry, canonical
+from mosha.ledger.charge import Charge, greatest
+from mosha.ledger.payment import ATTEMPTS, CLOSED, VOID
+from mosha.ledger.tree import Terms, payers
+
+__all__ = ["Balance", "PaymentState", "Replay"]
+
+
+@dataclass
+class Balance:
+    """One account as the rows describe it."""
+
+    terms: Terms
+    own: Price = FREE
+    families: dict[str, dict[str, Price]] = field(default_factory=lambda: defaultdict(dict))
+    retired: bool = False
+
+    @property
+    def spent(self) -> Price:
+        total = self.own
+        for lanes in self.families.values():
+            total = total + greatest(lanes.values())
+        return total
+
+    def move(self, moved: Charge, sign: int) -> None:
+        def changed(before: Price) -> Price:
+            return before + moved.price if sign > 0 else before - moved.price
+
+        if not moved.lanes:
+            self.own = changed(self.own)
+        for lane in moved.lanes:
+            lanes = self.families[moved.family]
+            lanes[lane] = changed(lanes.get(lane, FREE))
+
+
+@dataclass
+class PaymentState:
+    """One payment as the rows describe it."""
+
+    entry: Entry
+    scope: tuple[str, ...]
+    key: str | None
+    horizon: int
+    charges: list[Charge]
+    claim: int = 1
+    attempts: int = 1
+    closed: int = 0
+    steps: dict[int, int] = field(default_factory=dict)
+    kept: Any = None  # the event that stays paid, where it is not the whole one
+
+    @property
+    def event(self) -> Event:
+        return NOTHING if self.closed == VOID else from_dict(self.kept or self.entry.content()["event"])
+
+
+class Replay:
+    """Reads rows one by one; `problems` are the sentences it would not accept."""
+
+    def __init__(self) -> None:
+        self.accounts: dict[str, Balance] = {}
+        self.payments: dict[int, PaymentState] = {}
+        self.keys: dict[tuple[tuple[str, ...], str], int] = {}
+        self.problems: list[str] = []
+        self._kinds: dict[str, Callable[[Entry, dict[str, Any]], None]] = {
+            "ledger": self._ledger,
+            "open": self._open,
+            "retire": self._retire,
+            "pay": self._pay,
+            "lease": self._pay,
+            "claim": self._claim,
+            "unreached": self._unreached,
+            "release": self._resolve,
+            "fail": self._resolve,
+            "close": self._close,
+        }
+
+    def read(self, entry: Entry) -> None:
+        try:
+            self._kinds[entry.kind](entry, entry.content())
+        except (KeyError, ValueError, TypeError, AttributeError, MoshaError):
+            self.problem(entry, f"makes no sense after the rows before it (kind {entry.kind!r})")
+
+    def problem(self, entry: Entry, what: str) -> None:
+        self.problems.append(f"row {entry.sequence} {what}")
+
+    def _require(self, entry: Entry, condition: bool, what: str) -> None:  # noqa: FBT001
+        if not condition:
+            self.problem(entry, what)
+
+    def _ledger(self, entry: Entry, content: dict[str, Any]) -> None:
+        self._require(entry, entry.sequence == 1 and content["version"] == 1, "begins a book of another kind")
+
+    def _open(self, entry: Entry, content: dict[str, Any]) -> None:
+        terms = Terms.from_dict(content)
+        parent = terms.name.rpartition("/")[0]
+        self._require(entry, terms.name not in self.accounts, "opens an account a second time")
+        self._require(entry, not parent or parent in self.accounts, "opens a child without its parent")
+        self.accounts[terms.name] = Balance(terms)
+
+    def _retire(self, entry: Entry, content: dict[str, Any]) -> None:
+        self._require(entry, not self.accounts[content["account"]].retired, "retires an account a second time")
+        self.accounts[content["account"]].retired = True
+
+    def _pay(self, entry: Entry, content: dict[str, Any]) -> None:
+        scope, key = tuple(content["scope"]), content.get("key")
+        charges = [Charge.from_dict(stored) for stored in content["charges"]]
+        expected = payers(scope, {name: balance.terms for name, balance in self.accounts.items()})
+        named = [(paid.account, paid.family, paid.lanes) for paid in charges]
+        right = named == [(payer.terms.name, payer.family, payer.lanes) for payer in expected]
+        self._require(entry, right, "does not charge exactly the accounts it must")
+        for paid in charges:
+            balance = self.accounts[paid.account]
+            balance.move(paid, 1)
+            self._require(entry, not balance.retired, f"charges the retired account {paid.account!r}")
+            self._require(entry, balance.spent <= balance.terms.limit, f"overspends account {paid.account!r}")
+            self._require(entry, balance.spent == paid.spent, f"misstates what {paid.account!r} has spent")
+        if key is not None:
+            earlier = self.keys.get((scope, key))
+            unused = earlier is None or self.payments[earlier].closed == VOID
+            self._require(entry, unused, "pays a second time under one key")
+            self.keys[scope, key] = entry.sequence
+        horizon = content.get("horizon", 1)
+        self.payments[entry.sequence] = PaymentState(entry, scope, key, horizon, charges)
+
+    def _claim(self, entry: Entry, content: dict[str, Any]) -> None:
+        payment = self.payments[content["payment"]]
+        payment.claim += 1
+        payment.attempts += 1
+        fair = content["claim"] == payment.claim and payment.attempts <= ATTEMPTS and not payment.closed
+        self._require(entry, fair, "claims a payment that cannot be claimed")
+
+    def _unreached(self, entry: Entry, content: dict[str, Any]) -> None:
+        payment = self.payments[content["payment"]]
+        payment.attempts -= 1
+        self._require(entry, content["claim"] == payment.claim, "speaks for a holder that was overtaken")
+
+    def _resolve(self, entry: Entry, content: dict[str, Any]) -> None:
+        payment, step = self.payments[content["payment"]], content["step"]
+        paid = content["claim"] == payment.claim and 1 <= step <= payment.horizon and not payment.closed
+        self._require(entry, paid and payment.entry.kind == "pay", "releases what was not paid for")
+        self._require(entry, step not in payment.steps, "releases a step a second time")
+        payment.steps[step] = entry.sequence
+        payment.attempts = 1
+
+    def _close(self, entry: Entry, content: dict[str, Any]) -> None:
+        payment = self.payments[content["payment"]]
+        self._require(entry, not payment.closed, "closes a payment a second time")
+        paid = {done.account: done for done in payment.charges}
+        returned = [Charge.from_dict(stored) for stored in content["returned"]]
+        for back in returned:
+            fair = back.price <= paid[back.account].price and back.lanes == paid[back.account].lanes
+            self._require(entry, fair, "hands back more than was paid")
+            self.accounts[back.account].move(back, -1)
+        for back in returned:
+            right = self.accounts[back.account].spent == back.spent
+            self._require(entry, right, f"misstates what {back.account!r} has spent")
+        void = content.get("void", False)
+        untouched = [back.price for back in returned] == [done.price for done in payment.charges]
+        self._require(entry, not void or (untouched and not payment.steps), "voids a payment that was used")
+        payment.closed, payment.kept = VOID if void else CLOSED, content["kept"]
+
+    def event(self, name: str) -> Event:
+        """All that an account has paid for: its own releases, and for disjoint blocks the dearest one of them."""
+        own: list[tuple[Event, int]] = []
+        families: dict[str, dict[str, list[tuple[Event, int]]]] = defaultdict(lambda: defaultdict(list))
+        for payment in self.payments.values():
+            for paid in payment.charges:
+                if paid.account == name:
+                    for place in [families[paid.family][lane] for lane in paid.lanes] or [own]:
+                        place.append((payment.event, 1))
+        parallel = [Parallel(tuple(compose(lane) for lane in lanes.values())) for lanes in families.values()]
+        return compose([*own, *((event, 1) for event in parallel)])
+
+    def table(self, name: str) -> set[tuple[Any, ...]]:
+        """What the index `name` of the book must hold."""
+        return set(getattr(self, f"_{name}_table")())
+
+    def _accounts_table(self) -> list[tuple[Any, ...]]:
+        return [
+            (name, canonical(b.terms.to_dict()), str(b.spent.amount), str(b.spent.delta), int(b.retired))
+            for name, b in self.accounts.items()
+        ]
+
+    def _lanes_table(self) -> list[tuple[Any, ...]]:
+        return [
+            (name, family, lane, str(price.amount), str(price.delta))
+            for name, balance in self.accounts.items()
+            for family, lanes in balance.families.items()
+            for lane, price in (lanes | {"": greatest(lanes.values())}).items()
+        ]
+
+    def _payments_table(self) -> list[tuple[Any, ...]]:
+        current = {sequence: key for (_, key), sequence in self.keys.items()}
+        return [
+            (sequence, canonical(list(p.scope)), current.get(sequence), p.claim, p.attempts, p.closed)
+            for sequence, p in self.payments.items()
+        ]
+
+    def _steps_table(self) -> list[tuple[Any, ...]]:
+        return [(payment, step, row) for payment, p in self.payments.items() for step, row in p.steps.items()]

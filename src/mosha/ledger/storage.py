@@ -1,0 +1,223 @@
+"""Where the book is kept: one serialised transaction at a time, shared by every thread that waits for it.
+
+Two engines (`sqlite.py`, `postgresql.py`) differ in how they connect, lock and name their troubles; the schema
+and every statement are the same text. A transaction that returns is on disk (SQLite `synchronous=FULL`,
+PostgreSQL `synchronous_commit=on`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Generic, TypeVar
+
+from mosha.core.errors import LedgerTampered, LedgerUnavailable, MoshaError
+from mosha.ledger.chain import GENESIS, Entry, Head, follow
+from mosha.ledger.witness import Witness
+
+__all__ = ["SCHEMA", "Storage", "Transaction"]
+
+Result = TypeVar("Result")
+BATCH = 256  # operations that share one commit at most: bounds what waits behind one of them
+
+# `entries` is the book. The other tables are an index of it, made from it and compared with it by `verify`.
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS entries (sequence BIGINT PRIMARY KEY, at BIGINT NOT NULL, kind TEXT NOT NULL,
+        body TEXT NOT NULL, hash TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS accounts (name TEXT PRIMARY KEY, terms TEXT NOT NULL, amount TEXT NOT NULL,
+        delta TEXT NOT NULL, retired INTEGER NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS lanes (account TEXT NOT NULL, family TEXT NOT NULL, lane TEXT NOT NULL,
+        amount TEXT NOT NULL, delta TEXT NOT NULL, PRIMARY KEY (account, family, lane))""",
+    """CREATE TABLE IF NOT EXISTS payments (entry BIGINT PRIMARY KEY, scope TEXT NOT NULL, key TEXT,
+        claim INTEGER NOT NULL, attempts INTEGER NOT NULL, closed INTEGER NOT NULL, UNIQUE (scope, key))""",
+    """CREATE TABLE IF NOT EXISTS steps (payment BIGINT NOT NULL, step BIGINT NOT NULL, entry BIGINT NOT NULL,
+        PRIMARY KEY (payment, step))""",
+)
+
+
+class Transaction(ABC):
+    """The book, held by one writer: nobody else changes it until the transaction ends."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        row = self.row("SELECT sequence, hash, at FROM entries ORDER BY sequence DESC LIMIT 1")
+        self.head, self.last_at = (Head(row[0], row[1]), int(row[2])) if row else (GENESIS, 0)
+
+    @abstractmethod
+    def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
+        """All rows of a SELECT; `?` stands for a value."""
+
+    @abstractmethod
+    def run(self, statement: str, *values: Any) -> None:
+        """A statement that changes something."""
+
+    def row(self, statement: str, *values: Any) -> Sequence[Any] | None:
+        found = self.rows(statement, *values)
+        return found[0] if found else None
+
+    def append(self, kind: str, content: dict[str, Any]) -> Entry:
+        """Write the next row of the book. Time never runs backwards in it, whatever the clock does."""
+        self.last_at = max(self.last_at, self._clock())
+        entry = follow(self.head, self.last_at, kind, content)
+        self.run("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", entry.sequence, entry.at, kind, entry.body, entry.hash)
+        self.head = entry.head
+        return entry
+
+    def entry(self, sequence: int) -> Entry:
+        row = self.row("SELECT sequence, at, kind, body, hash FROM entries WHERE sequence = ?", sequence)
+        if row is None:
+            raise LedgerTampered(f"row {sequence} is missing from the book: run `mosha ledger verify`.")
+        return Entry(*row)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """What is inside happens wholly or not at all, whatever else shares the transaction."""
+        before = self.head, self.last_at
+        self.run("SAVEPOINT operation")
+        try:
+            yield
+        except BaseException:
+            self.run("ROLLBACK TO SAVEPOINT operation")
+            self.head, self.last_at = before
+            raise
+        finally:
+            self.run("RELEASE SAVEPOINT operation")
+
+
+class _Ticket(Generic[Result]):
+    """An operation that waits for its transaction."""
+
+    def __init__(self, operation: Callable[[Transaction], Result]) -> None:
+        self.operation = operation
+        self.settled = False
+        self.value: Result
+        self.error: BaseException | None = None
+
+    def result(self) -> Result:
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+class Storage(ABC):
+    """A place for a book. Threads may share it; a process that was forked off opens it anew."""
+
+    def __init__(self, witness: Witness | None) -> None:
+        self._witness = witness
+        self._seen = GENESIS
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self._process = os.getpid()
+        self._queue: deque[_Ticket[Any]] = deque()
+        self._turn = threading.Lock()
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """The book for writing: committed durably on leaving, rolled back on an error."""
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """One unchanging view of the book."""
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where this is, for people: no password in it."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
+    def _connect(self) -> None:
+        """Open the place anew."""
+
+    def _ours(self) -> None:
+        if os.getpid() != self._process:  # forked: the parent's connection and locks are not ours to touch
+            self._fresh()
+            self._connect()
+
+    def read(self, operation: Callable[[Transaction], Result]) -> Result:
+        self._ours()
+        with self._turn, self.reading() as transaction:
+            return operation(transaction)
+
+    def write(self, operation: Callable[[Transaction], Result]) -> Result:
+        """Run `operation` alone in the book and return when it is on disk.
+
+        Threads that come while another one commits queue up; the first to get its turn takes all that wait
+        into one transaction, so that they share one flush of the disk.
+        """
+        self._ours()
+        ticket = _Ticket(operation)
+        self._queue.append(ticket)
+        with self._turn:
+            while not ticket.settled:
+                self._serve(ticket)
+        return ticket.result()
+
+    def _serve(self, mine: _Ticket[Any]) -> None:
+        batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
+        try:
+            with self.transaction() as transaction:
+                self._recognise(transaction)
+                _perform(batch, transaction)
+            self._note(transaction.head)
+        except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
+            for ticket in batch:
+                ticket.error = error if ticket is mine else _told(error)
+        for ticket in batch:
+            ticket.settled = True
+
+    def recognise(self) -> None:
+        """Refuse a book that is older than its witness, or another one."""
+        expected = self._witness.read() if self._witness else None  # before the book, which may grow meanwhile
+        self._seen = max(self._seen, expected or GENESIS, key=lambda head: head.sequence)
+        self.read(self._recognise)
+
+    @property
+    def witnessed(self) -> Head | None:
+        """The last head that the witness remembers, where there is a witness."""
+        return self._witness.read() if self._witness else None
+
+    def _recognise(self, transaction: Transaction) -> None:
+        seen = self._seen
+        if seen.sequence > transaction.head.sequence:
+            raise LedgerTampered(
+                f"the book ends at row {transaction.head.sequence} and was seen at row {seen.sequence}: an older "
+                "copy was put in its place. What was spent since then would be spent again. Nothing was spent."
+            )
+        if seen.sequence and transaction.entry(seen.sequence).hash != seen.hash:
+            raise LedgerTampered(
+                f"row {seen.sequence} of the book is not the row that was seen there: the history was rewritten, "
+                "or this is another book. Nothing was spent."
+            )
+
+    def _note(self, head: Head) -> None:
+        if head != self._seen:
+            self._seen = head
+            if self._witness:
+                self._witness.note(head)
+
+
+def _told(error: BaseException) -> MoshaError:
+    """What a thread hears of the failure of the one that committed for it."""
+    if isinstance(error, MoshaError):
+        return type(error)(*error.args)
+    return LedgerUnavailable("the commit was interrupted. No data was read; a retry with the same key is safe.")
+
+
+def _perform(batch: list[_Ticket[Any]], transaction: Transaction) -> None:
+    if len(batch) == 1:
+        batch[0].value = batch[0].operation(transaction)  # an error rolls the whole transaction back
+        return
+    for ticket in batch:
+        try:
+            with transaction.attempt():
+                ticket.value = ticket.operation(transaction)
+        except MoshaError as error:
+            ticket.error = error

@@ -1,0 +1,128 @@
+"""Who pays: the accounts that a release charges, and how a parent counts blocks that share nobody.
+
+Names are paths: `visits/zhang` is a child of `visits`. A release on some accounts is paid by each of them and by
+each of their ancestors, once, at the price of that account's own rule. A parent that declares `disjoint_blocks`
+promises that every unit lies in at most one of its blocks, and counts the dearest block instead of their sum.
+The proof is in `tree.md`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from mosha.accounting.rules import Price, Rule
+from mosha.accounting.rules import from_dict as rule_from_dict
+from mosha.core.errors import InvalidParameter
+from mosha.core.unit import Neighbours, Row, Unit
+
+__all__ = ["Payer", "Terms", "ancestry", "check_disjoint", "joined", "payers"]
+
+_SEGMENT = re.compile(r"[^\s/\x00-\x1f\x7f](?:[^/\x00-\x1f\x7f]*[^\s/\x00-\x1f\x7f])?")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What an account was opened for; it never changes."""
+
+    name: str
+    unit: Unit
+    rule: Rule
+    block: bool = False
+    disjoint_blocks: bool = False
+
+    @cached_property
+    def limit(self) -> Price:
+        return self.rule.limit
+
+    def to_dict(self) -> dict[str, Any]:
+        described = {"name": self.name, "block": self.block, "disjoint_blocks": self.disjoint_blocks}
+        return described | {"unit": self.unit.to_dict(), "rule": self.rule.to_dict()}
+
+    @staticmethod
+    def from_dict(stored: dict[str, Any]) -> Terms:
+        return Terms(
+            stored["name"],
+            Unit.from_dict(stored["unit"]),
+            rule_from_dict(stored["rule"]),
+            stored["block"],
+            stored["disjoint_blocks"],
+        )
+
+
+@dataclass(frozen=True)
+class Payer:
+    """One account that pays for a release: with all it has, or with some lanes (disjoint blocks) of a family."""
+
+    terms: Terms
+    family: str = ""
+    lanes: tuple[str, ...] = ()
+
+
+def joined(parent: str | None, name: Any) -> str:
+    """The full name of an account.
+
+    >>> joined("visits", "zhang")
+    'visits/zhang'
+    """
+    segments = name.split("/") if isinstance(name, str) else [""]
+    if len(name if isinstance(name, str) else "") > 200 or not all(map(_SEGMENT.fullmatch, segments)):
+        raise InvalidParameter(
+            "the name of an account is 1 to 200 printable characters without spaces at its ends; '/' joins a "
+            "child to its parent."
+        )
+    return name if parent is None else f"{parent}/{name}"
+
+
+def ancestry(name: str) -> list[str]:
+    """The account and all above it, the root first.
+
+    >>> ancestry("hospital/visits/zhang")
+    ['hospital', 'hospital/visits', 'hospital/visits/zhang']
+    """
+    segments = name.split("/")
+    return ["/".join(segments[: depth + 1]) for depth in range(len(segments))]
+
+
+def check_disjoint(unit: Unit) -> None:
+    """Refuse to call blocks disjoint where one unit can lie in two of them."""
+    if unit.neighbours is not Neighbours.ADD_REMOVE:
+        raise InvalidParameter(
+            "disjoint_blocks needs add-remove neighbours: who is replaced by another may leave one block and "
+            "enter a second one, and both would change."
+        )
+    if isinstance(unit, Row) and unit.at_most > 1:
+        raise InvalidParameter("disjoint_blocks needs a unit that lies in one block: these rows may lie in several.")
+
+
+def payers(leaves: Iterable[str], terms: Mapping[str, Terms]) -> tuple[Payer, ...]:
+    """Every account that pays for a release on `leaves`, in the order of their names.
+
+    Guarantee:
+        For every account and every unit, what the account counts for that unit is at least the price of all
+        releases that touched the unit's data (see `tree.md`).
+    """
+    leaves = sorted(set(leaves))
+    everyone = sorted({name for leaf in leaves for name in ancestry(leaf)})
+    return tuple(_payer(name, [leaf for leaf in leaves if name in ancestry(leaf)], terms) for name in everyone)
+
+
+def _payer(name: str, beneath: list[str], terms: Mapping[str, Terms]) -> Payer:
+    lanes = {_lane(name, leaf, terms) for leaf in beneath}
+    families = {lane.rpartition("/")[0] for lane in lanes}
+    if "" in lanes or len(families) > 1:
+        return Payer(terms[name])
+    return Payer(terms[name], families.pop(), tuple(sorted(lanes)))
+
+
+def _lane(name: str, leaf: str, terms: Mapping[str, Terms]) -> str:
+    """The topmost disjoint block between `name` and `leaf`, or "" where there is none."""
+    path = ancestry(leaf)
+    for parent, child in pairwise(path):
+        if len(parent) >= len(name) and terms[parent].disjoint_blocks and terms[child].block:
+            return child
+    return ""
