@@ -36,7 +36,7 @@ def laplace_below(scale):
 
 
 def gaussian_below(sigma):
-    """P(X <= k) for discrete Gaussian noise: summed, or by the midpoint rule where its error is below 1e-9."""
+    """P(X <= k) for discrete Gaussian noise: summed, or by the midpoint rule where its error is below 1e-8."""
     if sigma > 3000:
         return lambda k: norm.cdf((np.asarray(k, float) + 0.5) / sigma)
     reach = math.ceil(40 * sigma) + 1

@@ -152,9 +152,10 @@ def test_a_tie_of_128_bits_is_settled_by_the_next_ones(law, scale, last):
     assert table.one(one) == (x if last[0] == 0 else place(table, 0, low=0))
     assert len(one.pieces) == (1 if last[0] == 0 else 0)
 
-    many = Scripted(little(word, size), *ties, last, sure)
-    many.pieces += [b""] * 2  # the second round has nothing to judge
-    assert table.many(1, many).tolist() == [x if last[0] == 0 else place(table, 0, low=0)]
+    ordinary = little(0, size)
+    many = Scripted(little(word, size) + ordinary * 16, ties[0], *ties[1:], last, sure)
+    rest = [place(table, 0, low=0)] * 16
+    assert table.many(17, many).tolist() == [x if last[0] == 0 else rest[0], *rest]
 
 
 def place(table, slot, low=3):

@@ -28,6 +28,7 @@ _SLOTS: Final = 1 << 16
 _TAIL_SLOTS: Final = 2
 _CHUNK: Final = 1 << 16  # words, table and answers of one chunk stay in the cache
 _BLOCK: Final = 1 << 20  # what is judged together: large enough to hide what a NumPy call costs
+_FEW: Final = 16  # up to so many, one by one is quicker than an array
 _SLACK: Final = 2.0**-40  # relative; `law.weights` is off by less than 2**-43
 _MARGIN: Final = 2.0**-24  # absolute, in slots; the float threshold is off by less than 2**-26
 _COLUMN_BITS: Final = 8  # weights fall by exp(-4) over 2**7 to 2**8 columns
@@ -70,7 +71,7 @@ class Envelope:
         weights = exp_negative(law.exponents(np.concatenate([near, far, [float(self._tail_start)]])))
         upper = weights[: len(near)] * (1 + _SLACK)
         lower = weights[len(near) : -1] * (1 - _SLACK)
-        self.height = int((_SLOTS - _TAIL_SLOTS - len(codes)) / upper.sum())
+        self.height = int((_SLOTS - _TAIL_SLOTS - len(codes)) / math.fsum(upper))
         slots = np.ceil(self.height * upper).astype(np.int64)
         sure = np.floor(self.height * lower).astype(np.int64)
         self._lay_out(codes, slots, sure)
@@ -85,7 +86,7 @@ class Envelope:
         law, width = self._law, float(1 << self.shift)
         starts = width * np.arange(1, int(law.reach(44.0) / width) + 3, dtype=np.float64)
         weights = exp_negative(law.exponents(starts))
-        height = _SLOTS / (1 + 2 * weights.sum())
+        height = _SLOTS / (1 + 2 * math.fsum(weights))
         decay = float(law.decay(max(1, int(law.reach(4.0)))))
         block = max(1.0, 2 * math.log(2) * decay)
         return int(np.argmax(height * 2 * block / width * weights <= 0.99)) + 1
@@ -122,6 +123,8 @@ class Envelope:
 
     def many(self, count: int, rng: Rng) -> NDArray[np.int64]:
         """`count` independent samples."""
+        if count <= _FEW:
+            return np.array([self.one(rng) for _ in range(count)], np.int64)
         samples = np.empty(count, np.int64)
         for start in range(0, count, _BLOCK):
             self._fill(samples[start : start + _BLOCK], rng)
@@ -130,11 +133,13 @@ class Envelope:
     def _fill(self, samples: NDArray[np.int64], rng: Rng) -> None:
         """Fill `samples`: what was refused is drawn again, until nothing is."""
         refused = self._attempt(samples, rng)
-        while refused.size:
+        while refused.size > _FEW:
             fresh = np.empty(refused.size, np.int64)
             still = self._attempt(fresh, rng)
             samples[refused] = fresh
             refused = refused[still]
+        for i in refused:
+            samples[i] = self.one(rng)
 
     def _attempt(self, samples: NDArray[np.int64], rng: Rng) -> NDArray[np.intp]:
         """Fill `samples` once; the positions returned were refused and hold nothing of meaning."""
@@ -146,6 +151,8 @@ class Envelope:
             unsure += start
             places.append(unsure)
         where = np.concatenate(places)
+        if not where.size:
+            return where
         return where[~self._judge(samples, where, np.concatenate(slots), rng)]
 
     def _propose(self, chunk: NDArray[np.int64], rng: Rng) -> Words:

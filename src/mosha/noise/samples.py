@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.noise.parameters import shape_of
 from mosha.noise.secure_random import secure
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from mosha.noise.envelope import Envelope
@@ -22,8 +21,6 @@ __all__ = ["TABLES", "draw", "generator"]
 
 TABLES: Final = 64
 """How many tables (about 200 kB each) of one kind are kept for later calls."""
-
-_FEW: Final = 8  # below this, one by one is quicker than an array; part of what a replayed stream means
 
 
 def generator(rng: Rng | None) -> Rng:
@@ -43,7 +40,4 @@ def draw(table: Envelope, size: Size, rng: Rng | None) -> int | NDArray[np.int64
     if size is None:
         return table.one(source)
     shape = shape_of(size)
-    count = math.prod(shape)
-    if count < _FEW:
-        return np.array([table.one(source) for _ in range(count)], np.int64).reshape(shape)
-    return table.many(count, source).reshape(shape)
+    return table.many(math.prod(shape), source).reshape(shape)

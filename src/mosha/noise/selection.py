@@ -135,7 +135,7 @@ def _integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
         array = np.empty(0, object)
     if array.dtype.kind not in "iu" or array.dtype == np.uint64:
         raise InvalidParameter(f"{name} must be signed 64-bit integers: round them to a grid first.")
-    return np.ascontiguousarray(array, np.int64)
+    return array.astype(np.int64)
 
 
 class _Units(NamedTuple):

@@ -1,0 +1,133 @@
+"""The exponential mechanism and permute-and-flip choose with exactly the chances they name."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from mosha.core.errors import InvalidParameter
+from mosha.noise import SeededRandom, exponential_choice, permute_and_flip_choice
+from tests.noise.goodness import rejects
+
+N = 200_000
+LOW, HIGH = -(2**63), 2**63 - 1
+
+
+def exponential_chances(scores, scale, weights=None):
+    best = max(scores)
+    chances = [w * math.exp((s - best) / scale) for s, w in zip(scores, weights or [1] * len(scores), strict=True)]
+    return [chance / sum(chances) for chance in chances]
+
+
+def permute_and_flip_chances(scores, scale):
+    """By definition: over all orders, the first heads."""
+    coins = [math.exp((s - max(scores)) / scale) for s in scores]
+    chances = [0.0] * len(scores)
+    orders = list(itertools.permutations(range(len(scores))))
+    for order in orders:
+        alive = 1.0
+        for i in order:
+            chances[i] += alive * coins[i] / len(orders)
+            alive *= 1 - coins[i]
+    return chances
+
+
+@pytest.mark.parametrize(
+    ("scores", "scale", "weights"),
+    [
+        ([0], 1, None),
+        ([0, 1, 2, 5], 2, None),
+        ([3, 3, 3], 0.5, None),
+        ([-100, 0, 40], Fraction(100, 3), None),
+        ([5, 4, 0, 0], 1, [1, 10, 1000, 0]),
+        ([100, 0, 1], 1.5, [0, 2**40, 2**39]),
+        ([0, -40], 1, [1, 2**62]),
+    ],
+)
+def test_the_exponential_choice_has_its_chances(scores, scale, weights):
+    drawn = exponential_choice(scores, scale, N, weights=weights)
+    counts = np.bincount(drawn, minlength=len(scores)).tolist()
+    assert not rejects([(c, N, p) for c, p in zip(counts, exponential_chances(scores, scale, weights), strict=True)])
+    wrong = [exponential_chances(scores, float(scale) * f, weights) for f in (0.9, 1.1)]
+    if len(set(scores)) > 1:
+        for chances in wrong:
+            assert rejects([(c, N, p) for c, p in zip(counts, chances, strict=True)])
+
+
+@pytest.mark.parametrize(("scores", "scale"), [([0, 1, 2, 5], 2), ([3, 3, 3], 1), ([0, 10, 11], 4.5)])
+def test_permute_and_flip_has_its_chances(scores, scale):
+    trials = 6000
+    drawn = [permute_and_flip_choice(scores, scale) for _ in range(trials)]
+    counts = [drawn.count(i) for i in range(len(scores))]
+    events = list(zip(counts, [trials] * len(scores), permute_and_flip_chances(scores, scale), strict=True))
+    assert not rejects(events)
+    for wrong in (0.5, 2):
+        chances = permute_and_flip_chances(scores, scale * wrong)
+        if len(set(scores)) > 1:
+            assert rejects(list(zip(counts, [trials] * len(scores), chances, strict=True)))
+
+
+def test_permute_and_flip_is_never_worse_than_the_exponential():
+    """McKenna and Sheldon: the chance of the best candidate is at least as large."""
+    for scores in ([0, 1, 2, 5], [0, 10, 11], [1, 1, 2]):
+        assert permute_and_flip_chances(scores, 3)[-1] >= exponential_chances(scores, 3)[-1]
+
+
+@pytest.mark.parametrize("choose", [exponential_choice, permute_and_flip_choice])
+def test_extreme_scores_do_not_overflow(choose):
+    assert choose([LOW, HIGH], 1) == 1
+    assert choose(np.array([HIGH, LOW]), 2**60) == 0
+    assert choose([LOW, LOW], 1e-300) in {0, 1}
+    assert choose(np.array([-5], np.int8), 1) == 0
+
+
+def test_one_choice_among_many_equals_any_other():
+    drawn = exponential_choice(np.zeros(100_000, int), 1, 50_000)
+    assert not rejects([(int((drawn < 50_000).sum()), 50_000, 0.5)])
+    assert drawn.max() < 100_000
+
+
+def test_only_differences_of_scores_matter():
+    scores = np.arange(50)
+    first = exponential_choice(scores, 3, 1000, rng=SeededRandom(1))
+    shifted = exponential_choice(scores + HIGH - 49, 3, 1000, rng=SeededRandom(1))
+    assert (first == shifted).all()
+
+
+@pytest.mark.parametrize("choose", [exponential_choice, permute_and_flip_choice])
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [],
+        [[1, 2]],
+        5,
+        [1.5],
+        ["a"],
+        [None],
+        [True],
+        [2**63],
+        [2**70],
+        [1, [2]],
+        np.array([1], np.uint64),
+        [float("nan")],
+    ],
+)
+def test_wrong_scores_are_refused_without_a_word_about_them(choose, scores):
+    with pytest.raises(InvalidParameter) as error:
+        choose(scores, 1)
+    assert not any(character.isdigit() for character in str(error.value).replace("64-bit", ""))
+
+
+@pytest.mark.parametrize("weights", [[], [1], [1, 2, 3], [-1, 1], [0, 0], [0.5, 1], "ab", [[1, 2]]])
+def test_wrong_weights_are_refused(weights):
+    with pytest.raises(InvalidParameter):
+        exponential_choice([1, 2], 1, weights=weights)
+
+
+@pytest.mark.parametrize("choose", [exponential_choice, permute_and_flip_choice])
+@pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf"), "1", None, True])
+def test_wrong_scales_are_refused(choose, scale):
+    with pytest.raises(InvalidParameter):
+        choose([1, 2], scale)
