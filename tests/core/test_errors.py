@@ -51,3 +51,10 @@ def test_a_refusal_says_asked_spent_and_limit_and_that_nothing_was_spent():
         "No data was read, nothing was spent."
     )
     assert (refusal.asked, refusal.spent, refusal.limit) == (1.0, 0.5, 1.2)
+
+
+def test_what_others_hang_on_an_error_is_not_told():
+    error = errors.DataError("what went wrong.")
+    error._hung_on = "by another program"
+    error.add_note("and a note")
+    assert error.to_dict() == {"error": "DataError", "message": "what went wrong."}

@@ -60,7 +60,8 @@ class MoshaError(Exception):
 
     def to_dict(self) -> dict[str, Any]:
         """The error for programs: its name, its sentence and its public attributes."""
-        return {"error": type(self).__name__, "message": str(self), **vars(self)}
+        public = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return {"error": type(self).__name__, "message": str(self), **public}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """An error must survive the way back from a worker process, whatever its constructor looks like."""
