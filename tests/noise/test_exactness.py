@@ -1,5 +1,6 @@
 """Where floats decide, integers agree; where floats cannot, integers decide. Nothing here is left to chance."""
 
+import math
 from fractions import Fraction
 
 import mpmath
@@ -237,3 +238,57 @@ def test_the_exact_comparison_agrees_with_high_precision(exponent, known):
     if expected is not None:
         answer = falls_below(Scripted(), amplitude=Fraction(1), exponent=exponent, known=known, bits=64)
         assert answer is expected
+
+
+@given(
+    st.lists(st.integers(min_value=-(2**63), max_value=2**63 - 1), min_size=1, max_size=30),
+    scales,
+    st.data(),
+)
+def test_every_candidate_owns_enough_units_and_no_sure_one_too_many(scores, scale, data):
+    """The two inequalities on which the proof of the exponential choice rests, in exact arithmetic."""
+    best = max(scores)
+    near = [best - (best - score) % 2 ** data.draw(st.integers(min_value=1, max_value=64)) for score in scores]
+    weights = data.draw(
+        st.lists(st.integers(min_value=1, max_value=2**62), min_size=len(near), max_size=len(near)), label="weights"
+    )
+    distances = np.array([max(near) - score for score in near], np.uint64)
+    units = selection._Units.of(distances, (scale.numerator, scale.denominator), np.array(weights))
+    for i, (weight, distance) in enumerate(zip(weights, distances.tolist(), strict=True)):
+        amplitude = weight * Fraction(2) ** units.exponent
+        low, high = exp_bounds(distance / scale, 300)
+        assert int(units.owned[i]) * 2**300 >= amplitude * low
+        assert int(units.sure[i]) * 2**300 <= amplitude * high
+    assert 0 < int(units.ends[-1]) < 2**61
+    assert (np.diff(units.ends) > 0).all()
+
+
+@given(
+    st.lists(st.fractions(min_value=Fraction(1, 50), max_value=50, max_denominator=50), min_size=1, max_size=16),
+    scales,
+)
+@settings(max_examples=40)
+def test_the_mixture_of_a_box_is_its_polynomial(widths, scale):
+    blend = box._mixture(scale.numerator, scale.denominator, tuple(widths))
+    assert all(factor >= 0 for factor in blend._factors)
+    for radius in (0, 1, 2, 5, 17, 40):
+        product, total = Fraction(1), Fraction(0)
+        for width in widths:
+            product *= 2 * width * radius + 1
+        for j, factor in enumerate(blend._factors):
+            total += factor * math.comb(radius, j)
+        assert total == product
+
+
+@given(st.lists(st.fractions(min_value=0, max_value=100), min_size=1, max_size=16), scales)
+@settings(max_examples=40)
+def test_cumulative_chances_of_a_mixture_are_enclosed_narrowly(rest, scale):
+    blend = mixture.PowerMixture([Fraction(1), *rest], 1 / scale)
+    low, high = blend._enclosed(62)
+    with mpmath.workprec(4000):
+        ratio = 1 / mpmath.expm1(mpmath.mpf(scale.denominator) / scale.numerator)
+        weights = [mpmath.mpf(f.numerator) / f.denominator * ratio**j for j, f in enumerate(blend._factors)]
+        for j in range(len(rest)):
+            chance = mpmath.fsum(weights[: j + 1]) / mpmath.fsum(weights) * mpmath.mpf(2) ** 62
+            assert low[j] <= chance <= high[j]
+    assert all(b - a <= 2 for a, b in zip(low, high, strict=True))

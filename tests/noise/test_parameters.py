@@ -24,11 +24,14 @@ from mosha.noise import (
 )
 
 SCALED = [discrete_laplace, discrete_gaussian, geometric]
+HUGE = Fraction(10**400)
 NOT_NUMBERS = [float("nan"), float("inf"), float("-inf"), None, "1", True, [1], 1j, np.float64("nan"), np.bool_(True)]
 
 
 @pytest.mark.parametrize("sample", SCALED)
-@pytest.mark.parametrize("scale", [0, -1, -0.5, Fraction(-1, 3), 0.0, LARGEST_SCALE + 1, 1e300, 10**400, *NOT_NUMBERS])
+@pytest.mark.parametrize(
+    "scale", [0, -1, -0.5, Fraction(-1, 3), 0.0, LARGEST_SCALE + 1, 1e300, HUGE, -HUGE, *NOT_NUMBERS]
+)
 def test_a_wrong_scale_is_refused(sample, scale):
     for size in (None, 0, 5):
         with pytest.raises(InvalidParameter):
@@ -85,13 +88,13 @@ def test_a_wrong_generator_is_refused(rng):
             sample(3, rng=rng)
 
 
-@pytest.mark.parametrize("p", [-0.1, 1.1, Fraction(5, 4), *NOT_NUMBERS])
+@pytest.mark.parametrize("p", [-0.1, 1.1, Fraction(5, 4), HUGE, *NOT_NUMBERS])
 def test_a_wrong_probability_is_refused(p):
     with pytest.raises(InvalidParameter):
         bernoulli(p)
 
 
-@pytest.mark.parametrize("x", [-1, -1e-300, *NOT_NUMBERS])
+@pytest.mark.parametrize("x", [-1, -1e-300, -HUGE, *NOT_NUMBERS])
 def test_a_wrong_exponent_is_refused(x):
     with pytest.raises(InvalidParameter):
         bernoulli_exp(x)
@@ -103,6 +106,13 @@ def test_a_wrong_bound_is_refused(n):
         uniform(n)
     with pytest.raises(InvalidParameter):
         uniform(n, 3)
+
+
+def test_integers_too_long_to_print_are_refused_with_the_same_error():
+    for refuse in (discrete_laplace, discrete_gaussian, bernoulli, uniform):
+        for huge in (10**5000, -(10**5000)):
+            with pytest.raises(InvalidParameter):
+                refuse(huge)
 
 
 def test_wrong_arrays_are_refused():

@@ -12,7 +12,7 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.noise.comparison import falls_below
 from mosha.noise.exponential import exp_bounds, exp_negative
-from mosha.noise.parameters import probability, ratio, scale_ratio, shape_of
+from mosha.noise.parameters import probability, ratio, scale_ratio, shape_of, shown
 from mosha.noise.samples import generator
 from mosha.noise.words import word, words
 
@@ -108,7 +108,7 @@ def bernoulli_exp(x: Real, size: Size = None, *, rng: Rng | None = None) -> bool
     """
     top, bottom = ratio("x", x)
     if top < 0:
-        raise InvalidParameter(f"x must not be negative, got {x}: exp(-x) would exceed 1.")
+        raise InvalidParameter(f"x must not be negative, got {shown(top, bottom)}: exp(-x) would exceed 1.")
     return _exponential_coin(top, bottom).flip(size, rng)
 
 

@@ -17,7 +17,18 @@ from mosha.core.errors import InvalidParameter
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["LARGEST_SCALE", "Ratio", "Real", "Size", "probability", "ratio", "scale_ratio", "shape_of"]
+__all__ = [
+    "LARGEST_SCALE",
+    "Ratio",
+    "Real",
+    "Size",
+    "probability",
+    "ratio",
+    "scale_ratio",
+    "shape_of",
+    "shown",
+    "whole_number",
+]
 
 LARGEST_SCALE: Final = 1 << 50
 """Noise of a larger scale could leave 64-bit integers; see `mosha.noise.gap`."""
@@ -45,11 +56,19 @@ def ratio(name: str, value: Real) -> Ratio:
     return int(value.numerator), int(value.denominator)
 
 
+def shown(top: int, bottom: int = 1) -> str:
+    """A rational for a message, however large: integers of thousands of digits have no text in Python."""
+    try:
+        return f"{top / bottom:g}"
+    except OverflowError:
+        return "a number beyond 1e308"
+
+
 def scale_ratio(name: str, value: Real, *, at_most: int | None = LARGEST_SCALE) -> Ratio:
     """A scale: an exact rational above zero, and no larger than `at_most`."""
     top, bottom = ratio(name, value)
     if top <= 0:
-        raise InvalidParameter(f"{name} must be above zero, got {value}.")
+        raise InvalidParameter(f"{name} must be above zero, got {shown(top, bottom)}.")
     if at_most is not None and top > at_most * bottom:
         raise InvalidParameter(
             f"{name} must be at most 2**{at_most.bit_length() - 1}, so that noise stays within 64-bit integers: "
@@ -62,7 +81,7 @@ def probability(name: str, value: Real) -> Ratio:
     """An exact rational in [0, 1]."""
     top, bottom = ratio(name, value)
     if not 0 <= top <= bottom:
-        raise InvalidParameter(f"{name} must lie in [0, 1], got {value}.")
+        raise InvalidParameter(f"{name} must lie in [0, 1], got {shown(top, bottom)}.")
     return top, bottom
 
 
@@ -72,7 +91,7 @@ def whole_number(name: str, value: object, *, at_least: int, at_most: int) -> in
         raise InvalidParameter(f"{name} must be an integer, not {type(value).__name__}.")
     number = int(value)
     if not at_least <= number <= at_most:
-        raise InvalidParameter(f"{name} must lie between {at_least} and {at_most}, got {number}.")
+        raise InvalidParameter(f"{name} must lie between {at_least} and {at_most}, got {shown(number)}.")
     return number
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.noise.parameters import shape_of
-from mosha.noise.secure_random import secure
+from mosha.noise.replay import KeyedRandom
+from mosha.noise.secure_random import SecureRandom, secure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,7 @@ def generator(rng: Rng | None) -> Rng:
     """The generator to use: the process-wide secure one unless another is given."""
     if rng is None:
         return secure()
-    if not isinstance(rng, Rng):
+    if not isinstance(rng, SecureRandom | KeyedRandom | Rng):  # the protocol last: asking it is slow
         raise InvalidParameter(
             f"rng must be a random generator such as mosha.noise.SecureRandom(), not {type(rng).__name__}."
         )

@@ -29,7 +29,7 @@ def byte_count(n: object) -> int:
     except TypeError:
         raise InvalidParameter(f"a number of random bytes must be an integer, not {type(n).__name__}.") from None
     if count < 0:
-        raise InvalidParameter(f"a number of random bytes must not be negative, got {count}.")
+        raise InvalidParameter("a number of random bytes must not be negative.")
     return count
 
 

@@ -1,0 +1,58 @@
+"""Other people's libraries, each in an environment of its own under `.bench/`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["PeerUnavailable", "peer", "run"]
+
+_FOLDER = Path(__file__).resolve().parent.parent / ".bench"
+
+
+class PeerUnavailable(RuntimeError):
+    """The peer could not be installed here; its rows are left out, with this as the reason."""
+
+
+def peer(*requirements: str) -> Path:
+    """The Python of an environment with these requirements, made when first asked for.
+
+    >>> python = peer("opendp==0.16.0")  # doctest: +SKIP
+    """
+    name = re.sub(r"[^\w.=-]+", "_", requirements[0])
+    if len(requirements) > 1:
+        name += "-" + hashlib.sha256("\n".join(requirements).encode()).hexdigest()[:8]
+    home = _FOLDER / name
+    python = home / "bin" / "python"
+    done = home / ".installed"
+    if not done.exists():
+        home.parent.mkdir(exist_ok=True)
+        _quietly([sys.executable, "-m", "venv", "--clear", str(home)], requirements)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements]
+        _quietly(install, requirements)
+        done.touch()
+    return python
+
+
+def run(python: Path, code: str, *arguments: object) -> Any:
+    """Run `code` in the peer's environment and read the JSON it prints; `arguments` arrive as sys.argv[1:]."""
+    command = [str(python), "-c", code, *(str(argument) for argument in arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise PeerUnavailable(f"the peer's script failed: {_last_line(done.stderr)}")
+    return json.loads(done.stdout)
+
+
+def _quietly(command: list[str], requirements: tuple[str, ...]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise PeerUnavailable(f"cannot install {' '.join(requirements)}: {_last_line(done.stderr)}")
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no reason given"])[-1]
