@@ -12,6 +12,7 @@ from mosha._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from mosha import accounting as accounting
+    from mosha import audit as audit
     from mosha import errors as errors
     from mosha import events as events
     from mosha import guarantees as guarantees
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "accounting": "mosha.accounting",
+    "audit": "mosha.audit",
     "errors": "mosha.errors",
     "events": "mosha.events",
     "guarantees": "mosha.guarantees",
