@@ -1,0 +1,88 @@
+"""The best of a random number of runs (Papernot and Steinke 2022): the price of tuning hyperparameters.
+
+The number of runs is drawn before any run and independently of the data; only the best run is released.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from mosha.accounting.composition import Cost
+from mosha.accounting.rounding import above
+from mosha.core.event import Event
+from mosha.core.events import Selected
+
+__all__ = ["best_of", "stopping_probability"]
+
+CostOf = Callable[[Event, float], Cost]
+_SECOND_ORDERS = tuple(1 + math.exp(x / 3) for x in range(-9, 28))
+
+
+def best_of(event: Selected, order: float, cost_of: CostOf) -> Cost:
+    """Divergence and delta of `event` at `order`.
+
+    Guarantee:
+        Truncated negative binomial: theorem 2 of Papernot and Steinke, for every second order. Poisson: their
+        theorem 6 with the (epsilon, delta) of one run at epsilon = log(1 + 1/(order-1)). A run that may fail with a
+        probability d: given that none of the runs fails, the number of runs is again of the same family with a
+        smaller mean, and some run fails with probability at most mean d.
+    """
+    inner = cost_of(event.event, order)
+    delta = min(1.0, above(inner.delta * event.mean)) if inner.delta else 0.0
+    if not inner.is_finite:
+        return Cost(math.inf, delta)
+    run = lambda second: cost_of(event.event, second)
+    extra = _poisson(event, order, run) if event.distribution == "poisson" else _negative_binomial(event, run)
+    mean = above(math.log(event.mean) / (order - 1), scale=1 / (order - 1))
+    return Cost(max(0.0, above(inner.amount + extra + mean, scale=inner.amount + extra + abs(mean))), delta)
+
+
+def _negative_binomial(event: Selected, run: Callable[[float], Cost]) -> float:
+    """(1 + shape) times the least over b of (1 - 1/b) divergence(b) + log(1/gamma) / b; b = 1 is log(1/gamma)."""
+    if event.mean == 1:
+        return 0.0
+    log_inverse = -math.log(stopping_probability(event.mean, event.shape))
+    values = [log_inverse]
+    for second in _SECOND_ORDERS:
+        cost = run(second)
+        if cost.is_finite:
+            values.append((1 - 1 / second) * cost.amount + log_inverse / second)
+    return above((1 + event.shape) * min(values))
+
+
+def _poisson(event: Selected, order: float, run: Callable[[float], Cost]) -> float:
+    """The mean times the delta of one run at epsilon = log(1 + 1/(order-1)), by its best Rényi divergence."""
+    epsilon = math.log1p(1 / (order - 1)) * (1 - 1e-15)
+    deltas = [1.0]
+    for second in _SECOND_ORDERS:
+        cost = run(second)
+        if cost.is_finite:
+            exponent = (second - 1) * (cost.amount - epsilon + math.log1p(-1 / second)) - math.log(second)
+            deltas.append(math.exp(min(0.0, exponent)))
+    return above(event.mean * min(deltas), scale=event.mean * min(deltas) * 100)
+
+
+def stopping_probability(mean: float, shape: float) -> float:
+    """The gamma of the truncated negative binomial of this mean, rounded down; shape 1 is geometric, 0 logarithmic.
+
+    mean = shape (1 - gamma) / (gamma (1 - gamma^shape)), which falls from infinity to 1 as gamma grows to 1.
+
+    >>> round(stopping_probability(10.0, 1.0), 12), round(stopping_probability(10.0, 0.0), 6)
+    (0.1, 0.02...)
+    """
+    low, high = -700.0, 0.0  # of log gamma
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _mean(middle, shape) < mean else (middle, high)
+    return math.exp(low) * (1 - 1e-13)
+
+
+def _mean(log_gamma: float, shape: float) -> float:
+    """The mean at gamma = e^log_gamma."""
+    left = -math.expm1(log_gamma)  # 1 - gamma
+    if left == 0:
+        return 1.0
+    exponent = shape * log_gamma
+    power = exponent / math.expm1(exponent) if abs(exponent) > 1e-12 else 1 - exponent / 2  # x / (e^x - 1)
+    return left * math.exp(-log_gamma) * power / -log_gamma

@@ -1,0 +1,212 @@
+"""Rules charge exactly, refuse what they cannot pay and promise what they charge for."""
+
+import json
+
+import pytest
+
+from mosha.accounting import rules
+from mosha.accounting.rules import GaussianRule, Price, PureRule, RenyiRule, ZeroConcentratedRule, rule_for
+from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.guarantee import Approx
+from mosha.events import Approx as ApproxEvent
+from mosha.events import (
+    DiscreteGaussian,
+    Exponential,
+    Failure,
+    Gaussian,
+    Laplace,
+    Pure,
+    RandomizedResponse,
+    Renyi,
+    ZeroConcentrated,
+)
+
+EVERY_RULE = [
+    rule_for(epsilon=1),
+    rule_for(epsilon=1, delta=1e-6, rule="pure"),
+    rule_for(epsilon=3, delta=1e-6),
+    rule_for(epsilon=3, delta=1e-6, delta_for_events=5e-7),
+    rule_for(epsilon=0.01, delta=1e-12),
+    rule_for(epsilon=3, delta=1e-6, rule="renyi"),
+    rule_for(epsilon=3, delta=1e-6, rule="gaussian"),
+    rule_for(rho=0.5),
+    rule_for(rho=0.5, delta=1e-6),
+    rule_for(mu=1),
+    rule_for(mu=1, delta=1e-6),
+]
+ids = [f"{rule.name}-{k}" for k, rule in enumerate(EVERY_RULE)]
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=ids)
+def test_a_rule_survives_json(rule):
+    assert rules.from_dict(json.loads(json.dumps(rule.to_dict()))) == rule
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=ids)
+def test_spending_the_limit_keeps_the_promise(rule):
+    assert rule.spent_as(rule.limit) <= rule.promise()
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=ids)
+def test_spending_nothing_costs_nothing(rule):
+    assert rule.spent_as(rules.FREE) <= Approx(0.0, 0.0)
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=ids)
+@pytest.mark.parametrize("event", [Pure(0.1), Laplace(30), RandomizedResponse(0.2, 7), Exponential(0.3)])
+def test_a_price_counts_repetitions_exactly(rule, event):
+    assert rule.price(event * 7) == rule.price(event) * 7 == sum(rule.price(event) for _ in range(7))
+
+
+@pytest.mark.parametrize("tenth", [0.1, 0.3, 0.7, 1 / 3, 0.07])
+@pytest.mark.parametrize("count", [3, 10, 1000])
+def test_n_parts_of_a_limit_fit_into_it_in_spite_of_binary_fractions(tenth, count):
+    rule = rule_for(epsilon=tenth * count)
+    assert rule.price(Pure(tenth) * count) <= rule.limit
+    assert not rule.price(Pure(tenth) * count + Pure(1e-14 * tenth * count)) <= rule.limit
+
+
+def test_the_limit_of_an_epsilon_and_delta_is_the_converted_one():
+    rule = rule_for(epsilon=3, delta=1e-6)
+    assert isinstance(rule, ZeroConcentratedRule)
+    assert rule.promise() == Approx(3.0, 1e-6)
+    assert rule.limit.as_floats()[1] == pytest.approx(1e-7, rel=1e-12)
+    spent = rule.spent_as(rule.limit)
+    assert spent.epsilon == pytest.approx(3, rel=1e-9)
+    assert spent.delta <= 1e-6
+
+
+def test_the_share_for_events_is_taken_from_the_conversion():
+    most = rule_for(epsilon=3, delta=1e-6, delta_for_events=0.0)
+    less = rule_for(epsilon=3, delta=1e-6, delta_for_events=9e-7)
+    assert most.rho > less.rho
+    assert most.limit.delta == 0
+
+
+def test_four_kinds_of_limits_choose_four_rules():
+    assert isinstance(rule_for(epsilon=1), PureRule)
+    assert isinstance(rule_for(epsilon=1, delta=1e-6), ZeroConcentratedRule)
+    assert isinstance(rule_for(rho=1), ZeroConcentratedRule)
+    assert isinstance(rule_for(mu=1), GaussianRule)
+    assert isinstance(rule_for(epsilon=1, delta=1e-6, rule="renyi"), RenyiRule)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"epsilon": 1, "rho": 1},
+        {"epsilon": 0},
+        {"epsilon": -1},
+        {"epsilon": float("nan")},
+        {"epsilon": float("inf")},
+        {"epsilon": "1"},
+        {"epsilon": True},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "delta": -1e-9},
+        {"epsilon": 1, "delta": 1e-6, "delta_for_events": 1e-6},
+        {"epsilon": 1, "delta": 1e-6, "delta_for_events": -1e-9},
+        {"epsilon": 1, "rule": "zero-concentrated"},
+        {"epsilon": 1, "rule": "gaussian"},
+        {"epsilon": 1, "rule": "tight"},
+        {"rho": 0},
+        {"rho": 1, "rule": "renyi"},
+        {"rho": 1, "delta_for_events": 1e-9},
+        {"mu": 1, "rule": "pure"},
+        {"epsilon": 1, "delta": 1e-6, "rule": "pure", "delta_for_events": 1e-7},
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(InvalidParameter):
+        rule_for(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("rule", "event"),
+    [
+        (rule_for(epsilon=1), Gaussian(100)),
+        (rule_for(epsilon=1), ZeroConcentrated(0.1)),
+        (rule_for(rho=1), Renyi((2.0,), (0.1,))),
+        (rule_for(mu=1), ZeroConcentrated(0.1)),
+        (rule_for(mu=1), Gaussian(2).sampled(0.1)),
+        (rule_for(epsilon=1, delta=1e-6, rule="renyi"), Renyi((2.0,), (0.1,))),
+    ],
+)
+def test_an_event_without_a_price_is_refused_with_advice(rule, event):
+    with pytest.raises(Unpriced, match="Plan") as refusal:
+        rule.price(Pure(0.1) + event)
+    assert "Nothing was spent" in str(refusal.value)
+
+
+def test_a_price_is_asked_for_events_only():
+    with pytest.raises(InvalidParameter):
+        rule_for(epsilon=1).price(0.5)
+
+
+def test_an_account_without_delta_cannot_pay_for_events_with_one():
+    for rule in (rule_for(epsilon=1), rule_for(rho=1), rule_for(mu=1)):
+        assert not rule.price(ApproxEvent(0.1, 1e-12)) <= rule.limit
+        assert not rule.price(Failure(Pure(0.1), 1e-12)) <= rule.limit
+
+
+def test_discrete_gaussian_noise_pays_under_the_gaussian_rule_with_a_tiny_delta():
+    rule = rule_for(mu=1, delta=1e-6)
+    fine = rule.price(DiscreteGaussian(10, sensitivity=1000.0, coordinates=50))
+    assert fine.as_floats()[0] == pytest.approx(0.01, rel=1e-6)
+    assert 0 < fine.as_floats()[1] < 1e-29
+    with pytest.raises(Unpriced):
+        rule.price(DiscreteGaussian(1))
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None,
+        {},
+        {"rule": "pure", "version": 1},
+        {"rule": "pure", "version": 2, "epsilon": 1.0, "delta": 0.0},
+        {"rule": "other", "version": 1, "epsilon": 1.0, "delta": 0.0},
+        {"rule": "pure", "version": 1, "epsilon": 1.0, "delta": 0.0, "rho": 1.0},
+        {"rule": "pure", "version": 1, "epsilon": "1", "delta": 0.0},
+    ],
+)
+def test_a_description_that_is_no_rule_is_refused(stored):
+    with pytest.raises(InvalidParameter):
+        rules.from_dict(stored)
+
+
+def test_a_stored_rule_cannot_promise_more_than_its_limit_keeps():
+    stored = rule_for(epsilon=3, delta=1e-6).to_dict()
+    for change in ({"epsilon": 2.9}, {"rho": stored["rho"] * 1.01}, {"delta_for_events": 9e-7}):
+        with pytest.raises(InvalidParameter):
+            rules.from_dict(stored | change)
+
+
+def test_prices_are_exact_integers_that_round_up():
+    third = Price.of(1 / 3)
+    assert third.amount * 2.0**-128 == 1 / 3
+    assert Price.of(5e-324) == Price(1, 0)
+    assert Price.of(0.0) == Price(0, 0)
+    assert Price.of(0.5, 0.25) - Price.of(0.25) == Price.of(0.25, 0.25)
+
+
+def test_prices_compare_component_by_component():
+    assert not Price.of(1, 0) <= Price.of(0, 1)
+    assert not Price.of(0, 1) <= Price.of(1, 0)
+    assert Price.of(1, 1) >= Price.of(1, 0)
+
+
+@pytest.mark.parametrize("wrong", [-1, 0.5, True, "1", None])
+def test_a_price_holds_whole_numbers_only(wrong):
+    with pytest.raises(InvalidParameter):
+        Price(wrong)
+    with pytest.raises(InvalidParameter):
+        Price.of(0.1) - Price.of(0.2)
+
+
+@pytest.mark.parametrize(
+    "stored", [None, {}, {"amount": "1"}, {"amount": "-1", "delta": "0"}, {"amount": "\u0661", "delta": "0"}]
+)
+def test_a_description_that_is_no_price_is_refused(stored):
+    with pytest.raises(InvalidParameter):
+        Price.from_dict(stored)
