@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.unit import Client, Edge, Event, Example, Person, Row, Self, Unit
 
-__all__ = ["entries", "keep_at_most", "numbers", "read", "rows_per_unit"]
+__all__ = ["entries", "hash_of", "identify", "keep_at_most", "numbers", "read", "rows_per_unit"]
 
 _ONE_ROW_EACH = (Event, Edge, Example, Client, Self)
 
@@ -183,11 +183,11 @@ def _grouped(persons: Any) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
         unique, codes = np.unique(array, return_inverse=True)
         return codes, _mixed(unique.astype(np.uint64), np.uint64(0))
     seen: dict[int | str, int] = {}
-    codes = np.fromiter((seen.setdefault(_name(p), len(seen)) for p in array.tolist()), np.intp, array.size)
-    return codes, np.array([_name_hash(name) for name in seen], np.uint64)
+    codes = np.fromiter((seen.setdefault(identify(p), len(seen)) for p in array.tolist()), np.intp, array.size)
+    return codes, np.array([hash_of(name) for name in seen], np.uint64)
 
 
-def _name(person: Any) -> int | str:
+def identify(person: Any) -> int | str:
     """What identifies a person, whatever type the column has: 7, 7.0 and np.int64(7) are one person, "7" is another.
 
     (A column of integers turns into floats when one entry is missing; that must not reshuffle everybody.)
@@ -197,7 +197,8 @@ def _name(person: Any) -> int | str:
     return int(person) if isinstance(person, int | np.integer) else repr(person)
 
 
-def _name_hash(name: int | str) -> np.uint64:
+def hash_of(name: int | str) -> np.uint64:
+    """A 64-bit hash of what `identify` gave: the same in every run, whoever else is there."""
     if isinstance(name, int) and -(1 << 63) <= name < 1 << 64:
         return np.uint64(_mixed(np.array([name & 0xFFFFFFFFFFFFFFFF], np.uint64), np.uint64(0))[0])
     return np.uint64(int.from_bytes(hashlib.blake2b(str(name).encode(), digest_size=8).digest(), "little"))

@@ -51,7 +51,7 @@ def gaussian_width(sigma: float, confidence: float) -> int:
     """A whole number w with P(|X| <= w) >= confidence for discrete Gaussian X; the least one for the continuous law.
 
     Guarantee:
-        P(X >= w + 1) <= P(N >= w) for N normal with the same sigma (Canonne, Kamath, Steinke 2020, proposition 25), so
+        P(X >= w + 1) <= P(N >= w) for N normal with the same sigma (Canonne, Kamath, Steinke 2020), so
         the normal quantile, rounded up, covers. It is at most one step too wide.
 
     >>> gaussian_width(1000.0, 0.95)

@@ -26,8 +26,12 @@ __all__ = [
     "total",
 ]
 
-FINENESS = 30
-"""A grid chosen for a bound has 2**29 to 2**30 steps within it: a sum of n values is off by n/2 steps at worst."""
+FINENESS = 28
+"""A grid chosen for a bound has 2**27 to 2**28 steps within it.
+
+A sum of n values is off by n/2 steps at worst, and room for noise and sum (2**60 steps) remains for 2**32 rows; declare
+a coarser grid for larger tables, where a statistic takes one.
+"""
 
 _SMALLEST, _LARGEST = 2.0**-512, 2.0**512  # of a bound: sums and grids stay far from where floats end
 _SAFE = 1 << 62
@@ -67,7 +71,7 @@ def bounds(name: str, between: Any) -> tuple[float, float]:
 def grid_for(magnitude: float) -> float:
     """The grid that is used for values up to `magnitude` unless another one is declared.
 
-    >>> grid_for(100.0) == 2.0 ** (7 - 30)
+    >>> grid_for(100.0) == 2.0 ** (7 - 28)
     True
     """
     fraction, exponent = math.frexp(magnitude)

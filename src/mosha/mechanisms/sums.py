@@ -27,7 +27,7 @@ class ClippedSum:
 
     `missing` says what a value that is no number (NaN, None, text) stands for: "drop", which adds nothing, or the
     "low", "middle" or "high" of the range. Infinities are clamped like any value. `grid` is a power of two;
-    by default 2**29 to 2**30 steps reach the larger bound.
+    by default 2**27 to 2**28 steps reach the larger bound.
 
     Guarantee:
         Clamping and rounding are monotone and done value by value, so a row adds a whole number of steps

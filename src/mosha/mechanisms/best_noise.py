@@ -1,0 +1,95 @@
+"""Laplace or Gaussian: whichever has the smaller error for the dimension, the norms and the budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive, probability
+from mosha.core.unit import Unit
+from mosha.mechanisms.gaussian import gaussian
+from mosha.mechanisms.laplace import laplace
+from mosha.mechanisms.statistic import Statistic
+
+__all__ = ["NoiseChoice", "additive", "best_noise"]
+
+
+@dataclass(frozen=True)
+class NoiseChoice:
+    """Which noise was taken, why, and the standard deviations of both (infinite where one is not to be had)."""
+
+    measurement: Measurement
+    noise: str
+    laplace: float
+    gaussian: float
+    reason: str
+
+
+def best_noise(statistic: Statistic, *, unit: Unit, epsilon: float, delta: float) -> NoiseChoice:
+    """The additive noise with the smaller standard deviation at (epsilon, delta), and why.
+
+    Laplace noise grows with the l1 sensitivity and needs no delta; Gaussian noise grows with the l2 sensitivity and
+    with sqrt(log(1 / delta)). The choice is made from public numbers alone, before any data is read.
+
+    Guarantee:
+        That of `laplace` resp. `gaussian`.
+
+    Units:
+        Standard deviations are in the unit of the statistic, for each coordinate.
+
+    >>> from mosha import Row
+    >>> from mosha.mechanisms import Count, VectorSum
+    >>> print(best_noise(Count(), unit=Row(), epsilon=1, delta=1e-6).reason)
+    Laplace: standard deviation 1.36 against 4.22 of Gaussian noise (l1 sensitivity 1, l2 sensitivity 1, 1 number)
+    >>> best_noise(VectorSum(norm=1, coordinates=100), unit=Row(), epsilon=1, delta=1e-6).noise
+    'gaussian'
+    """
+    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
+    found: dict[str, Measurement] = {}
+    problem = InvalidParameter("no noise keeps this budget.")
+    for name, make in (("laplace", laplace), ("gaussian", gaussian)):
+        budget = {"epsilon": epsilon} | ({"delta": delta} if name == "gaussian" else {})
+        if name == "gaussian" and delta < 2.0**-90:
+            continue
+        try:
+            found[name] = make(statistic, unit=unit, **budget)
+        except InvalidParameter as error:
+            problem = error
+    if not found:
+        raise problem
+    deviations = {name: _deviation(found.get(name)) for name in ("laplace", "gaussian")}
+    noise = min(found, key=lambda name: deviations[name])
+    reason = _reason(noise, deviations, statistic, unit)
+    return NoiseChoice(found[noise], noise, deviations["laplace"], deviations["gaussian"], reason)
+
+
+def additive(statistic: Statistic, *, unit: Unit, epsilon: float, delta: float) -> Measurement:
+    """A statistic with the better of Laplace and Gaussian noise: the measurement that `best_noise` takes.
+
+    >>> from mosha import Row
+    >>> from mosha.mechanisms import Count
+    >>> additive(Count(), unit=Row(), epsilon=1, delta=1e-6).name
+    'laplace(Count)'
+    """
+    return best_noise(statistic, unit=unit, epsilon=epsilon, delta=delta).measurement
+
+
+def _deviation(measurement: Measurement | None) -> float:
+    error: Any = None if measurement is None else measurement.error
+    return math.inf if error is None else float(error.standard_deviation)
+
+
+def _reason(noise: str, deviations: dict[str, float], statistic: Statistic, unit: Unit) -> str:
+    sensitivity, other = statistic.sensitivity(unit), "gaussian" if noise == "laplace" else "laplace"
+    numbers = 1 if statistic.labels is None else len(statistic.labels)
+    against = f"{deviations[other]:.3g} of {other.capitalize()} noise"
+    if math.isinf(deviations[other]):
+        against = f"no {other.capitalize()} noise at this budget"
+    return (
+        f"{noise.capitalize()}: standard deviation {deviations[noise]:.3g} against {against} "
+        f"(l1 sensitivity {sensitivity.l1 * statistic.grid:.3g}, l2 sensitivity {sensitivity.l2 * statistic.grid:.3g}, "
+        f"{numbers} number{'s' if numbers > 1 else ''})"
+    )

@@ -1,0 +1,153 @@
+"""Which keys may be shown: those that enough people share, chosen as often as privacy allows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.accounting.rounding import round_down
+from mosha.core.errors import InvalidParameter, Unbounded
+from mosha.core.events import Approx
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive, strict_probability
+from mosha.core.randomness import Rng
+from mosha.core.unit import Neighbours, Person, Unit
+from mosha.mechanisms.bounding import entries, hash_of, identify, keep_at_most, read, rows_per_unit
+from mosha.noise import bernoulli
+from mosha.noise.exponential import exp_bounds
+
+__all__ = ["keeping_probabilities", "partition_selection"]
+
+_BITS = 128
+_ONE = 1 << _BITS
+_LONGEST = 1_000_000
+
+
+def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str | None = None) -> Measurement:
+    """The keys of a column that are shared by enough people, each kept with the greatest probability there can be.
+
+    The answer is a sorted list of keys. A `Person` needs groups=... (or at_most=...): how many keys one person may
+    bring in; of more, a keyed hash picks. Rows without a key (None, NaN) count nowhere.
+
+    Guarantee:
+        A key with n people is kept with probability p_n: (epsilon', delta')-differentially private for one key, see
+        `partition_selection.md`. One unit moves the number of people of at most k keys by one each (2 k when it
+        is replaced), and coins of different keys are independent: k events Approx(epsilon / k, delta / k).
+
+    Units:
+        The error bar is a number of people: a key with so many is kept with that confidence.
+
+    >>> from mosha import Person, noise
+    >>> wards = partition_selection(unit=Person("patient", groups=1), epsilon=1, delta=1e-6)
+    >>> people, ward = range(101), ["A"] * 100 + ["B"]
+    >>> wards.step(None, (people, ward), None, noise.SeededRandom(3))[0], wards.forecast(0.95)
+    (['A'], 16)
+    """
+    keys = _keys_per_unit(unit)
+    moved = 2 * keys if unit.neighbours is Neighbours.REPLACE_ONE else keys
+    each = positive("epsilon over keys", round_down(Fraction(positive("epsilon", epsilon)) / moved))
+    failing = strict_probability("delta over keys", round_down(Fraction(strict_probability("delta", delta)) / moved))
+    probabilities = keeping_probabilities(each, failing)
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        names, people = _people_per_key(*read(data, unit, column), keys)
+        kept = [names[index] for index in _kept(people, probabilities, rng)]
+        return sorted(kept, key=_order), state
+
+    def people_needed(confidence: float, answer: Any) -> int:
+        del answer
+        wanted = strict_probability("confidence", confidence) * _ONE
+        return next(count for count, p in enumerate(probabilities) if p >= wanted)
+
+    return Measurement(
+        unit=unit, event=Approx(each, failing) * moved, step=step, error=people_needed, name="partition_selection"
+    )
+
+
+def _keys_per_unit(unit: Any) -> int:
+    """How many keys one unit can have a part in."""
+    if isinstance(unit, Person):
+        if unit.groups is None and unit.at_most is None:
+            raise Unbounded(f"Person({unit.column!r}) needs groups=...: how many keys one person may bring in.")
+        return min(limit for limit in (unit.groups, unit.at_most) if limit is not None)
+    if not isinstance(unit, Unit):
+        raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Person(...).")
+    if rows_per_unit(unit) != 1:
+        raise InvalidParameter("several rows of one unit would count as several people: use a Person unit.")
+    return 1
+
+
+def _people_per_key(values: Any, persons: Any, keys: int) -> tuple[list[Any], NDArray[np.int64]]:
+    """Every key with its number of people, nobody counted for more than `keys` of them."""
+    where: dict[tuple[str, Any], int] = {}
+    codes = [where.setdefault(key, len(where)) if key else -1 for key in map(_key, entries(values).tolist())]
+    if persons is None:
+        counted = np.array([code for code in codes if code >= 0], np.int64)
+    else:
+        owners = map(identify, entries(persons).tolist())
+        pairs = list(dict.fromkeys(pair for pair in zip(owners, codes, strict=True) if pair[1] >= 0))
+        digests = np.array([hash_of(repr(key)) for key in where], np.uint64).view(np.int64)
+        counted = np.array([code for _, code in pairs], np.int64)
+        counted = counted[keep_at_most(keys, [owner for owner, _ in pairs], digests[counted])]
+    return [value for _, value in where], np.bincount(counted, minlength=len(where)).astype(np.int64)
+
+
+def _key(value: Any) -> tuple[str, Any] | None:
+    """A key in one form, whoever wrote it how: 7.0 is 7, True is not 1; nothing for a missing or unhashable one."""
+    if value is None or value != value:  # noqa: PLR0124  (NaN is the one that differs from itself)
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        hash(value)
+    except TypeError:
+        return None
+    return type(value).__name__, value
+
+
+def _order(key: Any) -> tuple[str, Any]:
+    return type(key).__name__, key if isinstance(key, int | float | str | bytes) else repr(key)
+
+
+def _kept(people: NDArray[np.int64], probabilities: tuple[int, ...], rng: Rng) -> list[int]:
+    """Which keys are kept: a coin for each, of the probability that its number of people has."""
+    kept: list[int] = []
+    for count in np.unique(people).tolist():
+        at = np.flatnonzero(people == count)
+        p = Fraction(probabilities[min(count, len(probabilities) - 1)], _ONE)
+        kept += at[bernoulli(p, at.size, rng=rng)].tolist()
+    return kept
+
+
+@lru_cache(maxsize=64)
+def keeping_probabilities(epsilon: float, delta: float) -> tuple[int, ...]:
+    """p_0, p_1, ... up to the first that is 1, in units of 2**-128: the greatest that are (epsilon, delta)-private.
+
+    Guarantee:
+        Each is the least of e^epsilon p + delta, 1 - e^-epsilon (1 - p - delta) and 1, p the one before, every
+        rounding downward: the inequalities that privacy asks for hold exactly (`partition_selection.md`).
+
+    >>> p = keeping_probabilities(1.0, 1e-8)  # half of the keys with 19 people are kept
+    >>> next(n for n in range(len(p)) if p[n] >= 2**127)
+    19
+    """
+    low, high = exp_bounds(Fraction(epsilon), 2 * _BITS)
+    failing = int(Fraction(delta) * _ONE)
+    if failing == 0 or low == 0:
+        raise InvalidParameter("delta must be at least 2**-128 for each key, and epsilon at most 170.")
+    table = [0]
+    while table[-1] < _ONE:
+        last = table[-1]
+        grown = (last << 2 * _BITS) // high + failing
+        left = -(-max(0, _ONE - last - failing) * high >> 2 * _BITS)
+        table.append(max(last, min(grown, _ONE - left, _ONE)))
+        if len(table) > _LONGEST:
+            raise InvalidParameter(
+                "epsilon is too small: no key with fewer than a million people would be kept for sure."
+            )
+    return tuple(table)

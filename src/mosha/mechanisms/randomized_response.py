@@ -1,0 +1,106 @@
+"""Randomized response: one's own answer, deniable before it leaves one's hands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.events import RandomizedResponse
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive
+from mosha.core.randomness import Rng
+from mosha.core.unit import Row, Self, Unit
+from mosha.mechanisms.counts import Histogram
+from mosha.noise import exponential_choice, uniform
+
+__all__ = ["randomized_response", "response_frequencies", "truth_probability"]
+
+
+def randomized_response(categories: Sequence[Any], *, unit: Unit, epsilon: float) -> Measurement:
+    """The truth with probability e^epsilon / (e^epsilon + k - 1), else one of the other k - 1 categories, uniformly.
+
+    The data is one value, that of the unit `Self`. A value that is no category is answered with any category at
+    random, so that nobody can tell that it was none.
+
+    Guarantee:
+        P(report y | value x) is e^epsilon / Z for y = x and 1 / Z otherwise, Z = e^epsilon + k - 1 for every x: no two
+        values differ by more than e^epsilon on any report. The uniform report is the average over all x, so by
+        convexity it is no easier to tell from the report of a value than two values are. It is drawn as an
+        exponential mechanism with score 1 for the truth and 0 for the rest: exact, no gap.
+
+    Units:
+        `epsilon` is a pure number. The error bar is the probability that the report is not the truth.
+
+    >>> from mosha import Self, noise
+    >>> smoker = randomized_response(["yes", "no"], unit=Self(), epsilon=20)
+    >>> smoker.event, smoker.step(None, "no", None, noise.SeededRandom(1))[0]
+    (RandomizedResponse(epsilon=20.0, categories=2), 'no')
+    """
+    labels = Histogram(keys=categories).labels  # type: ignore[arg-type]
+    if len(labels) < 2:
+        raise InvalidParameter("randomized response needs at least two categories.")
+    if not isinstance(unit, Self):
+        raise InvalidParameter("randomized response hides one's own value: its unit is mosha.Self().")
+    epsilon = positive("epsilon", epsilon)
+    scale = 1 / Fraction(epsilon)
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        truth = _position(labels, data)
+        if truth is None:
+            return labels[uniform(len(labels), rng=rng)], state
+        scores = np.zeros(len(labels), np.int64)
+        scores[truth] = 1
+        return labels[exponential_choice(scores, scale, rng=rng)], state
+
+    lie = 1 - truth_probability(len(labels), epsilon)
+    return Measurement(
+        unit=unit,
+        event=RandomizedResponse(epsilon, len(labels)),
+        step=step,
+        error=lambda confidence, answer: lie,  # noqa: ARG005  (a report is the truth, or it is not)
+        name="randomized_response",
+    )
+
+
+def _position(labels: tuple[Any, ...], value: Any) -> int | None:
+    return next((position for position, label in enumerate(labels) if _equal(label, value)), None)
+
+
+def _equal(label: Any, value: Any) -> bool:
+    try:
+        return bool(label == value)
+    except Exception:  # noqa: BLE001  (what a value does when it is compared must not be heard)
+        return False
+
+
+def truth_probability(categories: int, epsilon: float) -> float:
+    """e^epsilon / (e^epsilon + k - 1).
+
+    >>> truth_probability(2, math.log(3))
+    0.75
+    """
+    return 1 / (1 + (categories - 1) * math.exp(-positive("epsilon", epsilon)))
+
+
+def response_frequencies(reports: Sequence[Any], categories: Sequence[Any], *, epsilon: float) -> NDArray[np.float64]:
+    """The estimated share of each category among those who reported: unbiased, post-processing, free.
+
+    With p the probability of the truth and q = (1 - p) / (k - 1) of each other category, a share f is reported with
+    probability q + f (p - q); the reported shares are turned around. An estimate may be negative.
+
+    >>> response_frequencies(["yes"] * 60 + ["no"] * 40, ["yes", "no"], epsilon=math.log(3)).round(3).tolist()
+    [0.7, 0.3]
+    """
+    counts = Histogram(keys=categories).exact(reports, Row())  # type: ignore[arg-type]
+    if counts.sum() == 0:
+        raise InvalidParameter("there are no reports to estimate from.")
+    p = truth_probability(len(counts), epsilon)
+    q = (1 - p) / (len(counts) - 1)
+    return np.asarray((counts / counts.sum() - q) / (p - q))

@@ -1,0 +1,107 @@
+"""Noise as wide as the data at hand ask for, made smooth so that its width tells nothing."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.events import Pure
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive, strict_probability
+from mosha.core.randomness import Rng
+from mosha.core.unit import Unit
+from mosha.mechanisms.bounding import rows_per_unit
+from mosha.mechanisms.cauchy import cauchy_width, discrete_cauchy
+from mosha.mechanisms.noisy_statistic import title
+from mosha.mechanisms.quantile import LocalStatistic
+from mosha.mechanisms.statistic import Steps
+
+__all__ = ["check_local", "smooth_bound", "smooth_forecast", "smooth_sensitivity"]
+
+LEAST_SCALE = 8
+"""Steps. The normalising constant of discrete Cauchy noise is that of the continuous law from here on."""
+
+
+def smooth_sensitivity(statistic: LocalStatistic, *, unit: Unit, epsilon: float) -> Measurement:
+    """A number plus discrete Cauchy noise, scaled to its smooth sensitivity (Nissim, Raskhodnikova and Smith 2007).
+
+    The noise is narrow where the data near the quantile are dense and wide where they are not. Its tails are heavy: now
+    and then an answer is far off; answers are clamped into the declared range, which is free.
+
+    Guarantee:
+        epsilon-differential privacy, no delta: see `smooth_sensitivity.md`.
+
+    Units:
+        The answer is in the unit of the column. There is no error bar, for the width of the noise is private.
+
+    >>> from mosha import Row, noise
+    >>> from mosha.mechanisms import Quantile
+    >>> median = smooth_sensitivity(Quantile(at=0.5, between=(0, 100)), unit=Row(), epsilon=1)
+    >>> answer, _ = median.step(None, list(range(101)) * 100, None, noise.SeededRandom(2))
+    >>> median.event, abs(answer - 50) < 10
+    (Pure(epsilon=1.0), True)
+    """
+    statistic = check_local(statistic, unit)
+    epsilon = positive("epsilon", epsilon)
+    if not 2.0**-20 <= epsilon <= 2.0**10:
+        raise InvalidParameter("epsilon must lie between 2**-20 and 1024 for a smooth sensitivity.")
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        exact, reaches = statistic.local(data, unit)
+        noisy = exact + discrete_cauchy(_scale(reaches, epsilon), rng=rng)
+        return statistic.offset + min(max(noisy, 0), statistic.width) * statistic.grid, state
+
+    return Measurement(unit=unit, event=Pure(epsilon), step=step, name=f"smooth_sensitivity({title(statistic)})")
+
+
+def _scale(reaches: Steps, epsilon: float) -> Fraction:
+    """The scale of the noise: half of epsilon pays for the shift, half for the change of scale and its rounding."""
+    shift, decay = epsilon / 2, epsilon / 2 * (1 - 2.0**-20)
+    return max(Fraction(smooth_bound(reaches, decay)) / Fraction(shift), Fraction(LEAST_SCALE))
+
+
+def smooth_forecast(statistic: LocalStatistic, public: Any, *, unit: Unit, epsilon: float, confidence: float) -> float:
+    """The half-width of the error bar that the answer would have on *public* data like the private ones.
+
+    >>> from mosha import Row
+    >>> from mosha.mechanisms import Quantile
+    >>> ages = [18 + k % 71 for k in range(7100)]
+    >>> median = Quantile(at=0.5, between=(0, 100))
+    >>> round(smooth_forecast(median, ages, unit=Row(), epsilon=1, confidence=0.5), 3)
+    0.0
+    """
+    statistic = check_local(statistic, unit)
+    scale = _scale(statistic.local(public, unit)[1], positive("epsilon", epsilon))
+    return cauchy_width(float(scale), strict_probability("confidence", confidence)) * statistic.grid
+
+
+def smooth_bound(reaches: Steps, decay: float) -> float:
+    """The largest of exp(-decay k) A_k over all k, A_k constant beyond the last entry: the smooth sensitivity.
+
+    Guarantee:
+        A_k(D) <= A_(k+1)(D') makes it at most e^decay times that of any neighbour, but for rounding: A_k < 2**53 is
+        exact as a float, and a term with decay k <= 64 is off by less than 2**-45, relative. Terms further out
+        are below 2**-50 and drown in `LEAST_SCALE`.
+
+    >>> smooth_bound(np.array([1, 2, 10]), 5.0)
+    1.0
+    """
+    exponents = -decay * np.arange(reaches.size, dtype=np.float64)
+    return float((np.exp(exponents) * reaches).max())
+
+
+def check_local(statistic: Any, unit: Any) -> LocalStatistic:
+    """The statistic itself, if it knows its local sensitivities, and the unit is one it can bound."""
+    if not isinstance(statistic, LocalStatistic) or isinstance(statistic, type):
+        raise InvalidParameter("this mechanism needs a statistic with local sensitivities, such as Quantile(...).")
+    if not isinstance(unit, Unit):
+        raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Row() or mosha.Person(...).")
+    rows_per_unit(unit)
+    if not math.isfinite(statistic.grid) or statistic.width < 1:
+        raise InvalidParameter("a statistic that cannot move is public: it needs no noise.")
+    return statistic
