@@ -70,11 +70,17 @@ class PostgreSQLStorage(Storage):
         self._abandoned.append(self._connection)  # a parent's socket must not be closed by its child
         with self._translated():
             wait = max(2, int(self._patience))
-            self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=wait)
-            self._settle()
+            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=wait)
+            try:
+                self._settle(connection)
+            except BaseException:
+                connection.close()
+                raise
+        self._connection = connection
 
-    def _settle(self) -> None:
-        run = self._connection.execute
+    def _settle(self, connection: Any) -> None:
+        """Make every commit durable and every wait bounded, and begin the book where there is none."""
+        run = connection.execute
         if run("SHOW fsync").fetchone()[0] != "on":
             raise LedgerUnavailable(
                 f"the server of {self.place} runs with fsync=off: a payment could be forgotten after its release. "
@@ -89,7 +95,7 @@ class PostgreSQLStorage(Storage):
             if run("SELECT to_regclass('mosha.entries')").fetchone()[0] is None:
                 run("CREATE SCHEMA IF NOT EXISTS mosha")
                 run("SET search_path TO mosha")
-                with self._connection.transaction():
+                with connection.transaction():
                     for statement in (*SCHEMA, *GUARDS):
                         run(statement)
             run("SET search_path TO mosha")
@@ -111,7 +117,7 @@ class PostgreSQLStorage(Storage):
 
     @contextmanager
     def _held(self, begin: str, end: str) -> Iterator[Any]:
-        if self._connection.closed:
+        if self._connection is None or self._connection.closed:
             self._connect()
         self._connection.execute(begin)
         try:
@@ -133,11 +139,9 @@ class PostgreSQLStorage(Storage):
                 "A retry with the same key never pays twice."
             ) from None
 
-    def close(self) -> None:
-        with self._turn:
+    def _disconnect(self) -> None:
+        if self._connection is not None:
             self._connection.close()
-        if self._witness:
-            self._witness.flush()
 
 
 _REASONS = {

@@ -114,11 +114,8 @@ class SQLiteStorage(Storage):
         except OSError as error:
             raise LedgerUnavailable(f"the ledger {self.place} cannot be used: {error.strerror}.") from None
 
-    def close(self) -> None:
-        with self._turn:
-            self._connection.close()
-        if self._witness:
-            self._witness.flush()
+    def _disconnect(self) -> None:
+        self._connection.close()
 
 
 _REASONS = {

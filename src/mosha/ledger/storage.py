@@ -109,6 +109,7 @@ class Storage(ABC):
     def __init__(self, witness: Witness | None) -> None:
         self._witness = witness
         self._seen = GENESIS
+        self._over = False
         self._fresh()
 
     def _fresh(self) -> None:
@@ -130,13 +131,27 @@ class Storage(ABC):
         """Where this is, for people: no password in it."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def _disconnect(self) -> None:
+        """Give the file or the connection back."""
+
+    def close(self) -> None:
+        """Use this place no more."""
+        with self._turn:
+            if not self._over and os.getpid() == self._process:
+                self._disconnect()
+            self._over = True
+        if self._witness:
+            self._witness.flush()
 
     @abstractmethod
     def _connect(self) -> None:
         """Open the place anew."""
 
     def _ours(self) -> None:
+        if self._over:
+            raise LedgerUnavailable(
+                f"the ledger {self.place} was closed. Nothing left the private side. Open it again."
+            )
         if os.getpid() != self._process:  # forked: the parent's connection and locks are not ours to touch
             self._fresh()
             self._connect()
@@ -175,9 +190,13 @@ class Storage(ABC):
 
     def recognise(self) -> None:
         """Refuse a book that is older than its witness, or another one."""
-        expected = self._witness.read() if self._witness else None  # before the book, which may grow meanwhile
-        self._seen = max(self._seen, expected or GENESIS, key=lambda head: head.sequence)
-        self.read(self._recognise)
+        try:
+            expected = self.witnessed  # before the book, which may grow meanwhile
+            self._seen = max(self._seen, expected or GENESIS, key=lambda head: head.sequence)
+            self.read(self._recognise)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def witnessed(self) -> Head | None:

@@ -1,0 +1,103 @@
+"""Places where a test keeps a book: opened through Mosha, and touched behind its back."""
+
+import contextlib
+import sqlite3
+
+import mosha
+from mosha import events
+from mosha.core.measurement import Measurement
+
+PERSON = mosha.Person("patient_id")
+
+
+def asking(event=None, *, answer=0, unit=PERSON, horizon=1, name="question", step=None):
+    """A measurement that answers what it is told, at the price it is told."""
+
+    def respond(state, data, ask, rng):
+        return (answer(data) if callable(answer) else answer), state
+
+    return Measurement(unit=unit, event=event or events.Laplace(1), step=step or respond, horizon=horizon, name=name)
+
+
+class Place:
+    def __init__(self):
+        self._ledgers = []
+
+    def open(self, **options):
+        ledger = mosha.Ledger(self.where, **options)
+        self._ledgers.append(ledger)
+        return ledger
+
+    def close(self):
+        for ledger in self._ledgers:
+            with contextlib.suppress(mosha.errors.MoshaError):
+                ledger.close()
+
+    def bodies(self):
+        return self.query("SELECT sequence, body FROM entries ORDER BY sequence")
+
+
+class SQLitePlace(Place):
+    engine = "sqlite"
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+        self.where = str(path)
+
+    def query(self, statement, *values):
+        with contextlib.closing(sqlite3.connect(self.path)) as raw:
+            return raw.execute(statement, values).fetchall()
+
+    def tamper(self, *statements):
+        """Change the file as a thief would: without the guards."""
+        with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as raw:
+            guards = raw.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+            for name, _ in guards:
+                raw.execute(f"DROP TRIGGER {name}")
+            for statement in statements:
+                raw.execute(statement)
+            for _, text in guards:
+                raw.execute(text)
+
+
+class PostgreSQLPlace(Place):
+    engine = "postgresql"
+
+    def __init__(self, server):
+        super().__init__()
+        self.server = server
+        self._forget()
+
+    @property
+    def where(self):
+        return self.server.url("postgres")
+
+    def _forget(self):
+        import psycopg
+
+        others = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid != pg_backend_pid()"
+        with psycopg.connect(self.where, autocommit=True) as raw:
+            raw.execute(others + " AND backend_type = 'client backend'")
+            raw.execute("SET client_min_messages TO error")
+            raw.execute("DROP SCHEMA IF EXISTS mosha CASCADE")
+
+    def query(self, statement, *values):
+        import psycopg
+
+        with psycopg.connect(self.where) as raw:
+            raw.execute("SET search_path TO mosha")
+            return raw.execute(statement.replace("?", "%s"), values).fetchall()
+
+    def tamper(self, *statements):
+        import psycopg
+
+        with psycopg.connect(self.where, autocommit=True) as raw:
+            raw.execute("SET search_path TO mosha")
+            raw.execute("SET session_replication_role TO replica")
+            for statement in statements:
+                raw.execute(statement)
+
+    def close(self):
+        super().close()
+        self._forget()

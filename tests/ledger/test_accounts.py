@@ -1,0 +1,174 @@
+"""Opening, reopening and charging accounts, on both engines."""
+
+import math
+
+import pytest
+
+import mosha
+from mosha import errors, events
+from tests.ledger.place import PERSON, asking
+
+
+def test_an_account_opens_with_its_promise_and_nothing_spent(ledger, person):
+    account = ledger.account("visits", unit=person, epsilon=3, delta=1e-6)
+    assert str(account.promise) == "epsilon 3, delta 1e-06"
+    assert account.spent == 0
+    assert account.unit == person
+
+
+def test_an_account_is_found_again_by_its_name_alone(place, person):
+    place.open().account("visits", unit=person, epsilon=3, delta=1e-6)
+    again = place.open().account("visits")
+    assert str(again.promise) == "epsilon 3, delta 1e-06"
+    assert again.unit == person
+
+
+def test_the_same_terms_reopen_an_account(place, person):
+    first = place.open().account("visits", unit=person, epsilon=3, delta=1e-6)
+    first.open(asking(events.Gaussian(10)))
+    again = place.open().account("visits", unit=mosha.Person("patient_id", at_most=9), epsilon=3, delta=1e-6)
+    assert again.spent == first.spent > 0
+
+
+@pytest.mark.parametrize(
+    ("terms", "named"),
+    [
+        ({"unit": mosha.Person("other"), "epsilon": 3}, "unit"),
+        ({"unit": PERSON, "epsilon": 4}, "limit"),
+        ({"unit": PERSON, "epsilon": 3, "delta": 1e-6}, "limit"),
+        ({"unit": PERSON, "epsilon": 3, "disjoint_blocks": True}, "disjoint_blocks"),
+        ({"rho": 1}, "limit"),
+    ],
+)
+def test_other_terms_are_refused_and_named(ledger, terms, named):
+    ledger.account("visits", unit=PERSON, epsilon=3)
+    with pytest.raises(errors.AccountMismatch, match=named):
+        ledger.account("visits", **terms)
+
+
+def test_an_unknown_account_is_not_opened_without_terms(ledger):
+    with pytest.raises(errors.UnknownAccount, match="limit"):
+        ledger.account("visits")
+    with pytest.raises(errors.UnknownAccount, match="unit"):
+        ledger.account("visits", epsilon=1)
+    assert ledger.accounts() == []
+
+
+@pytest.mark.parametrize("name", ["", " a", "a ", "a//b", "/a", "a/", "a\nb", "a\0b", "x" * 201, 7, None])
+def test_a_name_that_cannot_be_read_aloud_is_refused(ledger, name):
+    with pytest.raises(errors.InvalidParameter):
+        ledger.account(name, unit=PERSON, epsilon=1)
+    assert ledger.accounts() == []
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"epsilon": 0},
+        {"epsilon": -1},
+        {"epsilon": math.nan},
+        {"epsilon": math.inf},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "delta": -1e-9},
+        {"epsilon": "1"},
+        {"epsilon": 1, "rho": 1},
+        {"delta": 1e-6},
+        {"rho": 0},
+        {"mu": math.nan},
+        {"epsilon": 1, "rule": "hope"},
+        {"epsilon": 1, "delta": 1e-6, "delta_for_events": 1e-6},
+    ],
+)
+def test_a_limit_that_promises_nothing_is_refused(ledger, limits):
+    with pytest.raises(errors.InvalidParameter):
+        ledger.account("visits", unit=PERSON, **limits)
+    assert ledger.accounts() == []
+
+
+def test_a_unit_is_a_unit(ledger):
+    with pytest.raises(errors.InvalidParameter, match="unit"):
+        ledger.account("visits", unit="person", epsilon=1)
+
+
+def test_the_limit_is_reached_exactly_and_never_passed(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    for _ in range(10):
+        account.open(asking(events.Laplace(10))).step(None)
+    with pytest.raises(errors.BudgetExceeded) as refusal:
+        account.open(asking(events.Laplace(1e6)))
+    assert refusal.value.account == "visits"
+    assert refusal.value.measure == "epsilon"
+    assert refusal.value.limit == pytest.approx(1)
+    assert refusal.value.spent == pytest.approx(1)
+    assert refusal.value.asked == pytest.approx(1e-6)
+
+
+def test_refused_means_unread_and_unwritten(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    before = ledger.head
+    with pytest.raises(errors.BudgetExceeded):
+        account.open(asking(events.Laplace(0.5), step=lambda *_: pytest.fail("data was read")))
+    assert ledger.head == before
+    assert account.spent == 0
+
+
+def test_an_event_without_a_price_is_refused(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    with pytest.raises(errors.Unpriced):
+        account.open(asking(events.Gaussian(1)))
+    assert account.spent == 0
+
+
+def test_delta_has_a_limit_of_its_own(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=3, delta=1e-6)
+    account.open(asking(events.Approx(0.1, 9e-8)))
+    with pytest.raises(errors.BudgetExceeded) as refusal:
+        account.open(asking(events.Approx(0.1, 9e-8)))
+    assert refusal.value.measure == "delta"
+    assert refusal.value.limit == pytest.approx(1e-7)
+
+
+def test_another_unit_is_refused(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    with pytest.raises(errors.WrongUnit):
+        account.open(asking(unit=mosha.Row()))
+
+
+def test_the_receipt_names_the_row_that_paid(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=2)
+    receipt = account.open(asking(events.Laplace(2))).step(None).receipt
+    (row,) = [entry for entry in ledger.entries() if entry.kind == "pay"]
+    assert receipt.entry == row.label
+    assert (receipt.cost, receipt.spent, receipt.measure) == (0.5, 0.5, "epsilon")
+    assert receipt.remaining == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"epsilon": 2},
+        {"epsilon": 2, "delta": 1e-6},
+        {"epsilon": 2, "delta": 1e-6, "rule": "renyi"},
+        {"epsilon": 2, "delta": 1e-6, "rule": "gaussian"},
+        {"rho": 0.3},
+        {"mu": 0.7},
+    ],
+)
+def test_every_rule_charges_what_it_prices_and_survives_reopening(place, limits):
+    ledger = place.open()
+    account = ledger.account("visits", unit=PERSON, **limits)
+    event = events.Laplace(20) if set(limits) == {"epsilon"} else events.Gaussian(20)
+    account.open(asking(event)).step(None)
+    again = place.open().account("visits", **limits)
+    assert again.spent_price == account.rule.price(event)
+    assert again.rule == account.rule
+    assert again.spent_as <= again.promise
+    assert ledger.verify().ok
+
+
+def test_nothing_is_paid_by_a_ledger_that_was_closed(place):
+    ledger = place.open()
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    ledger.close()
+    with pytest.raises(errors.LedgerUnavailable):
+        account.open(asking(events.Laplace(10)))
