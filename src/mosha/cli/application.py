@@ -10,6 +10,8 @@ from typing import Any
 import typer
 
 from mosha._version import __version__
+from mosha.cli.explain import explain
+from mosha.cli.plan import plan
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import MoshaError
 
@@ -29,6 +31,8 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_mosha)
+    app.command("explain")(explain)
+    app.command("plan")(plan)
     app.command("version")(version)
     return app
 

@@ -1,0 +1,224 @@
+"""`mosha explain`: what a guarantee means, in words, numbers and a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mosha.cli.terminal import Json, console, number, percent, write_json
+from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
+from mosha.core.number import positive, strict_probability
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Meaning", "explain", "meaning"]
+
+FALSE_POSITIVE_RATES = (0.0001, 0.001, 0.01, 0.05, 0.1)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an attacker can make of one guarantee at most.
+
+    Fields:
+        bounded: the guarantee with a bound on the odds, Pure or Approx; None where no bound was asked for.
+        misses: the trade-off curve, false-positive rate to least false-negative rate.
+        advantage: greatest true-positive rate minus false-positive rate.
+        prior: what the attacker believed before.
+    """
+
+    guarantee: Guarantee
+    bounded: Pure | Approx | None
+    misses: Callable[[float], float]
+    advantage: float
+    prior: float
+
+    @property
+    def odds_factor(self) -> float:
+        """By how much the odds can grow or shrink (infinite where there is no bound)."""
+        try:
+            return math.inf if self.bounded is None else math.exp(self.bounded.epsilon)
+        except OverflowError:
+            return math.inf
+
+    @property
+    def delta(self) -> float:
+        """How likely the bound on the odds may fail to hold."""
+        return getattr(self.bounded, "delta", 0.0)
+
+    def belief(self, factor: float) -> float:
+        """The belief after the odds of the prior were multiplied by `factor`."""
+        if math.isinf(factor):
+            return 1.0
+        return self.prior * factor / (1 - self.prior + self.prior * factor)
+
+    def found(self, false_positive_rate: float) -> float:
+        """The greatest true-positive rate at this false-positive rate."""
+        return 1 - self.misses(false_positive_rate)
+
+    def precision(self, false_positive_rate: float) -> float:
+        """How probably an accusation is right, at this false-positive rate and the prior."""
+        right = self.prior * self.found(false_positive_rate)
+        return right / (right + (1 - self.prior) * false_positive_rate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The meaning as plain data; the keys are documented in docs/reference/cli.md."""
+        rates = [
+            {"false_positive_rate": r, "true_positive_rate": self.found(r), "posterior": self.precision(r)}
+            for r in FALSE_POSITIVE_RATES
+        ]
+        return {
+            "guarantee": self.guarantee.to_dict(),
+            "bound": None if self.bounded is None else self.bounded.to_dict(),
+            "odds_factor": self.odds_factor,
+            "prior": self.prior,
+            "posterior": {
+                "lowest": self.belief(1 / self.odds_factor),
+                "highest": self.belief(self.odds_factor),
+                "except_with_probability": self.delta,
+            },
+            "advantage": self.advantage,
+            "true_positive_rates": rates,
+            "trade_off": [[i / 100, self.misses(i / 100)] for i in range(101)],
+            "words": self.words(),
+        }
+
+    def words(self) -> list[str]:
+        """The meaning in sentences."""
+        caught, wrongly = (1 + self.advantage) / 2, (1 - self.advantage) / 2
+        guess = (
+            f"If you take part, at most {_of_100(caught)} of 100 possible answers make the best attacker say so, "
+            f"instead of {_of_100(wrongly)} of 100 if you do not."
+        )
+        return [*self._odds(), *self._delta(), guess]
+
+    def _odds(self) -> list[str]:
+        if self.bounded is None:
+            return ["No bound on the odds holds always: --delta shows one that holds outside of that probability."]
+        before, after = _of_100(self.prior), _of_100(self.belief(self.odds_factor))
+        factor = number(self.odds_factor)
+        return [
+            f"An answer changes the odds of anything that is believed about you by a factor of at most {factor}.",
+            f"Who gave it {before} of 100 before may give it at most {after} of 100 after.",
+        ]
+
+    def _delta(self) -> list[str]:
+        told = number(self.delta)
+        exactly = (
+            f"Delta means, exactly: no attacker does better than one who is told everything with probability {told}, "
+            "and for whom otherwise the bound above holds."
+        )
+        return [exactly] if self.delta else []
+
+
+def _of_100(share: float) -> str:
+    return percent(share).removesuffix("%")
+
+
+def meaning(guarantee: Guarantee, *, prior: float, delta: float | None) -> Meaning:
+    """What `guarantee` means to somebody whose belief was `prior`; `delta` bounds the odds of rho and mu."""
+    from mosha.accounting import tradeoff  # noqa: PLC0415  (numerics are loaded when they are needed)
+
+    return Meaning(
+        guarantee,
+        _bounded(guarantee, delta),
+        tradeoff.tradeoff(guarantee),
+        tradeoff.advantage(guarantee),
+        strict_probability("prior", prior),
+    )
+
+
+def _bounded(guarantee: Guarantee, delta: float | None) -> Pure | Approx | None:
+    if isinstance(guarantee, Pure | Approx):
+        return guarantee
+    if delta is None:
+        return None
+    from mosha.accounting import concentrated, gaussian  # noqa: PLC0415
+
+    if isinstance(guarantee, Gaussian):
+        return Approx(gaussian.epsilon(guarantee.mu, delta), delta)
+    assert isinstance(guarantee, ZeroConcentrated)
+    return Approx(concentrated.epsilon_from_rho(guarantee.rho, delta), delta)
+
+
+def _guarantee(epsilon: float | None, delta: float | None, rho: float | None, mu: float | None) -> Guarantee:
+    given = [name for name, value in (("--epsilon", epsilon), ("--rho", rho), ("--mu", mu)) if value is not None]
+    if len(given) != 1:
+        raise typer.BadParameter("give exactly one of --epsilon, --rho and --mu: each is a guarantee of its own.")
+    if epsilon is not None:
+        epsilon = positive("epsilon", epsilon)
+        return Pure(epsilon) if delta is None else Approx(epsilon, delta)
+    if delta is not None:
+        strict_probability("delta", delta)
+    return ZeroConcentrated(positive("rho", rho)) if rho is not None else Gaussian(positive("mu", mu))
+
+
+def explain(
+    *,
+    epsilon: Annotated[float | None, typer.Option(help="Pure or, with --delta, approximate privacy.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Part of the guarantee with --epsilon; of the bound else.")
+    ] = None,
+    rho: Annotated[float | None, typer.Option(help="Zero-concentrated privacy.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Gaussian privacy.")] = None,
+    prior: Annotated[float, typer.Option(help="What the attacker believes before, as a probability.")] = 0.01,
+    plot: Annotated[Path | None, typer.Option(help="Write the curve to this file (.png, .svg, .pdf).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a guarantee means: in words, in numbers and as a curve."""
+    found = meaning(_guarantee(epsilon, delta, rho, mu), prior=prior, delta=delta)
+    if plot is not None:
+        from mosha.cli.curve import save  # noqa: PLC0415
+
+        save(found.misses, plot, title=str(found.guarantee), rates=[i / 500 for i in range(501)])
+    if as_json:
+        write_json(found.to_dict() | ({} if plot is None else {"plot": str(plot)}))
+    else:
+        _show(found, plot)
+
+
+def _show(found: Meaning, plot: Path | None) -> None:
+    from rich.padding import Padding  # noqa: PLC0415
+
+    from mosha.cli.curve import draw  # noqa: PLC0415
+
+    screen = console()
+    screen.print(f"[bold]{found.guarantee}[/bold]")
+    for sentence in found.words():
+        screen.print(Padding(sentence, (0, 0, 0, 2)))
+    screen.print(_numbers(found))
+    screen.print(_rates(found))
+    screen.print("\nThe trade-off: no attacker gets below the line (dots: pure guessing).")
+    screen.print(draw(found.misses, unicode=screen.encoding.lower().startswith("utf")))
+    if plot is not None:
+        screen.print(f"picture: {plot}")
+
+
+def _numbers(found: Meaning) -> Table:
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    lowest, highest = found.belief(1 / found.odds_factor), found.belief(found.odds_factor)
+    table.add_row("greatest change of odds", number(found.odds_factor))
+    table.add_row(f"belief of {percent(found.prior)} becomes", f"between {percent(lowest)} and {percent(highest)}")
+    if found.delta:
+        table.add_row("except with probability", number(found.delta))
+    table.add_row("membership advantage", percent(found.advantage))
+    return table
+
+
+def _rates(found: Meaning) -> Table:
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(title=f"An attacker who accuses, with a prior of {percent(found.prior)}", title_justify="left")
+    for heading in ("false alarms", "finds at most", "an accusation is right at most"):
+        table.add_column(heading, justify="right")
+    for rate in FALSE_POSITIVE_RATES:
+        table.add_row(percent(rate), percent(found.found(rate)), percent(found.precision(rate)))
+    return table

@@ -1,0 +1,112 @@
+"""`mosha plan`: the least epsilon for an accuracy, and the error of an epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from mosha.cli.terminal import Json, console, number, percent, write_json
+from mosha.core.number import positive, strict_probability
+
+__all__ = ["Mechanism", "Plan", "plan"]
+
+
+class Mechanism(StrEnum):
+    """The kinds of noise that a plan can be made for."""
+
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One number with noise: what it costs and how far off it is; the keys of the JSON document."""
+
+    mechanism: Mechanism
+    sensitivity: float
+    epsilon: float
+    delta: float
+    standard_deviation: float
+    within: float
+    confidence: float
+
+
+def plan(
+    *,
+    mechanism: Annotated[Mechanism, typer.Option(help="The kind of noise.")],
+    sensitivity: Annotated[float, typer.Option(help="How far one unit can move the number.")],
+    standard_deviation: Annotated[float | None, typer.Option(help="The noise may deviate so much.")] = None,
+    within: Annotated[str | None, typer.Option(help="The noise stays within this; 5% is 5% of --of.")] = None,
+    of: Annotated[float | None, typer.Option(help="What a percentage in --within is of (a public guess).")] = None,
+    confidence: Annotated[float, typer.Option(help="How probably it stays within.")] = 0.95,
+    epsilon: Annotated[float | None, typer.Option(help="Say the error of this epsilon.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Needed by gaussian.")] = None,
+    grid: Annotated[float, typer.Option(help="The step of the number: 1 for counts.")] = 1.0,
+    as_json: Json = False,
+) -> None:
+    """Find the least epsilon for an accuracy, or the error of an epsilon."""
+    if sum(given is not None for given in (standard_deviation, within, epsilon)) != 1:
+        raise typer.BadParameter("give exactly one of --standard-deviation, --within and --epsilon.")
+    if (mechanism is Mechanism.GAUSSIAN) != (delta is not None):
+        raise typer.BadParameter("gaussian noise needs --delta, laplace noise has none.")
+    width = None if within is None else _width(within, of)
+    strict_probability("confidence", confidence)
+    noise = _noise(sensitivity, grid, delta)
+    if width is not None:
+        epsilon = noise.epsilon(within=width, confidence=confidence)
+    elif standard_deviation is not None:
+        epsilon = noise.epsilon(standard_deviation=standard_deviation)
+    epsilon = positive("epsilon", epsilon)
+    deviation, reach = noise.deviation(epsilon=epsilon), noise.within(epsilon=epsilon, confidence=confidence)
+    found = Plan(mechanism, sensitivity, epsilon, delta or 0.0, deviation, reach, confidence)
+    if as_json:
+        write_json(asdict(found))
+    else:
+        _show(found)
+
+
+class _Noise(NamedTuple):
+    """Three questions about one kind of noise."""
+
+    epsilon: Callable[..., float]
+    deviation: Callable[..., float]
+    within: Callable[..., float]
+
+
+def _noise(sensitivity: float, grid: float, delta: float | None) -> _Noise:
+    from mosha.mechanisms import planning  # noqa: PLC0415  (numerics are loaded when they are needed)
+
+    if delta is None:
+        asked: Any = (planning.laplace_epsilon, planning.laplace_deviation, planning.laplace_within)
+        return _Noise(*(partial(question, sensitivity, grid=grid) for question in asked))
+    asked = (planning.gaussian_epsilon, planning.gaussian_deviation, planning.gaussian_within)
+    return _Noise(*(partial(question, sensitivity, delta=delta) for question in asked))
+
+
+def _width(within: str, of: float | None) -> float:
+    share = within.endswith("%")
+    if share != (of is not None):
+        raise typer.BadParameter("a percentage in --within goes together with --of.")
+    try:
+        value = float(within.removesuffix("%"))
+    except ValueError:
+        raise typer.BadParameter(f"--within must be a number or a percentage, not {within!r}.") from None
+    return positive("within", value) if of is None else positive("within", value) / 100 * positive("of", of)
+
+
+def _show(found: Plan) -> None:
+    from rich.table import Table  # noqa: PLC0415
+
+    cost = f"epsilon {found.epsilon:.6g}" + (f", delta {found.delta:.3g}" if found.delta else "")
+    screen = console()
+    screen.print(f"[bold]{found.mechanism} noise, sensitivity {number(found.sensitivity)}: {cost}[/bold]")
+    table = Table(show_header=False, box=None, padding=(0, 2))
+    table.add_row("standard deviation", number(found.standard_deviation))
+    table.add_row(f"within, {percent(found.confidence)} of the time", number(found.within))
+    screen.print(table)
+    screen.print(f"  What this epsilon means: mosha explain --epsilon {found.epsilon:.6g}")
