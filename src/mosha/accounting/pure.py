@@ -228,6 +228,6 @@ def _(event: Plan) -> Cost:
 
 def planned_epsilon(plan: Plan) -> float:
     """The tight epsilon of a plan at its delta; sound because nothing in the plan is chosen on the way."""
-    from mosha.accounting.bounds import epsilon as tight_epsilon  # noqa: PLC0415  (numerics only where a plan is sold)
+    from mosha.accounting.certified import epsilon as tight_epsilon  # noqa: PLC0415  (numerics only where a plan is sold)
 
     return tight_epsilon(plan.event, plan.delta)

@@ -1,0 +1,188 @@
+"""What an event costs: certified bounds on epsilon for a delta and on delta for an epsilon.
+
+Several engines bound the same truth, and the best answer is the answer: closed curves for one pair or for normal noise
+alone, the tight accountant for compositions (`tight.py`), Rényi divergences and basic composition where an event has
+no pair. Every upper bound is valid by itself, so the least of them is.
+
+Only a composition whose parameters were all fixed in advance may be sold at these prices; what an account admits step
+by step is decided by `mosha.accounting.rules`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from mosha.accounting import pure, renyi
+from mosha.accounting.dominating import Reading, opened, read
+from mosha.accounting.tight import Direction, directions
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event, compose
+from mosha.core.number import non_negative, probability
+
+__all__ = ["bounds", "delta", "epsilon", "rough_delta"]
+
+TOLERANCE = 2e-5  # relative, of one bound on epsilon
+GAP = 1e-4  # relative, between the two bounds that `bounds` aims at
+SPLITS = (0.5, 0.1, 0.9, 0.01, 0.99)  # of delta, between the parts that have a pair and the others
+
+
+def epsilon(event: Event, delta: float) -> float:
+    """The least epsilon for which `event` is proved (epsilon, delta)-differentially private; infinite if there is none.
+
+    Guarantee:
+        Never below the truth for parameters fixed in advance, whatever the order of the parts; within 1e-4 of it
+        (relative) for compositions of events that have an exact pair (`dominating.md`).
+
+    Units:
+        Nats. `delta` is a probability in [0, 1); at zero the answer is that of pure differential privacy.
+
+    >>> from mosha.core.events import Gaussian, Laplace
+    >>> round(epsilon(Laplace(100) * 1000, 1e-6), 3)
+    1.363
+    >>> round(epsilon(Gaussian(1.1).sampled(0.004) * 14_100, 1e-5), 3)
+    2.219
+    """
+    return _epsilon(_event(event), probability("delta", delta))
+
+
+def delta(event: Event, epsilon: float) -> float:
+    """The least delta for which `event` is proved (epsilon, delta)-differentially private.
+
+    Guarantee:
+        Never below the truth: see `epsilon`.
+
+    Units:
+        A probability; `epsilon` is in nats, zero or above.
+
+    >>> from mosha.core.events import Gaussian
+    >>> round(delta(Gaussian(1), 1.0), 9)
+    0.126936738
+    """
+    return _delta(_event(event), non_negative("epsilon", epsilon))
+
+
+def bounds(event: Event, *, delta: float | None = None, epsilon: float | None = None) -> tuple[float, float]:
+    """What `event` costs, from below and from above: epsilon for a given delta, or delta for a given epsilon.
+
+    Guarantee:
+        Some mechanism that `event` describes costs at least the first number, none costs more than the second. The
+        first is poor, possibly zero, for events without an exact pair.
+
+    >>> from mosha.core.events import RandomizedResponse
+    >>> low, high = bounds(RandomizedResponse(0.1) * 1000, delta=1e-6)
+    >>> round(low, 4), round(high, 4)
+    (19.3447, 19.3447)
+    """
+    if (delta is None) == (epsilon is None):
+        raise InvalidParameter("bounds needs one of delta=... and epsilon=...: the other is the answer.")
+    if delta is not None:
+        return _bracket(_event(event), probability("delta", delta), _epsilon, _lower_epsilon, _upper_epsilon)
+    return _bracket(_event(event), non_negative("epsilon", epsilon), _delta, _lower_delta, _upper_delta)
+
+
+Price = Callable[[Reading, float, float], float]
+
+
+def _bracket(
+    event: Event, given: float, price: Callable[[Event, float], float], lower: Price, upper: Price
+) -> tuple[float, float]:
+    reading = read(event)
+    least, most, tolerance = 0.0, price(event, given), TOLERANCE
+    for _ in range(3):
+        least = max(least, lower(reading, given, tolerance))
+        if least >= most * (1 - GAP) or not reading.tight:
+            break
+        tolerance /= 8
+        most = min(most, upper(reading, given, tolerance))
+    return min(least, most), most
+
+
+def _event(event: Event) -> Event:
+    if not isinstance(event, Event):
+        raise InvalidParameter(f"this is priced by its event (see mosha.events), not by a {type(event).__name__}.")
+    return event
+
+
+@lru_cache(maxsize=1024)
+def _epsilon(event: Event, delta: float) -> float:
+    if delta == 0:
+        return pure.epsilon(event)
+    reading = read(event)
+    if not reading.rest:
+        best = _upper_epsilon(reading, delta, TOLERANCE)
+        return best if reading.tight else min(best, _by_divergence(event, delta))
+    best = _by_divergence(event, delta)
+    rest = compose(reading.rest)
+    reading.rest = []
+    for share in SPLITS if reading.parts or reading.upper_variance else ():
+        mine = _by_divergence(rest, delta * share * (1 - 1e-12))
+        if mine < best:
+            best = min(best, mine + _upper_epsilon(reading, delta * (1 - share), TOLERANCE))
+    return best
+
+
+def _by_divergence(event: Event, delta: float) -> float:
+    """Rényi divergences and basic composition, of the event with all wrappers opened."""
+    plain = opened(event)
+    basic, lost = pure.approx(plain)
+    return max(0.0, min(renyi.epsilon(plain, delta), basic if lost <= delta else math.inf))
+
+
+def rough_delta(event: Event, epsilon: float, tolerance: float) -> float:
+    """`delta`, certified all the same, with a relative error of epsilon of about `tolerance` where that saves time."""
+    reading = read(_event(event))
+    return _upper_delta(reading, epsilon, tolerance) if reading.tight else _delta(event, epsilon)
+
+
+@lru_cache(maxsize=1024)
+def _delta(event: Event, epsilon: float) -> float:
+    reading = read(event)
+    best = _upper_delta(reading, epsilon, TOLERANCE) if not reading.rest else 1.0
+    if reading.tight:
+        return best
+    return _least_delta(lambda d: _epsilon(event, d), epsilon, best)
+
+
+def _least_delta(price: Callable[[float], float], epsilon: float, most: float) -> float:
+    """The least delta, by a factor of 1.001, below `most` at which the price is at most epsilon."""
+    if price(0.0) <= epsilon:
+        return 0.0
+    low, high = math.log(1e-300), math.log(most) if most < 1 else 0.0
+    if price(math.exp(high) * (1 - 1e-12)) > epsilon:
+        return most
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (low, middle) if price(math.exp(middle)) <= epsilon else (middle, high)
+    return min(most, math.exp(high) * (1 + 1e-12))
+
+
+def _upper_epsilon(reading: Reading, delta: float, tolerance: float) -> float:
+    return _dearest(directions(reading, above=True), lambda d, t: d.epsilon(delta, t), tolerance)
+
+
+def _upper_delta(reading: Reading, epsilon: float, tolerance: float) -> float:
+    return _dearest(directions(reading, above=True), lambda d, t: d.delta(epsilon, t), tolerance)
+
+
+def _lower_epsilon(reading: Reading, delta: float, tolerance: float) -> float:
+    if delta == 0:
+        return 0.0
+    return max(d.epsilon(delta, tolerance) for d in directions(reading, above=False))
+
+
+def _lower_delta(reading: Reading, epsilon: float, tolerance: float) -> float:
+    return max(d.delta(epsilon, tolerance) for d in directions(reading, above=False))
+
+
+def _dearest(sides: Sequence[Direction], price: Callable[[Direction, float], float], tolerance: float) -> float:
+    """The dearer direction; the other is worked out coarsely if that already shows that it is cheaper."""
+    if len(sides) == 1:
+        return price(sides[0], tolerance)
+    rough = sorted(((price(side, 16 * tolerance), i) for i, side in enumerate(sides)), reverse=True)
+    best = price(sides[rough[0][1]], tolerance)
+    for coarse, i in rough[1:]:
+        if coarse > best:
+            best = max(best, price(sides[i], tolerance))
+    return best

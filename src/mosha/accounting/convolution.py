@@ -1,0 +1,200 @@
+"""Sums of losses: the tilted Fourier transform, with every error bounded.
+
+The law of a sum of independent losses is a convolution. Multiplying each mass by e^(theta l) first moves the weight of
+the sum to where delta is decided, so that the rounding of the transform is small against the answer and not only
+against one: the answer keeps its relative accuracy at any delta. The budget of all errors is in `convolution.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mosha.accounting.loss import UNIT, Array, Law
+
+__all__ = ["Kernel", "Sum", "convolve"]
+
+Spectrum = npt.NDArray[np.complex128]
+
+SMALL = 42.0  # e^-SMALL of the largest weight is not worth summing; it is charged as an error instead
+DROPPED = math.log(1e-40)  # Fourier coefficients below this are not worth their multiplication
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The curve of what is composed exactly with a sum of losses: nothing at all, or a normal part with this mu.
+
+    >>> Kernel(0.0).log_delta(np.array([-1.0, 1.0]))[0].round(6)
+    array([-0.458675,      -inf])
+    """
+
+    mu: float
+
+    def log_delta(self, epsilons: Array) -> tuple[Array, Array]:
+        """The logarithm of the curve at real `epsilons` of either sign, and a bound on its error."""
+        if self.mu == 0:
+            with np.errstate(divide="ignore"):
+                value = np.log(-np.expm1(np.minimum(epsilons, 0.0)))
+            return value, np.full(len(epsilons), 8 * UNIT)
+        return self._normal(epsilons)
+
+    def _normal(self, epsilons: Array) -> tuple[Array, Array]:
+        from scipy.special import erfcx, ndtr  # noqa: PLC0415  (loaded when a normal law is met, not before)
+
+        near = epsilons / self.mu - self.mu / 2
+        far = near + self.mu
+        right = np.maximum(near, -6.0)
+        first, second = erfcx(right / math.sqrt(2)), erfcx(np.maximum(far, right) / math.sqrt(2))
+        gap = np.maximum(first - second, 1e-300)
+        tail = np.log(gap / 2) - right * right / 2
+        tail_error = 64 * UNIT * (first + second) / gap + 4 * UNIT * right * right
+        body = ndtr(-near) - np.exp(np.minimum(epsilons, 50.0)) * ndtr(-far)
+        body = np.maximum(body, 1e-300)
+        body_error = 64 * UNIT * (1 + np.abs(epsilons)) / body
+        use_tail = near >= -6.0
+        return np.where(use_tail, tail, np.log(body)), np.where(use_tail, tail_error, body_error)
+
+    def shift(self, far: float) -> float:
+        """By how much epsilon may have been displaced in `log_delta`, for epsilons up to `far`."""
+        return 0.0 if self.mu == 0 else 8 * UNIT * (far + self.mu * self.mu)
+
+    def log_peak(self, theta: float) -> float:
+        """A bound on the logarithm of sup over x of e^(theta x) delta(x)."""
+        hard = -math.log1p(theta) - theta * math.log1p(1 / theta)
+        return hard + theta * (theta + 1) * self.mu * self.mu / 2
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The law of a sum of losses, tilted by e^(theta l - log_scale), on a window of the lattice, and its errors.
+
+    `noise` bounds the root of the sum of squares of the absolute errors of `mass`; `relative` a common relative error;
+    `outside` the tilted mass that lies outside the window and may have been folded into it; `shift` the displacement
+    of all losses together; `infinite` the mass at infinity.
+    """
+
+    first: int
+    step: float
+    mass: Array
+    theta: float
+    log_scale: float
+    noise: float
+    relative: float
+    outside: float
+    shift: float
+    infinite: float
+
+    def delta(self, epsilon: float, kernel: Kernel, *, above: bool) -> float:
+        """The curve of the sum composed with `kernel`, never below it (`above`) or never above it."""
+        sign = 1.0 if above else -1.0
+        at = epsilon - sign * (self.shift + kernel.shift(abs(epsilon) + self.step * len(self.mass)))
+        start, stop = self._seen(at, kernel)
+        losses = self.step * np.arange(self.first + start, self.first + stop, dtype=np.float64)
+        log_weight, error = kernel.log_delta(at - losses)
+        top = kernel.log_peak(self.theta)
+        weight = np.exp(np.minimum(log_weight + self.theta * (at - losses) - top, 0.0) + sign * error)
+        found = float((weight * np.maximum(self.mass[start:stop], 0.0)).sum())
+        lost = self.noise * math.sqrt(float((weight * weight).sum())) + self.outside + math.exp(-SMALL)
+        found = max(found * (1 + sign * self.relative) + sign * lost, 0.0)
+        exponent = self.log_scale + top - self.theta * at
+        exponent += sign * 16 * UNIT * (abs(self.log_scale) + abs(top) + abs(self.theta * at) + len(self.mass))
+        finite = math.exp(min(exponent + math.log(found), 0.0)) if found > 0 else 0.0
+        return min(self.infinite + finite, 1.0)
+
+    def _seen(self, epsilon: float, kernel: Kernel) -> tuple[int, int]:
+        """The part of the window where the weight is neither zero nor below e^-SMALL of its peak."""
+        if kernel.mu:
+            return 0, len(self.mass)
+        start = math.floor(epsilon / self.step) - self.first
+        stop = math.ceil((epsilon + (SMALL - kernel.log_peak(self.theta)) / self.theta) / self.step) - self.first + 1
+        return min(max(start, 0), len(self.mass)), min(max(stop, 0), len(self.mass))
+
+
+def convolve(
+    laws: Sequence[tuple[Law, int]], *, theta: float, window: tuple[int, int], chernoff: tuple[float, float]
+) -> Sum:
+    """The law of the sum of all losses, each law taken its number of times.
+
+    Args:
+        laws: laws on one lattice, with counts.
+        theta: the tilt, above zero.
+        window: the first lattice point that is kept, and how many (a power of two).
+        chernoff: two other tilts, below and above `theta`, that bound what lies outside the window.
+    """
+    first, size = window
+    step = laws[0][0].step
+    spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
+    log_scale, noise, relative, count = 0.0, 0.0, 0.0, 0
+    fourier = 8 * UNIT * math.log2(size)
+    moments = [0.0, 0.0]
+    for law, times in laws:
+        tilted, log_mass, error = _tilted(law, theta)
+        folded = _folded(tilted, law.first, size)
+        own = np.fft.rfft(folded)
+        noise += times * fourier * math.sqrt(float((folded * folded).sum()))
+        spectrum *= _power(own, times)
+        log_scale += times * log_mass
+        relative += times * error
+        count += times
+        for i in (0, 1):
+            moments[i] += times * _log_moment(law, chernoff[i])
+    mass = np.roll(np.fft.irfft(spectrum, size), -(first % size))
+    growth = math.exp(noise * math.sqrt(size)) if noise * math.sqrt(size) < 1 else math.inf
+    noise = (
+        noise * growth
+        + (fourier + 4 * UNIT * (count + len(laws))) * math.sqrt(float((mass * mass).sum()))
+        + 1e-39 * len(laws)
+    )
+    low, high = chernoff
+    below = moments[0] - log_scale + (theta - low) * step * first
+    beyond = moments[1] - log_scale - (high - theta) * step * (first + size - 1)
+    outside = sum(math.exp(min(x + 0.01 + 1e-12 * count, 0.0)) for x in (below, beyond))
+    infinite = -math.expm1(sum(times * math.log1p(-min(law.infinite, 0.5)) for law, times in laws))
+    shift = sum(times * law.shift for law, times in laws) + 8 * UNIT * step * (abs(first) + size)
+    return Sum(first, step, mass, theta, log_scale, noise, relative, outside, shift, infinite)
+
+
+def _tilted(law: Law, theta: float) -> tuple[Array, float, float]:
+    """The law times e^(theta l), scaled to one; the logarithm of the scale; a relative error of every mass."""
+    with np.errstate(divide="ignore"):
+        exponents = np.log(law.mass) + theta * law.losses
+    top = float(exponents.max())
+    weights = np.exp(exponents - top)
+    scale = float(weights.sum())
+    far = theta * law.step * max(abs(law.first), abs(law.first + len(law.mass)))
+    return weights / scale, top + math.log(scale), UNIT * (16 + 2 * (745 + far))
+
+
+def _log_moment(law: Law, theta: float) -> float:
+    with np.errstate(divide="ignore"):
+        exponents = np.log(law.mass) + theta * law.losses
+    top = float(exponents.max())
+    return top + math.log(float(np.exp(exponents - top).sum()))
+
+
+def _folded(mass: Array, first: int, size: int) -> Array:
+    """The masses at their lattice points modulo `size`."""
+    start = first % size
+    padded = np.zeros(-(-(start + len(mass)) // size) * size)
+    padded[start : start + len(mass)] = mass
+    return np.asarray(padded.reshape(-1, size).sum(axis=0))
+
+
+def _power(spectrum: Spectrum, count: int) -> Spectrum:
+    """The power by squaring: a relative error of at most 4 units a factor; what falls below 1e-40 is dropped."""
+    if count == 1:
+        return spectrum
+    seen = np.flatnonzero(np.abs(spectrum) > math.exp(DROPPED / count))
+    base = spectrum[seen]
+    power = base if count & 1 else np.ones_like(base)
+    while count := count >> 1:
+        base = base * base
+        if count & 1:
+            power = power * base
+    result = np.zeros_like(spectrum)
+    result[seen] = power
+    return result
