@@ -13,6 +13,7 @@ import pytest
 
 from mosha.noise import bernoulli, bernoulli_exp, flips, uniform, uniform_each
 from tests.noise.goodness import rejects
+from tests.noise.scripted import Scripted, little
 
 N = 400_000
 
@@ -92,6 +93,15 @@ def test_wide_integers_are_equally_likely(n):
     squeezed = drawn // 2 + drawn // 4
     counts = [int(((squeezed >= low) & (squeezed <= high - 1)).sum()) for low, high in itertools.pairwise(edges)]
     assert rejects([(count, N, p) for count, p in zip(counts, chances, strict=True)])
+
+
+def test_words_that_would_favour_some_answers_are_drawn_again():
+    """For n = 3 * 2**30, every third answer would own two of the 2**32 words."""
+    drawn = uniform(3 << 30, N)
+    assert not rejects([(int((drawn % 3 == i).sum()), N, 1 / 3) for i in range(3)])
+    favoured = (np.arange(N) * 2654435761 % 2**32) * (3 << 30) >> 32
+    assert rejects([(int((favoured % 3 == i).sum()), N, 1 / 3) for i in range(3)])
+    assert uniform(3, 1, rng=Scripted(little(0, 4), little(2**31, 4))).tolist() == [1]
 
 
 def test_single_integers_are_equally_likely():
