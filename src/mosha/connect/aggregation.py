@@ -1,0 +1,162 @@
+"""What is asked of an engine: exact integers per group, every person's part in them bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mosha.connect.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.connect.checking import join_types, type_of
+from mosha.connect.expression import Expression, as_expression, lit
+from mosha.connect.relation import Relation, seeds
+from mosha.connect.schema import Schema, Type
+from mosha.connect.value import Persons, Value, check_keys, check_values
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.errors import Unbounded as UnboundedError
+from mosha.core.number import positive_integer
+
+__all__ = ["Aggregation", "Distinct", "Norms", "Question"]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The root: keys split the rows of a relation into groups; `only` lists the groups that are asked for.
+
+    With `only`, rows of other groups are dropped before anything is bounded, so nobody's allowance is spent on them.
+    """
+
+    relation: Relation
+    keys: tuple[tuple[str, Expression], ...] = ()
+    only: tuple[tuple[Any, ...], ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", check_keys(self.keys, self.relation.schema))
+        if self.only is not None:
+            object.__setattr__(self, "only", _public_keys(self.only, self.key_types))
+
+    @property
+    def key_types(self) -> tuple[Type, ...]:
+        return tuple(type_of(expression, self.relation.schema) for _, expression in self.keys)
+
+    @property
+    def key_schema(self) -> Schema:
+        return Schema(dict(zip((name for name, _ in self.keys), self.key_types, strict=True)))
+
+    def _need_person(self) -> None:
+        if self.relation.person is None:
+            raise UnboundedError(
+                "bounding per person needs a column that says whose a row is, and this relation has none "
+                "(no person was named, or a join gave it up). Ask with Unbounded and the relation's stability."
+            )
+
+
+def _public_keys(only: Iterable[Any], kinds: tuple[Type, ...]) -> tuple[tuple[Any, ...], ...]:
+    """Public key tuples in plain form, without repetition."""
+    found: dict[tuple[Any, ...], None] = {}
+    for key in only:
+        values = tuple(key) if isinstance(key, (tuple, list)) else (key,)
+        if len(values) != len(kinds):
+            raise InvalidParameter(f"every public key needs {len(kinds)} value(s), one for each key column.")
+        found[tuple(_plain(value, kind) for value, kind in zip(values, kinds, strict=True))] = None
+    if not found:
+        raise InvalidParameter("an empty list of public keys asks for nothing.")
+    return tuple(found)
+
+
+def _plain(value: Any, kind: Type) -> Any:
+    if value is None:
+        return None
+    literal = lit(value)
+    if join_types([literal.type, kind], "a public key") is not kind:
+        raise DataError(f"a public key for a {kind} column cannot be a {literal.type}.")
+    return float(literal.value) if kind is Type.REAL else literal.value
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregation(Question):
+    """The sum of each value in each group, after bounding.
+
+    Guarantee:
+        The answer is a function of the multiset of rows, in exact integers: row order cannot change it and it cannot
+        overflow (sums are kept in at least 126 bits, values below 2**62, tables below 2**63 rows). One person moves
+        it by no more than `sensitivity` says.
+    """
+
+    values: tuple[tuple[str, Value], ...] = ()
+    bound: Bound = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "values", check_values(self.values, self.relation.schema))
+        names = {name for name, _ in self.values}
+        if isinstance(self.bound, Unbounded):
+            if any(isinstance(value, Persons) for _, value in self.values):
+                raise InvalidParameter("counting persons needs a bound on each person: NormBound or Truncate.")
+            return
+        self._need_person()
+        if isinstance(self.bound, NormBound):
+            self._check_limits(self.bound, names)
+        elif not isinstance(self.bound, Truncate):
+            raise InvalidParameter("bound must be Unbounded, Truncate or NormBound.")
+
+    def _check_limits(self, bound: NormBound, names: set[str]) -> None:
+        leaders, values = bound.leaders(), dict(self.values)
+        if set(leaders) != names:
+            raise InvalidParameter("a norm bound needs one limit for every value, and for nothing else.")
+        for name, (leader, _) in leaders.items():
+            if isinstance(values[name], Persons) != isinstance(values[leader], Persons):
+                raise InvalidParameter("persons and rows cannot share a weight.")
+            if name != leader and values[leader].magnitude != 1:
+                raise InvalidParameter("values can follow a count of rows only: their norm is bounded through it.")
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct(Question):
+    """How many distinct values of `of` each group has, each person bringing at most `at_most` (key, value) pairs.
+
+    Guarantee:
+        The pairs that a person keeps are picked by a keyed hash of that person's pairs alone. Without the person
+        at most `at_most` pairs leave the union, so the counts of all groups together fall by at most `at_most`.
+        For `person` None every row brings one pair: the counts move by at most the relation's stability.
+    """
+
+    of: Expression = field(kw_only=True)
+    at_most: int = field(kw_only=True)
+    key: bytes = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "of", as_expression(self.of))
+        type_of(self.of, self.relation.schema)
+        positive_integer("at_most", self.at_most)
+        seeds(self.key)
+
+
+@dataclass(frozen=True, eq=False)
+class Norms(Question):
+    """How many persons have a norm in each bucket: bucket i holds norms in (thresholds[i-1], thresholds[i]].
+
+    The norm is that of `NormBound` (order 1: the sum of |v| over rows; order 2: over groups), in units of the value;
+    the last bucket holds all norms above the last threshold. Every person is in one bucket.
+    """
+
+    value: Value = field(kw_only=True)
+    order: int = field(kw_only=True)
+    thresholds: tuple[int, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._need_person()
+        self.value.check(self.relation.schema)
+        if self.order not in {1, 2}:
+            raise InvalidParameter("the order of a norm is 1 or 2.")
+        ascending = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
+        whole = all(isinstance(t, int) and not isinstance(t, bool) and 0 <= t < 2**52 for t in self.thresholds)
+        if not (self.thresholds and ascending and whole):
+            raise InvalidParameter("thresholds must be ascending whole numbers from 0 to 2**52.")
+
+
+def one_limit(names: Iterable[str], limit: int) -> Mapping[str | tuple[str, ...], int]:
+    """The same limit for every value, each by its own norm."""
+    return dict.fromkeys(names, limit)

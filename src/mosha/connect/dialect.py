@@ -1,0 +1,270 @@
+"""What the engines say differently: each dialect spells the same meaning in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, ClassVar
+
+from sqlglot import exp
+
+from mosha.connect.schema import Type
+
+__all__ = ["DUCKDB", "POSTGRES", "SPARK", "Dialect", "binary", "call", "cast", "choose", "column", "number", "text"]
+
+Node = exp.Expr
+Kind = exp.DType
+
+
+def column(name: str) -> exp.Column:
+    """A column, always quoted."""
+    return exp.Column(this=exp.Identifier(this=name, quoted=True))
+
+
+def call(name: str, *arguments: Node) -> exp.Anonymous:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def cast(node: Node, kind: exp.DType, *sizes: int) -> exp.Cast:
+    expressions = [exp.DataTypeParam(this=exp.Literal.number(size)) for size in sizes]
+    return exp.Cast(this=node, to=exp.DataType(this=kind, expressions=expressions))
+
+
+def number(value: int) -> Node:
+    """A whole number whose type the engine picks."""
+    return exp.Neg(this=exp.Literal.number(-value)) if value < 0 else exp.Literal.number(value)
+
+
+def text(value: str) -> exp.Literal:
+    return exp.Literal.string(value)
+
+
+def binary(kind: type[exp.Binary], left: Node, right: Node) -> Node:
+    """Two operands and an operator, each operand in parentheses where it needs them."""
+    return kind(this=_wrapped(left), expression=_wrapped(right))
+
+
+def choose(*branches: tuple[Node, Node], otherwise: Node | None = None) -> exp.Case:
+    """CASE WHEN ... THEN ... ELSE ... END."""
+    ifs = [exp.If(this=condition, true=value) for condition, value in branches]
+    return exp.Case(ifs=ifs, default=otherwise)
+
+
+def _wrapped(node: Node) -> Node:
+    loose = (exp.Binary, exp.Unary, exp.Predicate, exp.Interval)
+    return exp.Paren(this=node) if isinstance(node, loose) and not isinstance(node, exp.Paren) else node
+
+
+class Dialect:
+    """The shared spelling; a subclass overrides what its engine says differently.
+
+    `hash_type` is what `hash` gives; `barrier` tells that inner selects must be kept apart by OFFSET 0.
+    """
+
+    name: ClassVar[str]
+    barrier: ClassVar[bool] = False
+    kinds: ClassVar[dict[Type, exp.DType]] = {
+        Type.INTEGER: Kind.BIGINT,
+        Type.REAL: Kind.DOUBLE,
+        Type.BOOLEAN: Kind.BOOLEAN,
+        Type.TEXT: Kind.TEXT,
+        Type.DATE: Kind.DATE,
+        Type.TIMESTAMP: Kind.TIMESTAMP,
+        Type.INSTANT: Kind.TIMESTAMP,
+    }
+
+    def to(self, kind: Type, node: Node) -> Node:
+        return cast(node, self.kinds[kind])
+
+    def literal(self, value: Any, kind: Type) -> Node:
+        """A typed constant; reals are written so that they read back as the same double."""
+        if value is None:
+            return self.to(kind, exp.Null())
+        if kind is Type.BOOLEAN:
+            return exp.Boolean(this=value)
+        if kind is Type.INTEGER:
+            return self.to(kind, number(value))
+        if kind is Type.REAL:
+            return self.to(kind, text(repr(value)))
+        if isinstance(value, datetime):
+            return self.to(kind, text(value.isoformat(" ", "microseconds")))
+        return self.to(kind, text(value if kind is Type.TEXT else value.isoformat()))
+
+    def wide(self, node: Node) -> Node:
+        """The integer in the engine's widest exact type (at least 2**126)."""
+        raise NotImplementedError
+
+    def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> tuple[Node, bool]:
+        """A sum, difference or product of two BIGINTs; the flag tells that it is wide and still to be narrowed."""
+        return binary(kind, self.wide(left), self.wide(right)), True
+
+    def sum(self, node: Node, magnitude: int | None) -> Node:
+        """The exact sum of whole numbers, at least 126 bits wide unless `magnitude` bounds each of them well below."""
+        del magnitude  # DuckDB and PostgreSQL widen sums by themselves
+        return exp.Sum(this=node)
+
+    def quotient(self, left: Node, right: Node, *, wide: bool) -> Node:
+        """The quotient of two whole numbers, both wide or both BIGINT, towards zero; `right` is above zero."""
+        del wide  # most engines divide both alike
+        return binary(exp.IntDiv, left, right)
+
+    def real_quotient(self, left: Node, right: Node) -> Node:
+        return exp.Div(this=_wrapped(left), expression=_wrapped(right), typed=True, safe=False)
+
+    def remainder(self, left: Node, right: Node) -> Node:
+        return binary(exp.Mod, left, right)
+
+    def whole(self, node: Node) -> Node:
+        """A double without a fraction, below 2**63, as BIGINT."""
+        return cast(node, Kind.BIGINT)
+
+    def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
+        """A BIGINT-sized hash of the nodes under two public 63-bit seeds."""
+        raise NotImplementedError
+
+    def concat(self, nodes: Sequence[Node]) -> Node:
+        first, *rest = nodes
+        joined = first
+        for node in rest:
+            joined = binary(exp.DPipe, joined, node)
+        return joined
+
+    def trim(self, node: Node) -> Node:
+        return call("TRIM", node, text(" "))
+
+    def matches(self, node: Node, pattern: str) -> Node:
+        """Whether the whole text matches the regular expression."""
+        raise NotImplementedError
+
+    def date_text(self, node: Node) -> Node:
+        return self.to(Type.TEXT, node)
+
+    def part(self, unit: str, node: Node) -> Node:
+        """A part of a date or timestamp as BIGINT; `weekday` is 1 for Monday."""
+        raise NotImplementedError
+
+    def truncate_date(self, unit: str, node: Node, kind: Type) -> Node:
+        return self.to(kind, call("DATE_TRUNC", text(unit), node))
+
+    def days_between(self, later: Node, earlier: Node) -> Node:
+        """Later minus earlier, both DATE, as BIGINT."""
+        return cast(binary(exp.Sub, later, earlier), Kind.BIGINT)
+
+    def sql(self, query: Node, *, pretty: bool = False) -> str:
+        return query.sql(dialect=self.name, pretty=pretty)
+
+
+class _DuckDB(Dialect):
+    name = "duckdb"
+
+    def wide(self, node: Node) -> Node:
+        return cast(node, Kind.INT128)
+
+    def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> tuple[Node, bool]:
+        wide = binary(kind, self.wide(left), self.wide(right))
+        return exp.TryCast(this=wide, to=exp.DataType(this=Kind.BIGINT)), False
+
+    def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
+        return call("HASH", *(cast(number(seed), Kind.BIGINT) for seed in seeds), *nodes)
+
+    def matches(self, node: Node, pattern: str) -> Node:
+        return call("REGEXP_FULL_MATCH", node, text(pattern))
+
+    def part(self, unit: str, node: Node) -> Node:
+        return call("ISODOW" if unit == "weekday" else unit.upper(), node)
+
+
+class _Postgres(Dialect):
+    name = "postgres"
+    barrier = True
+
+    def literal(self, value: Any, kind: Type) -> Node:
+        node = super().literal(value, kind)
+        return self.collated(node) if kind is Type.TEXT else node
+
+    @staticmethod
+    def collated(node: Node) -> Node:
+        """Text that compares by code point, whatever the database's own collation."""
+        return exp.Paren(this=exp.Collate(this=node, expression=exp.Identifier(this="C", quoted=True)))
+
+    def wide(self, node: Node) -> Node:
+        return cast(node, Kind.DECIMAL)
+
+    def quotient(self, left: Node, right: Node, *, wide: bool) -> Node:
+        return call("DIV", left, right) if wide else exp.Div(this=_wrapped(left), expression=right, typed=True)
+
+    def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
+        first, second = (cast(number(seed), Kind.BIGINT) for seed in seeds)
+        return call("HASH_RECORD_EXTENDED", call("ROW", first, *nodes), second)
+
+    def trim(self, node: Node) -> Node:
+        return call("BTRIM", node, text(" "))
+
+    def matches(self, node: Node, pattern: str) -> Node:
+        return binary(exp.RegexpLike, node, text(f"^(?:{pattern})$"))
+
+    def date_text(self, node: Node) -> Node:
+        return self.collated(call("TO_CHAR", node, text("YYYY-MM-DD")))
+
+    def part(self, unit: str, node: Node) -> Node:
+        name = "ISODOW" if unit == "weekday" else unit.upper()
+        return cast(exp.Extract(this=exp.Var(this=name), expression=node), Kind.BIGINT)
+
+    def truncate_date(self, unit: str, node: Node, kind: Type) -> Node:
+        return self.to(kind, call("DATE_TRUNC", text(unit), cast(node, Kind.TIMESTAMP)))
+
+
+class _Spark(Dialect):
+    name = "spark"
+    kinds: ClassVar[dict[Type, exp.DType]] = Dialect.kinds | {
+        Type.TIMESTAMP: Kind.TIMESTAMPNTZ,
+        Type.INSTANT: Kind.TIMESTAMPNTZ,
+    }
+
+    def wide(self, node: Node) -> Node:
+        return cast(node, Kind.DECIMAL, 38, 0)
+
+    def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> tuple[Node, bool]:
+        names = {exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY"}
+        return call(names[kind], left, right), False
+
+    def sum(self, node: Node, magnitude: int | None) -> Node:
+        narrow = magnitude is not None and magnitude < 2**27
+        return exp.Sum(this=node if narrow else self.wide(node))
+
+    def quotient(self, left: Node, right: Node, *, wide: bool) -> Node:
+        quotient = binary(exp.IntDiv, left, right)
+        return self.wide(quotient) if wide else quotient
+
+    def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
+        return call("XXHASH64", *(cast(number(seed), Kind.BIGINT) for seed in seeds), *nodes)
+
+    def concat(self, nodes: Sequence[Node]) -> Node:
+        return call("CONCAT", *nodes)
+
+    def trim(self, node: Node) -> Node:
+        return call("TRIM", node)
+
+    def matches(self, node: Node, pattern: str) -> Node:
+        return binary(exp.RegexpLike, node, text(f"\\A(?:{pattern})\\z"))
+
+    def part(self, unit: str, node: Node) -> Node:
+        if unit == "weekday":
+            return cast(binary(exp.Add, call("WEEKDAY", node), number(1)), Kind.BIGINT)
+        return cast(call(unit.upper(), node), Kind.BIGINT)
+
+    def truncate_date(self, unit: str, node: Node, kind: Type) -> Node:
+        if unit in {"hour", "minute"}:  # DATE_TRUNC would pass through the session's time zone
+            minutes = call("MINUTE", node.copy()) if unit == "minute" else number(0)
+            clock = call("MAKE_DT_INTERVAL", number(0), call("HOUR", node.copy()), minutes)
+            return binary(exp.Add, self.to(kind, cast(node, Kind.DATE)), clock)
+        day = cast(node, Kind.DATE)
+        return self.to(kind, day if unit == "day" else call("TRUNC", day, text(unit)))
+
+    def days_between(self, later: Node, earlier: Node) -> Node:
+        return cast(call("DATEDIFF", later, earlier), Kind.BIGINT)
+
+
+DUCKDB = _DuckDB()
+POSTGRES = _Postgres()
+SPARK = _Spark()

@@ -1,0 +1,172 @@
+"""Norm bounding in SQL, in whole numbers only: every engine and the compiled kernel give the same integers."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from mosha.connect.aggregation import Aggregation, Norms, Question
+from mosha.connect.bounding import NormBound
+from mosha.connect.dialect import Dialect, Kind, Node, binary, call, cast, choose, column, number
+from mosha.connect.rows import subquery
+from mosha.connect.schema import Type
+from mosha.connect.statement import (
+    Query,
+    alias,
+    contributions,
+    copies,
+    is_plain_count,
+    key_columns,
+    select,
+    table,
+    with_parts,
+)
+from mosha.connect.value import Persons, Value
+
+__all__ = ["GROUP_LIMIT", "SQUARE_LIMIT", "group_norms", "norm_histogram", "row_norms"]
+
+GROUP_LIMIT = 2**43
+SQUARE_LIMIT = 2**104
+Values = list[tuple[str, Value]]
+
+
+def row_norms(question: Aggregation, values: Values, bound: NormBound, dialect: Dialect) -> Query:
+    """Order 1: one pass for each person's total, one for the weighted sums."""
+    kinds, leaders = dict(values), bound.leaders()
+    place = {name: i for i, name in enumerate(kinds)}
+    wide = {leader: _needs_wide(leader, kinds, bound) for leader in dict.fromkeys(leaders[name][0] for name in kinds)}
+    totals = [
+        alias(_total(column(f"v{place[leader]}"), kinds[leader], dialect, wide=wide[leader]), f"t{place[leader]}")
+        for leader in wide
+    ]
+    norms = select([column("p"), *totals], table("rows"), group=[column("p")])
+    sums = []
+    for name, kind in values:
+        leader, limit = leaders[name]
+        value = dialect.to(Type.INTEGER, number(1)) if is_plain_count(kind) else column(f"v{place[name]}")
+        total = column(f"t{place[leader]}")
+        scaled = _scaled(value, total, limit << bound.fraction, dialect, wide=wide[leader])
+        full = binary(exp.Mul, value.copy(), dialect.to(Type.INTEGER, number(1 << bound.fraction)))
+        kept = choose((binary(exp.GT, total.copy(), number(limit)), scaled), otherwise=full)
+        sums.append(alias(dialect.sum(kept, kind.magnitude * limit << bound.fraction), f"s{place[name]}"))
+    keys = key_columns(question)
+    query = select([*keys, *sums], table("rows"), group=copies(keys))
+    query.set("joins", [_by_person("norms")])
+    rows = contributions(question, list(kinds.values()), dialect)
+    return Query(with_parts(query, rows=rows, norms=norms), tuple(place))
+
+
+def _needs_wide(leader: str, kinds: dict[str, Value], bound: NormBound) -> bool:
+    """Whether a product of a value with its limit may leave 62 bits."""
+    led = [(kinds[name].magnitude, limit) for name, (first, limit) in bound.leaders().items() if first == leader]
+    return any(magnitude * (limit << bound.fraction) >= 2**62 for magnitude, limit in led)
+
+
+def _total(value: Node, kind: Value, dialect: Dialect, *, wide: bool) -> Node:
+    """The sum of |v|. Narrow, it stops at 2**62: any larger total divides every product (below 2**62) to zero too."""
+    if is_plain_count(kind):
+        total: Node = exp.Count(this=exp.Star())
+        return dialect.wide(total) if wide else total
+    total = dialect.sum(value if kind.low >= 0 else exp.Abs(this=value), None)
+    return total if wide else cast(call("LEAST", total, dialect.wide(number(2**62))), Kind.BIGINT)
+
+
+def _scaled(value: Node, divisor: Node, factor: int, dialect: Dialect, *, wide: bool) -> Node:
+    """The product of value and factor, divided, towards zero."""
+    if wide:
+        product = binary(exp.Mul, dialect.wide(value), dialect.wide(number(factor)))
+    else:
+        product = binary(exp.Mul, value, dialect.to(Type.INTEGER, number(factor)))
+    return dialect.quotient(product, divisor, wide=wide)
+
+
+def _by_person(name: str) -> exp.Join:
+    return exp.Join(this=table(name), kind="INNER", using=[exp.Identifier(this="p", quoted=True)])
+
+
+def group_norms(question: Aggregation, values: Values, bound: NormBound, dialect: Dialect) -> Query:
+    """Order 2 (and persons): the sums of each person and group, then each person's norm, then the weighted sums."""
+    kinds, leaders = dict(values), bound.leaders()
+    place = {name: i for i, name in enumerate(kinds)}
+    used = list(dict.fromkeys(leaders[name][0] for name in kinds))
+    powers = [
+        alias(_power(column(f"v{place[name]}"), kinds[name], bound.order, dialect), f"n{place[name]}") for name in used
+    ]
+    roots: list[Node] = [column("p")]
+    for name in used:
+        power = column(f"n{place[name]}")
+        roots += [power, alias(power.copy() if bound.order == 1 else _root(power, dialect), f"t{place[name]}")]
+    norms = select(roots, subquery(select([column("p"), *powers], table("pairs"), group=[column("p")]), "powers"))
+    sums = []
+    for name in kinds:
+        leader, limit = leaders[name]
+        value, power, root = column(f"v{place[name]}"), column(f"n{place[leader]}"), column(f"t{place[leader]}")
+        scaled = _scaled(value, root, limit << bound.fraction, dialect, wide=True)
+        full = binary(exp.Mul, dialect.wide(value.copy()), dialect.wide(number(1 << bound.fraction)))
+        above = binary(exp.GT, power, dialect.wide(number(limit**bound.order)))
+        sums.append(alias(dialect.sum(choose((above, scaled), otherwise=full), None), f"s{place[name]}"))
+    keys = key_columns(question)
+    query = select([*keys, *sums], table("pairs"), group=copies(keys))
+    query.set("joins", [_by_person("norms")])
+    pairs = _pairs(question, list(kinds.values()), dialect)
+    return Query(with_parts(query, pairs=pairs, norms=norms), tuple(place))
+
+
+def _pairs(question: Question, values: list[Value], dialect: Dialect) -> exp.Select:
+    """For each person and group the sum of each value, moved into ±2**43."""
+    keys = key_columns(question)
+    sums = []
+    for i, value in enumerate(values):
+        if isinstance(value, Persons):
+            node: Node = dialect.to(Type.INTEGER, number(1))
+        else:
+            count = dialect.wide(exp.Count(this=exp.Star()))
+            total = count if is_plain_count(value) else dialect.sum(column(f"v{i}"), None)
+            low, high = (dialect.wide(number(limit)) for limit in (-GROUP_LIMIT, GROUP_LIMIT))
+            node = cast(call("GREATEST", call("LEAST", total, high), low), Kind.BIGINT)
+        sums.append(alias(node, f"v{i}"))
+    rows = subquery(contributions(question, values, dialect), "rows")
+    return select([column("p"), *keys, *sums], rows, group=[column("p"), *copies(keys)])
+
+
+def _power(value: Node, kind: Value, order: int, dialect: Dialect) -> Node:
+    """The sum over a person's groups of |v| or v**2."""
+    if isinstance(kind, Persons):
+        return dialect.wide(exp.Count(this=exp.Star()))
+    if order == 1:
+        return dialect.sum(exp.Abs(this=value), None)
+    return dialect.sum(binary(exp.Mul, dialect.wide(value), dialect.wide(value.copy())), None)
+
+
+def _root(square: Node, dialect: Dialect) -> Node:
+    """The least integer whose square is not below `square`; NULL (no contribution) from 2**104 on.
+
+    Below 2**104 the double's square root is less than 1 away from the true one, whatever way the engine rounds the
+    square to a double; so the answer is one of floor(root) - 1, ..., floor(root) + 2, and exact squares decide.
+    """
+    guess = dialect.wide(call("FLOOR", call("SQRT", dialect.to(Type.REAL, square))))
+    branches = []
+    for step in (-1, 0, 1, 2):
+        candidate = binary(exp.Add, guess.copy(), dialect.wide(number(step)))
+        reached = binary(exp.GTE, binary(exp.Mul, candidate, candidate.copy()), square.copy())
+        branches.append((reached, candidate.copy()))
+    below = binary(exp.LT, square.copy(), dialect.wide(number(SQUARE_LIMIT)))
+    return choose((below, choose(*branches)))
+
+
+def norm_histogram(question: Norms, dialect: Dialect) -> Query:
+    """The number of persons in each bucket of norms: the bucket is the number of thresholds below the norm."""
+    value = question.value
+    if question.order == 1 and not isinstance(value, Persons):
+        inner = contributions(question, [value], dialect)
+        norm = _total(column("v0"), value, dialect, wide=True)
+    else:
+        inner = _pairs(question, [value], dialect)
+        norm = _power(column("v0"), value, question.order, dialect)
+    norms = select([alias(norm, "t")], subquery(inner, "rows"), group=[column("p")])
+    bucket: Node = number(0)
+    for threshold in question.thresholds:
+        limit = dialect.wide(number(threshold**question.order))
+        bucket = binary(exp.Add, bucket, choose((binary(exp.GT, column("t"), limit), number(1)), otherwise=number(0)))
+    numbered = select([alias(dialect.to(Type.INTEGER, bucket), "k0")], subquery(norms, "norms"))
+    counted = alias(exp.Count(this=exp.Star()), "s0")
+    return Query(select([column("k0"), counted], subquery(numbered, "buckets"), group=[column("k0")]), ("persons",))

@@ -1,0 +1,185 @@
+"""PostgreSQL: questions run on the server, in one read-only transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from mosha.connect.aggregation import Question
+from mosha.connect.dialect import POSTGRES, Kind, Node, binary, call, cast, choose, number, text
+from mosha.connect.schema import LARGEST_INTEGER, Type
+from mosha.connect.source import Engine, Field, Source, plain_columns
+from mosha.connect.statement import Query
+from mosha.connect.totals import Array
+from mosha.core.errors import DataError, MissingExtra, SourceUnavailable
+
+__all__ = ["PostgreSQL", "ServerTable"]
+
+OLDEST = 140000
+COLUMNS = """
+SELECT n.nspname, c.relname, a.attname, b.typname, b.typtype,
+       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
+WHERE c.oid = pg_catalog.to_regclass(%s) AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
+ORDER BY a.attnum
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class ServerTable(Source):
+    """A table, view or foreign table on the server."""
+
+    place: tuple[str, str] = ("", "")
+
+    def table(self, name: str) -> Node:
+        db, this = (exp.Identifier(this=part, quoted=True) for part in self.place)
+        return exp.alias_(exp.Table(this=this, db=db), name, table=True, quoted=True, copy=False)
+
+
+class PostgreSQL(Engine):
+    """A PostgreSQL server, 14 or newer, with a UTF-8 database."""
+
+    dialect = POSTGRES
+    _known: Mapping[str, PostgreSQL] = {}
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    @classmethod
+    def at(cls, url: str) -> PostgreSQL:
+        """The engine of a URL; tables of one URL can be joined."""
+        if url not in cls._known:
+            cls._known = {**cls._known, url: cls(url)}
+        return cls._known[url]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """A cursor in a read-only snapshot; what the server says when it fails is not passed on."""
+        try:
+            import psycopg  # noqa: PLC0415  (an extra)
+        except ImportError:
+            raise MissingExtra("postgres", needed_for="reading from PostgreSQL") from None
+        lost: bool | None = None
+        try:
+            with psycopg.connect(self._url, autocommit=False) as connection:
+                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                connection.read_only = True
+                with connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL standard_conforming_strings = on")
+                    cursor.execute("SET LOCAL DateStyle = 'ISO, YMD'")
+                    yield cursor
+        except (psycopg.OperationalError, OSError):
+            lost = True
+        except psycopg.Error:
+            lost = False
+        if lost:
+            raise SourceUnavailable("the PostgreSQL server did not answer. Try again when it is back.")
+        if lost is not None:
+            raise DataError("PostgreSQL could not finish this question: the table may have changed.")
+
+    def table(self, name: str) -> ServerTable:
+        """A table of the server by its name, `table` or `schema.table`."""
+        quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name.split(".", 1))
+        with self._transaction() as cursor:
+            version = cursor.connection.info.server_version
+            encoding = cursor.connection.info.parameter_status("server_encoding")
+            rows = cursor.execute(COLUMNS, [quoted]).fetchall()
+        if version < OLDEST:
+            raise DataError("PostgreSQL 14 or newer is needed.")
+        if encoding != "UTF8":
+            raise DataError("the PostgreSQL database must be encoded in UTF-8.")
+        if not rows:
+            raise DataError(f"there is no table {name!r} on this server. Nothing was spent.")
+        read = [(row[2], _field(*row[2:])) for row in rows]
+        fields = tuple(field for _, field in read if field is not None)
+        skipped = tuple(column for column, field in read if field is None)
+        return ServerTable(self, fields, skipped, (rows[0][0], rows[0][1]))
+
+    def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
+        results = []
+        with self._transaction() as cursor:
+            cursor.execute("SET LOCAL search_path TO pg_catalog")
+            for query in found:
+                cursor.execute(self.dialect.sql(query.statement).encode())
+                results.append(plain_columns(cursor.fetchall(), question, query))
+        return results
+
+
+Read = Callable[[Node], Node]
+
+
+def _within(low: Node, high: Node, then: Read) -> Read:
+    def read(node: Node) -> Node:
+        inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
+        return choose((inside, then(node.copy())))
+
+    return read
+
+
+def _same(node: Node) -> Node:
+    return node
+
+
+def _text(node: Node) -> Node:
+    return POSTGRES.collated(cast(node, Kind.TEXT))
+
+
+def _double(node: Node) -> Node:
+    return cast(node, Kind.DOUBLE)
+
+
+def _decimal(node: Node) -> Node:
+    """A numeric as a double: too large is NULL and too small is 0, where a plain cast would fail."""
+    tiny = binary(exp.LT, call("ABS", node.copy()), POSTGRES.wide(text("1e-300")))
+    near = choose((tiny, POSTGRES.literal(0.0, Type.REAL)), otherwise=_double(node.copy()))
+    limits = POSTGRES.wide(text("-1e160")), POSTGRES.wide(text("1e160"))
+    return _within(*limits, lambda _: near)(node)
+
+
+def _years(kind: Type, then: Read = _same, zone: str = "") -> Read:
+    last = "9999-12-31" if kind is Type.DATE else "9999-12-31 23:59:59.999999"
+    target = Kind.TIMESTAMPTZ if zone else POSTGRES.kinds[kind]
+    return _within(cast(text("0001-01-01" + zone), target), cast(text(last + zone), target), then)
+
+
+def _in_utc(node: Node) -> Node:
+    return call("TIMEZONE", text("UTC"), node)
+
+
+def _bigint(node: Node) -> Node:
+    return cast(node, Kind.BIGINT)
+
+
+_WHOLE = _within(POSTGRES.wide(number(-LARGEST_INTEGER - 1)), POSTGRES.wide(number(LARGEST_INTEGER)), _bigint)
+_FIELDS: Mapping[str, tuple[Type, Read]] = {
+    "int8": (Type.INTEGER, _same),
+    **dict.fromkeys(["int2", "int4"], (Type.INTEGER, _bigint)),
+    "float8": (Type.REAL, _same),
+    "float4": (Type.REAL, _double),
+    "bool": (Type.BOOLEAN, _same),
+    **dict.fromkeys(["text", "varchar", "bpchar", "name", "uuid", "citext"], (Type.TEXT, _text)),
+    "date": (Type.DATE, _years(Type.DATE)),
+    "timestamp": (Type.TIMESTAMP, _years(Type.TIMESTAMP)),
+    "timestamptz": (Type.INSTANT, _years(Type.INSTANT, _in_utc, "+00")),
+}
+
+
+def _field(name: str, kind: str, family: str, modifier: int) -> Field | None:
+    """How a column of a PostgreSQL type is read; None where the type has no meaning here."""
+    if family == "e":
+        return Field(name, Type.TEXT, _text)
+    if kind == "numeric":
+        whole = modifier >= 4 and (modifier - 4) & 0x7FF == 0
+        return Field(name, Type.INTEGER, _WHOLE) if whole else Field(name, Type.REAL, _decimal, wild=True)
+    if kind not in _FIELDS:
+        return None
+    found, read = _FIELDS[kind]
+    return Field(name, found, read, wild=found is Type.REAL)

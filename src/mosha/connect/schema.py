@@ -1,0 +1,128 @@
+"""Seven types that mean the same on every engine, and the public list of a table's columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from mosha.core.errors import DataError, InvalidParameter
+
+__all__ = ["LARGEST_INTEGER", "LARGEST_REAL", "SMALLEST_FACTOR", "Schema", "Type", "literal_type"]
+
+LARGEST_INTEGER = 2**63 - 1
+LARGEST_REAL = 2.0**500
+SMALLEST_FACTOR = 2.0**-500
+
+
+class Type(StrEnum):
+    """What a column holds. Every type has NULL, the missing value.
+
+    INTEGER    whole numbers of 64 bits; anything wider is missing
+    REAL       doubles of magnitude below 2**500; NaN, infinities and anything larger are missing
+    BOOLEAN    true and false
+    TEXT       Unicode text, compared code point by code point
+    DATE       days from 0001-01-01 to 9999-12-31; anything else is missing
+    TIMESTAMP  a reading of a wall clock, in microseconds, over the same years
+    INSTANT    a moment with a time zone, read in UTC; it does not compare with a wall clock
+    """
+
+    INTEGER = "integer"
+    REAL = "real"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    INSTANT = "instant"
+
+    @property
+    def numeric(self) -> bool:
+        return self in {Type.INTEGER, Type.REAL}
+
+    @property
+    def temporal(self) -> bool:
+        return self in {Type.DATE, Type.TIMESTAMP, Type.INSTANT}
+
+
+def literal_type(value: Any) -> tuple[Any, Type]:
+    """A public constant in its plain form, with its type.
+
+    >>> literal_type(3), literal_type(2.5)
+    ((3, <Type.INTEGER: 'integer'>), (2.5, <Type.REAL: 'real'>))
+    """
+    if isinstance(value, bool):
+        return value, Type.BOOLEAN
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise InvalidParameter("a text constant must not hold the NUL character.")
+        return _encodable(value), Type.TEXT
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            return value, Type.TIMESTAMP
+        return value.astimezone(UTC).replace(tzinfo=None), Type.INSTANT
+    if isinstance(value, date):
+        return value, Type.DATE
+    return _number(value)
+
+
+def _encodable(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidParameter("a text constant must be valid Unicode (it holds half of a surrogate pair).") from None
+    return value
+
+
+def _number(value: Any) -> tuple[int | float, Type]:
+    try:
+        whole = value.__index__()
+    except AttributeError:
+        whole = None
+    if whole is not None:
+        if abs(whole) > LARGEST_INTEGER:
+            raise InvalidParameter("a whole number must fit 64 bits.")
+        return int(whole), Type.INTEGER
+    try:
+        number = float(value) if isinstance(value, (float, Decimal)) or hasattr(value, "__float__") else None
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None:
+        raise InvalidParameter(
+            f"a {type(value).__name__} cannot stand in an expression: use a number, text, boolean, date or datetime."
+        )
+    if not math.isfinite(number) or abs(number) >= LARGEST_REAL:
+        raise InvalidParameter("a real constant must be finite and below 2**500 in magnitude.")
+    return number + 0.0, Type.REAL
+
+
+class Schema(Mapping[str, Type]):
+    """The public list of columns and their types, in order.
+
+    >>> Schema({"ward": Type.TEXT, "days": Type.INTEGER})["days"]
+    <Type.INTEGER: 'integer'>
+    """
+
+    def __init__(self, columns: Mapping[str, Type]) -> None:
+        self._columns = dict(columns)
+
+    def __getitem__(self, name: str) -> Type:
+        try:
+            return self._columns[name]
+        except KeyError:
+            known = ", ".join(repr(column) for column in self._columns) or "none"
+            raise DataError(f"there is no column {name!r}. The columns are: {known}.") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        return f"Schema({', '.join(f'{name}: {kind}' for name, kind in self._columns.items())})"

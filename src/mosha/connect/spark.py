@@ -1,0 +1,151 @@
+"""Spark: questions about a DataFrame run in its own session."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from mosha.connect.aggregation import Question
+from mosha.connect.dialect import SPARK, Kind, Node, binary, call, cast, choose, number, text
+from mosha.connect.schema import LARGEST_INTEGER, Type
+from mosha.connect.source import Engine, Field, Source, plain_columns
+from mosha.connect.statement import Query
+from mosha.connect.totals import Array
+from mosha.core.errors import DataError, SourceUnavailable
+
+__all__ = ["Spark", "SparkTable"]
+
+_views = itertools.count(1)
+DAY = 86_400_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SparkTable(Source):
+    """A DataFrame under the name of a temporary view."""
+
+    view: str = ""
+
+    def table(self, name: str) -> Node:
+        this = exp.Table(this=exp.Identifier(this=self.view, quoted=True))
+        return exp.alias_(this, name, table=True, quoted=True, copy=False)
+
+
+class Spark(Engine):
+    """One Spark session."""
+
+    dialect = SPARK
+    _known: Mapping[int, Spark] = {}
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    @classmethod
+    def of(cls, frame: Any) -> Spark:
+        """The engine of a DataFrame's session; DataFrames of one session can be joined."""
+        session = frame.sparkSession
+        if id(session) not in cls._known:
+            cls._known = {**cls._known, id(session): cls(session)}
+        return cls._known[id(session)]
+
+    def frame(self, frame: Any) -> SparkTable:
+        name = f"mosha_frame_{next(_views)}"
+        frame.createOrReplaceTempView(name)
+        read = [(field.name, _field(field.name, field.dataType)) for field in frame.schema.fields]
+        fields = tuple(field for _, field in read if field is not None)
+        source = SparkTable(self, fields, tuple(column for column, field in read if field is None), name)
+        weakref.finalize(source, _forget, self._session, name)
+        return source
+
+    def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
+        lost = False
+        try:
+            rows = [self._session.sql(self.dialect.sql(query.statement)).collect() for query in found]
+            return [plain_columns(list(map(tuple, part)), question, q) for part, q in zip(rows, found, strict=True)]
+        except (OSError, EOFError):
+            lost = True
+        except Exception as error:  # noqa: BLE001  (py4j and pyspark raise many kinds; none of their words go on)
+            lost = "py4j" in type(error).__module__ and "Network" in type(error).__name__
+        if lost:
+            raise SourceUnavailable("the Spark session did not answer. Try again when it is back.")
+        raise DataError("Spark could not finish this question: too few resources, or the table has changed.")
+
+
+def _forget(session: Any, name: str) -> None:
+    try:
+        session.catalog.dropTempView(name)
+    except Exception:  # noqa: BLE001  (the session is gone already, and the view with it)
+        return
+
+
+Read = Callable[[Node], Node]
+
+
+def _same(node: Node) -> Node:
+    return node
+
+
+def _as(kind: exp.DType) -> Read:
+    return lambda node: cast(node, kind)
+
+
+def _within(low: Node, high: Node, then: Read = _same) -> Read:
+    def read(node: Node) -> Node:
+        inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
+        return choose((inside, then(node.copy())))
+
+    return read
+
+
+def _years(kind: Type) -> Read:
+    last = "9999-12-31" if kind is Type.DATE else "9999-12-31 23:59:59.999999"
+    return _within(SPARK.to(kind, text("0001-01-01")), SPARK.to(kind, text(last)))
+
+
+def _moment(node: Node) -> Node:
+    """A moment by its microseconds since 1970, as a wall clock in UTC whatever the zone of the session."""
+    micros = call("UNIX_MICROS", node)
+
+    def wall_clock(_: Node) -> Node:
+        days = binary(exp.IntDiv, micros.copy(), number(DAY))
+        rest = binary(exp.Mod, micros.copy(), number(DAY))
+        seconds = SPARK.real_quotient(cast(rest, Kind.DECIMAL, 18, 6), number(1_000_000))
+        midnight = SPARK.to(Type.INSTANT, call("DATE_ADD", cast(text("1970-01-01"), Kind.DATE), cast(days, Kind.INT)))
+        interval = call("MAKE_DT_INTERVAL", number(0), number(0), number(0), cast(seconds, Kind.DECIMAL, 18, 6))
+        return binary(exp.Add, midnight, interval)
+
+    return _within(number(-62_135_596_800_000_000), number(253_402_300_799_999_999), wall_clock)(micros)
+
+
+_WHOLE = _within(
+    SPARK.wide(number(-LARGEST_INTEGER - 1)), SPARK.wide(number(LARGEST_INTEGER)), lambda node: cast(node, Kind.BIGINT)
+)
+_FIELDS: Mapping[str, tuple[Type, Read]] = {
+    "LongType": (Type.INTEGER, _same),
+    **dict.fromkeys(["ByteType", "ShortType", "IntegerType"], (Type.INTEGER, _as(Kind.BIGINT))),
+    "DoubleType": (Type.REAL, _same),
+    "FloatType": (Type.REAL, _as(Kind.DOUBLE)),
+    "BooleanType": (Type.BOOLEAN, _same),
+    "StringType": (Type.TEXT, _same),
+    "DateType": (Type.DATE, _years(Type.DATE)),
+    "TimestampNTZType": (Type.TIMESTAMP, _years(Type.TIMESTAMP)),
+    "TimestampType": (Type.INSTANT, _moment),
+}
+
+
+def _field(name: str, kind: Any) -> Field | None:
+    """How a column of a Spark type is read; None where the type has no meaning here."""
+    family = type(kind).__name__
+    if family == "DecimalType":
+        whole = kind.scale == 0
+        return Field(name, Type.INTEGER, _WHOLE) if whole else Field(name, Type.REAL, _as(Kind.DOUBLE), wild=True)
+    if family == "StringType" and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+        return Field(name, Type.TEXT, lambda node: call("COLLATE", node, text("UTF8_BINARY")))
+    if family not in _FIELDS:
+        return None
+    found, read = _FIELDS[family]
+    return Field(name, found, read, wild=found is Type.REAL)

@@ -1,0 +1,158 @@
+"""The parts of a statement: selects, named parts, and the one row that each row of the data contributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from mosha.connect.aggregation import Question
+from mosha.connect.compile import Scope
+from mosha.connect.dialect import Dialect, Node, binary, call, column
+from mosha.connect.expression import Column, Expression
+from mosha.connect.rows import fresh_names, open_rows
+from mosha.connect.schema import Type
+from mosha.connect.value import Persons, Rows, Value
+
+__all__ = ["Query", "alias", "all_of", "contributions", "copies", "key_columns", "select", "table", "with_parts"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A statement whose columns are the keys k0, k1, ... and then the sums s0, s1, ... called `names`."""
+
+    statement: exp.Select
+    names: tuple[str, ...]
+
+
+def alias(node: Node, name: str) -> Node:
+    return exp.alias_(node, name, quoted=True, copy=False)
+
+
+def copies(nodes: Sequence[Node]) -> list[Node]:
+    return [node.copy() for node in nodes]
+
+
+def select(
+    columns: Sequence[Node], source: Node, *, group: Sequence[Node] = (), where: Node | None = None
+) -> exp.Select:
+    query = exp.Select(expressions=list(columns))
+    query.set("from_", exp.From(this=source))
+    if where is not None:
+        query.set("where", exp.Where(this=where))
+    if group:
+        query.set("group", exp.Group(expressions=list(group)))
+    return query
+
+
+def table(name: str) -> exp.Table:
+    return exp.Table(this=exp.Identifier(this=name, quoted=True))
+
+
+def with_parts(query: exp.Select, **parts: exp.Select) -> exp.Select:
+    """The query with named parts before it."""
+    named = [
+        exp.CTE(this=part, alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
+        for name, part in parts.items()
+    ]
+    query.set("with_", exp.With(expressions=named))
+    return query
+
+
+def all_of(tests: Sequence[Node]) -> Node:
+    condition = tests[0]
+    for test in tests[1:]:
+        condition = binary(exp.And, condition, test)
+    return condition
+
+
+def key_columns(question: Question) -> list[Node]:
+    return [column(f"k{i}") for i in range(len(question.keys))]
+
+
+def is_plain_count(value: Value) -> bool:
+    """Whether a value is 1 in every row."""
+    return isinstance(value, Rows) and value.of is None
+
+
+def contributions(
+    question: Question, values: Sequence[Value], dialect: Dialect, *, extra: Sequence[Expression] = ()
+) -> exp.Select:
+    """SELECT person AS p, keys AS k0, ..., values AS v0, ..., extra AS x0, ...: one row for each row that counts.
+
+    Rows whose person is NULL belong to nobody and are dropped; plain counts need no column.
+    """
+    names = fresh_names(question.relation)
+    scope = open_rows(question.relation, dialect, names)
+    person = None
+    if question.relation.person is not None:
+        person = scope.once(scope.value(Column(question.relation.person)).node)
+        scope.predicates.append(exp.Not(this=binary(exp.Is, person.copy(), exp.Null())))
+    keys = [_key(scope, expression) for _, expression in question.keys]
+    if question.only is not None and keys:
+        keys = _restricted(question, scope, keys, names)
+    columns = [alias(key, f"k{i}") for i, key in enumerate(keys)]
+    for i, value in enumerate(values):
+        if not (is_plain_count(value) or isinstance(value, Persons)):
+            columns.append(alias(scope.value(value.expression).node, f"v{i}"))
+    columns += [alias(_key(scope, expression), f"x{i}") for i, expression in enumerate(extra)]
+    if person is not None:
+        columns.insert(0, alias(person, "p"))
+    return scope.dressed(exp.Select(expressions=columns or [alias(exp.Literal.number(1), "p")]))
+
+
+def _key(scope: Scope, expression: Expression) -> Node:
+    """A key; a real one without -0.0, which equals 0.0 and yet hashes differently on some engines."""
+    typed = scope.value(expression)
+    return scope.flush(typed.node) if typed.type is Type.REAL else typed.node
+
+
+def _restricted(question: Question, scope: Scope, keys: list[Node], names: Iterator[str]) -> list[Node]:
+    """The keys, after dropping the rows of groups that nobody asked for."""
+    assert question.only is not None
+    keys = [scope.once(key) for key in keys]
+    if len(keys) == 1:
+        members = [scope.dialect.literal(key[0], question.key_types[0]) for key in question.only if key[0] is not None]
+        tests: list[Node] = [exp.In(this=keys[0].copy(), expressions=members)] if members else []
+        if (None,) in question.only:
+            tests.append(binary(exp.Is, keys[0].copy(), exp.Null()))
+        scope.predicates.append(tests[0] if len(tests) == 1 else binary(exp.Or, *tests))
+        return keys
+    inner = [(next(names), next(names)) for _ in keys]
+    listed = _listed(question, [name for pair in inner for name in pair], next(names), scope.dialect)
+    tests = []
+    for key, kind, (name, missing) in zip(keys, question.key_types, inner, strict=True):
+        known = call("COALESCE", key.copy(), _blank(scope.dialect, kind))
+        tests.append(binary(exp.EQ, column(name), known))
+        tests.append(binary(exp.EQ, column(missing), binary(exp.Is, key.copy(), exp.Null())))
+    rows = scope.aliased(scope.dressed(exp.Select(expressions=[exp.Star()])))
+    kept = select([exp.Star()], rows)
+    kept.set("joins", [exp.Join(this=listed, on=all_of(tests), kind="INNER")])
+    scope.table, scope.predicates = scope.aliased(kept), []
+    return keys
+
+
+def _listed(question: Question, columns: list[str], name: str, dialect: Dialect) -> Node:
+    """The public keys as a table, each key column followed by a flag that tells whether it is NULL."""
+    rows = []
+    for key in question.only or ():
+        parts: list[Node] = []
+        for value, kind in zip(key, question.key_types, strict=True):
+            parts.append(_blank(dialect, kind) if value is None else dialect.literal(value, kind))
+            parts.append(exp.Boolean(this=value is None))
+        rows.append(exp.Tuple(expressions=parts))
+    identifiers = [exp.Identifier(this=column_name, quoted=True) for column_name in columns]
+    return exp.Values(
+        expressions=rows,
+        alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True), columns=identifiers),
+    )
+
+
+def _blank(dialect: Dialect, kind: Type) -> Node:
+    """A constant that stands for NULL beside a flag that says so."""
+    if kind is Type.BOOLEAN:
+        return exp.Boolean(this=False)
+    if kind.temporal:
+        return dialect.to(kind, exp.Literal.string("2000-01-01"))
+    return dialect.literal({Type.INTEGER: 0, Type.REAL: 0.0, Type.TEXT: ""}[kind], kind)
