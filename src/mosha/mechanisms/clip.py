@@ -43,10 +43,8 @@ def clip_vectors(vectors: NDArray[np.float64], norm: int, order: int, grid: floa
     steps = np.where(np.isfinite(vectors).all(axis=1, keepdims=True), vectors, 0.0)
     peak = np.abs(steps).max(axis=1, keepdims=True, initial=0.0)
     unit = np.divide(steps, peak, out=np.zeros_like(steps), where=peak > 0)  # no square can overflow
-    length = np.linalg.norm(unit, order, axis=1, keepdims=True) * (peak / grid)
-    scale = np.minimum(1.0, np.divide(norm, length, out=np.ones_like(length), where=length > 0))
-    with np.errstate(over="ignore"):
-        steps = np.clip(unit * (np.minimum(peak / grid, 2.0**900) * scale), -norm, norm)
+    length = np.maximum(np.linalg.norm(unit, order, axis=1, keepdims=True), 1.0)
+    steps = unit * np.minimum(np.minimum(peak, norm * grid) / grid, norm / length)
     clipped = round_to_grid(steps, 1.0)
     for shrink in (1.0, 1.0 - 2.0**-30, 1.0 - 2.0**-20, 0.5, 0.0):
         long = _norm_power(clipped, order) > norm**order

@@ -70,14 +70,11 @@ def gaussian(
         multiplier = gaussian_multiplier(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     finer = _finer(Fraction(positive("sigma over sensitivity", multiplier)) * l2)
     width = None if statistic.labels is None else len(statistic.labels)
+    _check_size(Fraction(multiplier) * l2 * finer, title(statistic))
     if chosen in ("epsilon", "mu"):
         multiplier = discrete_multiplier(multiplier, float(l2 * finer), width or 1)
     drawn = enlarged(Fraction(multiplier) * l2 * finer)
-    if drawn > LARGEST_SCALE:
-        raise InvalidParameter(
-            f"the noise of {title(statistic)} would need a sigma above 2**50 steps of its grid: take a larger budget, "
-            "or a coarser grid=..."
-        )
+    _check_size(drawn, title(statistic))
 
     def noise(width: int, rng: Rng) -> Steps:
         return np.atleast_1d(discrete_gaussian(drawn, width, rng=rng))
@@ -90,6 +87,14 @@ def gaussian(
         draw=drawing(f"{title(statistic)}, Gaussian noise", statistic.labels),
         name=f"gaussian({title(statistic)})",
     )
+
+
+def _check_size(sigma: Fraction, name: str) -> None:
+    if sigma > LARGEST_SCALE:
+        raise InvalidParameter(
+            f"the noise of {name} would need a sigma above 2**50 steps of its grid: take a larger budget, or a "
+            "coarser grid=..."
+        )
 
 
 def _finer(sigma: Fraction) -> int:

@@ -53,7 +53,9 @@ def laplace(
         multiplier = laplace_multiplier(positive("epsilon", epsilon))
     else:
         multiplier = round_down(Fraction(positive("scale", scale)) / Fraction(statistic.grid) / l1)
-    drawn = enlarged(Fraction(positive("scale over sensitivity", multiplier)) * l1)
+    if multiplier < 2.0**-30:
+        raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+    drawn = enlarged(Fraction(multiplier) * l1)
     if drawn > LARGEST_SCALE:
         raise InvalidParameter(
             f"the noise of {title(statistic)} would need a scale above 2**50 steps of its grid: take a larger epsilon, "

@@ -1,0 +1,77 @@
+"""Neighbouring data sets by the thousand, and how far a statistic moves between them."""
+
+import itertools
+import math
+
+import numpy as np
+
+from mosha.core.unit import Neighbours, Person
+from mosha.mechanisms import Sensitivity
+
+VALUES = [0.0, 1.0, -1.0, 2.5, 10.0, -10.0, 1e9, -1e9, float("nan"), float("inf"), -float("inf"), 0.1, 7.0]
+
+
+def random_person(rng, rows, values):
+    """At least one row, now and then more than are allowed."""
+    return [values[rng.integers(len(values))] for _ in range(rng.integers(1, rows + 3))]
+
+
+def random_neighbours(rng, unit, values=VALUES):
+    """Two data sets that differ in one unit, as `unit` says."""
+    rows = unit.at_most
+    bounded = isinstance(unit, Person)  # a person may own more rows than are kept; a Row promises that nobody does
+    people = [random_person(rng, rows, values)[: None if bounded else rows] for _ in range(rng.integers(1, 5))]
+    changed = list(people)
+    where = int(rng.integers(len(people)))
+    if unit.neighbours is Neighbours.ADD_REMOVE:
+        del changed[where]
+    else:
+        changed[where] = random_person(rng, rows, values)[: None if bounded else rows]
+    names = list(range(len(people)))
+    others = names[:where] + names[where + (unit.neighbours is Neighbours.ADD_REMOVE) :]
+    pair = (flat(names, people, bounded), flat(others, changed, bounded))
+    return pair if rng.integers(2) else pair[::-1]
+
+
+def flat(names, people, bounded):
+    values = [value for rows in people for value in rows]
+    owners = [name for name, rows in zip(names, people, strict=True) for _ in rows]
+    return (owners, values) if bounded else values
+
+
+def breaks(statistic, unit, first, second, claimed: Sensitivity):
+    """Whether the two data sets move the statistic further than is claimed."""
+    moved = statistic.exact(first, unit) - statistic.exact(second, unit)
+    sizes = [int(x) for x in moved]
+    span = max(0, *sizes) - min(0, *sizes)
+    return (
+        sum(x != 0 for x in sizes) > claimed.l0
+        or sum(map(abs, sizes)) > claimed.l1
+        or math.sqrt(sum(x * x for x in sizes)) > claimed.l2 * (1 + 1e-12)
+        or max(map(abs, sizes)) > claimed.linf
+        or span > claimed.span
+        or (claimed.monotone and min(sizes) < 0 < max(sizes))
+    )
+
+
+def some_pair_breaks(statistic, unit, claimed, rounds=400, values=VALUES):
+    """Whether any of many random neighbours moves the statistic further than is claimed."""
+    rng = np.random.default_rng()
+    return any(breaks(statistic, unit, *random_neighbours(rng, unit, values), claimed) for _ in range(rounds))
+
+
+def all_neighbours(unit, values):
+    """Every pair of data sets in which one unit, with rows out of `values`, is added or replaced beside another one."""
+    bounded, other = isinstance(unit, Person), [values[0]]
+    owned = [list(rows) for i in range(1, unit.at_most + 1) for rows in itertools.product(values, repeat=i)]
+    for rows in owned:
+        first = flat(["x", "y"], [other, rows], bounded)
+        if unit.neighbours is Neighbours.ADD_REMOVE:
+            yield first, flat(["x"], [other], bounded)
+        else:
+            yield from ((first, flat(["x", "y"], [other, more], bounded)) for more in owned)
+
+
+def any_pair_breaks(statistic, unit, claimed, values):
+    """Whether any of all small neighbours moves the statistic further than is claimed."""
+    return any(breaks(statistic, unit, *pair, claimed) for pair in all_neighbours(unit, values))

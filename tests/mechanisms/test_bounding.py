@@ -1,0 +1,138 @@
+"""What is kept of one person depends on nobody else."""
+
+import numpy as np
+import pytest
+
+from mosha.core.errors import DataError
+from mosha.mechanisms.bounding import identify, keep_at_most, numbers
+
+
+def kept(persons, rows, at_most, rule=keep_at_most):
+    """The kept rows of each person, as a sorted list."""
+    mask = rule(at_most, persons, np.array(rows, np.int64).reshape(len(persons), -1))
+    found = {}
+    for person, row, keep in zip(persons, rows, mask, strict=True):
+        found.setdefault(identify(person), []).extend([row] * bool(keep))
+    return {person: sorted(rows) for person, rows in found.items()}
+
+
+def crowd(names, rng):
+    persons = [names[i] for i in rng.integers(len(names), size=60)]
+    return persons, [int(x) for x in rng.integers(0, 5, size=60)]
+
+
+def others_change(names, rule=keep_at_most, rounds=30):
+    """Whether taking somebody away, or shuffling the table, ever changes what is kept of somebody else."""
+    rng = np.random.default_rng()
+    for _ in range(rounds):
+        persons, rows = crowd(names, rng)
+        before = kept(persons, rows, 3, rule)
+        gone = persons[0]
+        rest = [(p, r) for p, r in zip(persons, rows, strict=True) if p != gone]
+        after = kept(*zip(*rest, strict=True), 3, rule)
+        if any(after[person] != before[person] for person in after):
+            return True
+        order = rng.permutation(len(persons))
+        if kept([persons[i] for i in order], [rows[i] for i in order], 3, rule) != before:
+            return True
+    return False
+
+
+NAMES = [
+    list(range(8)),
+    [-1, 2**40, -(2**62), 5],
+    ["ann", "bo", "cy", "di"],
+    [1, "1", 2.5, None, b"x", "y"],
+    [1.0, 2.0, float(2**53), 0.5],
+    [10**30, 10**31, 3],
+]
+
+
+@pytest.mark.parametrize("names", NAMES, ids=str)
+def test_taking_somebody_away_changes_nothing_for_the_others(names):
+    assert not others_change(names)
+
+
+def by_position(at_most, persons, rows):
+    """A wrong rule: the position in the table is part of the hash."""
+    keys = np.random.default_rng(1).permutation(len(persons))
+    return by_key(at_most, persons, keys)
+
+
+def by_code(at_most, persons, rows):
+    """A wrong rule: codes in order of appearance, as from a factorised column, are part of the hash."""
+    codes = {}
+    keys = [
+        hash((codes.setdefault(identify(p), len(codes)), tuple(r))) for p, r in zip(persons, rows.tolist(), strict=True)
+    ]
+    return by_key(at_most, persons, keys)
+
+
+def by_key(at_most, persons, keys):
+    mask = np.zeros(len(persons), bool)
+    for person in set(map(identify, persons)):
+        mine = [i for i, p in enumerate(persons) if identify(p) == person]
+        mask[sorted(mine, key=lambda i: keys[i])[:at_most]] = True
+    return mask
+
+
+@pytest.mark.parametrize("wrong", [by_position, by_code])
+def test_a_rule_that_looks_at_others_is_caught(wrong):
+    assert others_change(list(range(5)), wrong)
+
+
+def test_nobody_keeps_more_than_allowed_and_nobody_loses_without_need():
+    rng = np.random.default_rng()
+    for at_most in (1, 2, 7, 100):
+        persons, rows = crowd(["a", "b", "c", "d", "e", "f"], rng)
+        for person, mine in kept(persons, rows, at_most).items():
+            assert len(mine) == min(at_most, persons.count(person.strip("'")))
+
+
+def test_a_missing_entry_that_turns_integers_into_floats_reshuffles_nobody():
+    persons, rows = [1, 1, 1, 1, 2, 2, 2, 2], list(range(8))
+    as_integers = kept(np.array(persons), rows, 2)
+    as_floats = kept(np.array([*persons, np.nan]), [*rows, 9], 2)
+    as_objects = kept([*persons, "x"], [*rows, 9], 2)
+    assert as_integers[1] == as_floats[1] == as_objects[1]
+    assert as_integers[2] == as_floats[2] == as_objects[2]
+
+
+def test_which_rows_are_kept_differs_between_people_and_is_fair():
+    # 400 people with rows 0..9, 3 kept: each row is kept by a binomial number of them (0.3); false alarm below 1e-9
+    from scipy.stats import binom
+
+    persons = np.repeat(np.arange(400), 10)
+    rows = np.tile(np.arange(10), 400)
+    mask = keep_at_most(3, persons, rows)
+    counts = mask.reshape(400, 10).sum(axis=0)
+    low, high = binom.ppf(1e-12, 400, 0.3), binom.isf(1e-12, 400, 0.3)
+    assert ((counts >= low) & (counts <= high)).all()
+    assert len({tuple(row) for row in mask.reshape(400, 10)}) > 50
+
+
+def test_equal_rows_of_one_person_are_drawn_like_any_others():
+    persons, rows = ["a"] * 12, [5] * 10 + [6, 7]
+    assert sum(len(mine) for mine in kept(persons, rows, 4).values()) == 4
+
+
+def test_an_array_of_the_wrong_shape_is_refused():
+    with pytest.raises(DataError):
+        keep_at_most(1, np.zeros((2, 2)), np.zeros(2, np.int64))
+    with pytest.raises(DataError):
+        numbers(np.zeros((2, 2)))
+    with pytest.raises(DataError):
+        numbers(np.zeros((2, 3)), width=2)
+    with pytest.raises(DataError):
+        numbers(np.array([1j]))
+    with pytest.raises(DataError):
+        numbers(np.array(["2020-01-01"], "datetime64[D]"))
+
+
+def test_numbers_are_read_one_by_one():
+    assert numbers([1, "2", None]).tolist()[:2] == [1.0, 2.0]
+    assert numbers([True, "x"])[0] == numbers([True, 2])[0] == 1.0
+    assert numbers([10**400, -(10**400)]).tolist() == [float("inf"), -float("inf")]
+    assert numbers([[1, 2], [3], "ab", None], width=2).shape == (4, 2)
+    assert numbers(5).tolist() == [5.0]
+    assert numbers([], width=3).shape == (0, 3)
