@@ -98,7 +98,7 @@ def main() -> None:
     figure.set_size_inches(8, 4.5)
     figure.savefig(picture)
     screen.print(f"\nWritten: {picture} (the last answer), {ledger.place} (the book).")
-    screen.print(f"Next: mosha ledger show {OUTPUT / 'privacy.db'}; mosha explain --epsilon 3")
+    screen.print("Next: .venv/bin/mosha ledger show demo-output/privacy.db; .venv/bin/mosha explain --epsilon 3")
 
 
 if __name__ == "__main__":
