@@ -1,7 +1,5 @@
 """One suite, two engines: every test that asks for `place` runs on SQLite and on PostgreSQL."""
 
-import sqlite3
-
 import pytest
 
 import mosha
@@ -28,18 +26,3 @@ def ledger(place):
 @pytest.fixture
 def person():
     return mosha.Person("patient_id")
-
-
-@pytest.fixture(autouse=True)
-def _no_connection_is_forgotten(monkeypatch):
-    """SQLite connections that a crashed or tampered ledger left open are closed, whatever the test did."""
-    opened, connect = [], sqlite3.connect
-
-    def remembered(*arguments, **options):
-        opened.append(connect(*arguments, **options))
-        return opened[-1]
-
-    monkeypatch.setattr(sqlite3, "connect", remembered)
-    yield
-    for connection in opened:
-        connection.close()

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from mosha._version import __version__
+from mosha.cli import ledger
 from mosha.cli.explain import explain
 from mosha.cli.plan import plan
 from mosha.cli.terminal import Json, write_json
@@ -34,6 +35,7 @@ def application() -> typer.Typer:
     app.command("explain")(explain)
     app.command("plan")(plan)
     app.command("version")(version)
+    app.add_typer(ledger.app, name="ledger")
     return app
 
 

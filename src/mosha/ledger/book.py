@@ -13,11 +13,13 @@ from typing import Any, Self
 from mosha.accounting.rules import Price, Rule, rule_for
 from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount, WrongUnit
 from mosha.core.event import Event
+from mosha.core.guarantee import Guarantee
 from mosha.core.number import positive
 from mosha.core.unit import Unit
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.chain import Entry, Head, canonical
 from mosha.ledger.sqlite import SQLiteStorage
+from mosha.ledger.statement import Statement, drawn_up, tight
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import Terms, ancestry, check_disjoint, joined
 from mosha.ledger.verify import Report, entries, inspect, parsed, replay
@@ -55,6 +57,7 @@ class Ledger:
         *,
         patience: float = 10.0,
         witness: str | os.PathLike[str] | None = None,
+        create: bool = True,
         clock: Callable[[], int] = _microseconds,
     ) -> None:
         """Open the book, or begin one.
@@ -64,10 +67,12 @@ class Ledger:
             patience: how many seconds to wait for another writer before giving up (LedgerUnavailable).
             witness: the file that remembers the last row, so that an older copy of the book is noticed; beside
                 an SQLite file by default (`privacy.db.head`), none for PostgreSQL.
+            create: begin a book where there is none; otherwise that is LedgerUnavailable.
             clock: microseconds since 1970; entries keep their order whatever it says.
         """
         seen = Witness(Path(witness)) if witness is not None else None
-        self._begin(_storage(place, patience=positive("patience", patience), witness=seen, clock=clock))
+        options = {"patience": positive("patience", patience), "witness": seen, "create": create, "clock": clock}
+        self._begin(_storage(place, options))
 
     @classmethod
     def memory(cls) -> Self:
@@ -217,6 +222,32 @@ class Ledger:
             heads.append(("elsewhere", parsed(head)))
         return self._storage.read(lambda transaction: inspect(transaction, heads))
 
+    def reprice(self, account: LedgerAccount | str, *, delta: float | None = None) -> Guarantee:
+        """What an account's releases cost together by the tightest accounting of today. For reading only.
+
+        It would be a promise had all releases been fixed in advance; under adaptive choice the promise is that of
+        the rule (`LedgerAccount.spent_as`).
+
+        Args:
+            account: the account, or its name.
+            delta: where to read epsilon; the account's own delta by default.
+        """
+        name = account.name if isinstance(account, LedgerAccount) else account
+        self._balance(name)
+        said = self._storage.read(replay)
+        balance = said.accounts[name]
+        return tight(said, name, delta=delta) or balance.terms.rule.spent_as(balance.spent)
+
+    def statement(self, account: LedgerAccount | str) -> Statement:
+        """What was promised and released under one account, for people (Markdown) and registries (JSON)."""
+        name = account.name if isinstance(account, LedgerAccount) else account
+        self._balance(name)
+
+        def draw_up(transaction: Transaction) -> Statement:
+            return drawn_up(replay(transaction), name, head=transaction.head, at=transaction.last_at)
+
+        return self._storage.read(draw_up)
+
     def _event(self, name: str) -> Event:
         self._balance(name)
         return self._storage.read(replay).event(name)
@@ -237,16 +268,14 @@ class Ledger:
         return f"<Ledger {self.place!r}>"
 
 
-def _storage(
-    place: str | os.PathLike[str], *, patience: float, witness: Witness | None, clock: Callable[[], int]
-) -> Storage:
+def _storage(place: str | os.PathLike[str], options: dict[str, Any]) -> Storage:
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
         from mosha.ledger.postgresql import PostgreSQLStorage  # noqa: PLC0415  (an extra)
 
-        return PostgreSQLStorage(place, clock=clock, patience=patience, witness=witness)
+        return PostgreSQLStorage(place, **options)
     if not isinstance(place, str | os.PathLike) or not os.fspath(place):
         raise InvalidParameter("a ledger is kept in a file or at a URL: mosha.Ledger('privacy.db').")
-    return SQLiteStorage(Path(place), clock=clock, patience=patience, witness=witness)
+    return SQLiteStorage(Path(place), **options)
 
 
 def _title(transaction: Transaction) -> None:

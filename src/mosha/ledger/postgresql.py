@@ -48,11 +48,11 @@ class PostgreSQLTransaction(Transaction):
 class PostgreSQLStorage(Storage):
     """A database. `patience` bounds, in seconds, the wait for another writer and for the server."""
 
-    def __init__(self, url: str, *, clock: Callable[[], int], patience: float, witness: Witness | None) -> None:
-        super().__init__(witness)
+    def __init__(
+        self, url: str, *, clock: Callable[[], int], patience: float, witness: Witness | None, create: bool = True
+    ) -> None:
+        super().__init__(clock=clock, patience=patience, witness=witness, create=create)
         self._url = url
-        self._clock = clock
-        self._patience = patience
         self._connection: Any = None
         self._abandoned: list[Any] = []
         self._place = "postgresql://"
@@ -93,6 +93,8 @@ class PostgreSQLStorage(Storage):
         run("SELECT pg_advisory_lock(%s)", (CREATION,))
         try:
             if run("SELECT to_regclass('mosha.entries')").fetchone()[0] is None:
+                if not self._create:
+                    raise self._missing()
                 run("CREATE SCHEMA IF NOT EXISTS mosha")
                 run("SET search_path TO mosha")
                 with connection.transaction():

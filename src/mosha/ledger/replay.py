@@ -62,7 +62,8 @@ class PaymentState:
     claim: int = 1
     attempts: int = 1
     closed: int = 0
-    steps: dict[int, int] = field(default_factory=dict)
+    steps: dict[int, tuple[int, str]] = field(default_factory=dict)  # the row that ended a step, and its kind
+    returned: list[Charge] = field(default_factory=list)
     kept: Any = None  # the event that stays paid, where it is not the whole one
 
     @property
@@ -156,7 +157,7 @@ class Replay:
         paid = content["claim"] == payment.claim and 1 <= step <= payment.horizon and not payment.closed
         self._require(entry, paid and payment.entry.kind == "pay", "releases what was not paid for")
         self._require(entry, step not in payment.steps, "releases a step a second time")
-        payment.steps[step] = entry.sequence
+        payment.steps[step] = entry.sequence, entry.kind
         payment.attempts = 1
 
     def _close(self, entry: Entry, content: dict[str, Any]) -> None:
@@ -174,7 +175,7 @@ class Replay:
         void = content.get("void", False)
         untouched = [back.price for back in returned] == [done.price for done in payment.charges]
         self._require(entry, not void or (untouched and not payment.steps), "voids a payment that was used")
-        payment.closed, payment.kept = VOID if void else CLOSED, content["kept"]
+        payment.closed, payment.kept, payment.returned = VOID if void else CLOSED, content["kept"], returned
 
     def event(self, name: str) -> Event:
         """All that an account has paid for: its own releases, and for disjoint blocks the dearest one of them."""
@@ -214,4 +215,4 @@ class Replay:
         ]
 
     def _steps_table(self) -> list[tuple[Any, ...]]:
-        return [(payment, step, row) for payment, p in self.payments.items() for step, row in p.steps.items()]
+        return [(payment, step, row) for payment, p in self.payments.items() for step, (row, _) in p.steps.items()]

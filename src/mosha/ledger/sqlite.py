@@ -37,12 +37,17 @@ class SQLiteStorage(Storage):
     """A file, or memory alone where `path` is None. `patience` bounds, in seconds, the wait for another writer."""
 
     def __init__(
-        self, path: Path | None, *, clock: Callable[[], int], patience: float, witness: Witness | None = None
+        self,
+        path: Path | None,
+        *,
+        clock: Callable[[], int],
+        patience: float,
+        witness: Witness | None = None,
+        create: bool = True,
     ) -> None:
-        super().__init__(witness or (Witness(path.with_name(path.name + ".head")) if path else None))
+        beside = Witness(path.with_name(path.name + ".head")) if path else None
+        super().__init__(clock=clock, patience=patience, witness=witness or beside, create=create)
         self.path = path
-        self._clock = clock
-        self._patience = patience
         self._connect()
         self.recognise()
 
@@ -51,23 +56,31 @@ class SQLiteStorage(Storage):
         return str(self.path or "memory")
 
     def _connect(self) -> None:
+        if self.path and not self._create and not self.path.exists():
+            raise self._missing()
         with self._translated():
-            self._inode = self._stat()
-            self._connection = sqlite3.connect(
+            connection = sqlite3.connect(
                 self.path or ":memory:", timeout=self._patience, isolation_level=None, check_same_thread=False
             )
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
-                self._connection.execute(f"PRAGMA {pragma}")
-            self._inode = self._stat()
-            found = self._connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'entries'")
-            if not found.fetchone()[0]:
-                self._create()
+            try:
+                self._settle(connection)
+            except BaseException:
+                connection.close()
+                raise
+        self._connection = connection
+        self._identity = self._stat()
 
-    def _create(self) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        for statement in (*SCHEMA, *GUARDS):
-            self._connection.execute(statement)
-        self._connection.execute("COMMIT")
+    def _settle(self, connection: sqlite3.Connection) -> None:
+        """Make every commit durable, and begin the book where there is none."""
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
+            connection.execute(f"PRAGMA {pragma}")
+        if not connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'entries'").fetchone()[0]:
+            if not self._create:
+                raise self._missing()
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in (*SCHEMA, *GUARDS):
+                connection.execute(statement)
+            connection.execute("COMMIT")
 
     def _stat(self) -> tuple[int, int] | None:
         try:
@@ -78,7 +91,7 @@ class SQLiteStorage(Storage):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        if self._stat() != self._inode:
+        if self._stat() != self._identity:
             raise LedgerTampered(
                 f"the file {self.place} was moved or replaced while it was open. Nothing was spent; open it again."
             )

@@ -12,7 +12,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from mosha.core.errors import LedgerTampered, LedgerUnavailable, MoshaError
@@ -106,8 +106,11 @@ class _Ticket(Generic[Result]):
 class Storage(ABC):
     """A place for a book. Threads may share it; a process that was forked off opens it anew."""
 
-    def __init__(self, witness: Witness | None) -> None:
+    def __init__(self, *, clock: Callable[[], int], patience: float, witness: Witness | None, create: bool) -> None:
+        self._clock = clock
+        self._patience = patience
         self._witness = witness
+        self._create = create
         self._seen = GENESIS
         self._over = False
         self._fresh()
@@ -124,6 +127,11 @@ class Storage(ABC):
     @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
         """One unchanging view of the book."""
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            if not self._over and os.getpid() == self._process:
+                self._disconnect()
 
     @property
     @abstractmethod
@@ -145,7 +153,7 @@ class Storage(ABC):
 
     @abstractmethod
     def _connect(self) -> None:
-        """Open the place anew."""
+        """Open the place anew, and begin a book where there is none and `create` allows it."""
 
     def _ours(self) -> None:
         if self._over:
@@ -197,6 +205,9 @@ class Storage(ABC):
         except BaseException:
             self.close()
             raise
+
+    def _missing(self) -> LedgerUnavailable:
+        return LedgerUnavailable(f"there is no ledger at {self.place}. Open an account to begin one.")
 
     @property
     def witnessed(self) -> Head | None:

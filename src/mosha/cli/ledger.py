@@ -1,0 +1,224 @@
+"""`mosha ledger`: open accounts, read the book, verify it, export it, state what it promises."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mosha.cli.terminal import Json, console, write_json
+from mosha.core.errors import InvalidParameter, LedgerTampered
+from mosha.core.unit import Client, Edge, Event, Example, Node, Person, Row, Self, Unit
+
+if TYPE_CHECKING:
+    from mosha.ledger import Ledger, LedgerAccount
+
+__all__ = ["app"]
+
+VERIFICATION_FAILED = 3
+_UNITS: dict[str, type[Unit]] = {
+    "person": Person,
+    "row": Row,
+    "event": Event,
+    "edge": Edge,
+    "node": Node,
+    "example": Example,
+    "client": Client,
+    "self": Self,
+}
+
+app = typer.Typer(help="The book of accounts: who may spend how much privacy, and who has.", no_args_is_help=True)
+
+Place = Annotated[str, typer.Argument(help="The file of the ledger, or the URL of a PostgreSQL database.")]
+Name = Annotated[str, typer.Argument(help="The name of the account; 'parent/child' names a child.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Write to this file instead of standard output.")]
+
+
+def _ledger(place: str, *, create: bool = False) -> Ledger:
+    from mosha.ledger import Ledger as Book  # noqa: PLC0415  (a command that fails early loads nothing)
+
+    return Book(place, create=create)
+
+
+def _unit(text: str | None, neighbours: str | None) -> Unit | None:
+    """The unit that `person:patient_id`, `row`, `row:3` or `event` names."""
+    if text is None:
+        return None
+    kind, _, detail = text.partition(":")
+    if kind not in _UNITS:
+        raise InvalidParameter(f"--unit must begin with one of {', '.join(_UNITS)}; person:COLUMN names the column.")
+    options: dict[str, Any] = {} if neighbours is None else {"neighbours": neighbours}
+    if kind == "person":
+        return Person(detail, **options)
+    if kind == "row" and detail:
+        if not detail.isdecimal():
+            raise InvalidParameter("--unit row:N needs the number of rows that one person may own.")
+        return Row(at_most=int(detail), **options)
+    if detail:
+        raise InvalidParameter(f"--unit {kind} takes nothing after it.")
+    return _UNITS[kind](**options)
+
+
+@app.command("open")
+def open_account(
+    place: Place,
+    name: Name,
+    *,
+    unit: Annotated[
+        str | None, typer.Option(help="Who is hidden: person:COLUMN, row, row:N, event, edge, node, example, client.")
+    ] = None,
+    neighbours: Annotated[str | None, typer.Option(help="add-remove or replace-one.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The limit as epsilon (with --delta).")] = None,
+    delta: Annotated[float | None, typer.Option(help="The probability that the promise may fail with.")] = None,
+    rho: Annotated[float | None, typer.Option(help="The limit in zero-concentrated differential privacy.")] = None,
+    mu: Annotated[float | None, typer.Option(help="The limit in Gaussian differential privacy.")] = None,
+    rule: Annotated[
+        str | None, typer.Option(help="How releases are admitted: pure, zero-concentrated, renyi or gaussian.")
+    ] = None,
+    delta_for_events: Annotated[
+        float | None, typer.Option(help="How much of delta is kept for events that carry their own (a tenth).")
+    ] = None,
+    parent: Annotated[str | None, typer.Option(help="The account above, which pays for every release too.")] = None,
+    block: Annotated[bool, typer.Option("--block", help="A block of the parent's data, under its limits.")] = False,
+    disjoint_blocks: Annotated[
+        bool | None, typer.Option("--disjoint-blocks", help="Every unit lies in at most one block of this account.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Open an account, or reopen it under the same terms."""
+    limits = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "rule": rule}
+    limits |= {"delta_for_events": delta_for_events, "disjoint_blocks": disjoint_blocks}
+    hidden = _unit(unit, neighbours)
+    with closing(_ledger(place, create=True)) as ledger:
+        if block:
+            if parent is None or hidden is not None:
+                raise InvalidParameter("--block needs --parent, and inherits its unit.")
+            account = ledger.account(parent).block(name, **limits)
+        else:
+            account = ledger.account(name, unit=hidden, parent=parent, **limits)  # type: ignore[arg-type]
+        _show([account], as_json=as_json, one=True)
+
+
+@app.command()
+def show(
+    place: Place,
+    name: Annotated[str | None, typer.Argument(help="One account; all of them by default.")] = None,
+    *,
+    as_json: Json = False,
+) -> None:
+    """Show the accounts: what they promise, what they have spent, what is left."""
+    with closing(_ledger(place)) as ledger:
+        accounts = ledger.accounts() if name is None else [ledger.account(name)]
+        _show(accounts, as_json=as_json, one=name is not None, head=str(ledger.head))
+
+
+def _described(account: LedgerAccount) -> dict[str, Any]:
+    return {
+        "account": account.name,
+        "unit": account.unit.to_dict(),
+        "hidden": account.unit.describe(),
+        "promise": account.promise.to_dict(),
+        "rule": account.rule.name,
+        "measure": account.rule.measure,
+        "spent": account.spent,
+        "limit": account.limit,
+        "remaining": account.remaining,
+        "spent_as": account.spent_as.to_dict(),
+        "block": account.terms.block,
+        "disjoint_blocks": account.terms.disjoint_blocks,
+        "retired": account.retired,
+    }
+
+
+def _show(accounts: list[LedgerAccount], *, as_json: bool, one: bool, head: str | None = None) -> None:
+    described = [_described(account) for account in accounts]
+    if as_json:
+        write_json(described[0] if one else {"head": head, "accounts": described})
+        return
+    from rich.table import Table  # noqa: PLC0415  (slow to load, and --json needs none of it)
+
+    table = Table("account", "hidden", "promise", "spent", "limit", "left", box=None, pad_edge=False)
+    for account, row in zip(accounts, described, strict=True):
+        numbers = (f"{row['measure']} {row['spent']:.6g}", f"{row['limit']:.6g}", f"{row['remaining']:.6g}")
+        name = row["account"] + (" (retired)" if row["retired"] else "")
+        table.add_row(name, row["hidden"], str(account.promise), *numbers)
+    screen = console()
+    screen.print(table if described else "This ledger has no accounts.")
+    if head is not None:
+        screen.print(f"head {head}", soft_wrap=True)
+
+
+@app.command()
+def verify(
+    place: Place,
+    *,
+    head: Annotated[
+        str | None, typer.Option(help="A head that was kept elsewhere: 'sequence:hash', or the hash alone.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Read the whole book again: every hash, every sum, every limit. Exit code 3 if anything is wrong."""
+    try:
+        with closing(_ledger(place)) as ledger:
+            found = ledger.verify(head=head).to_dict()
+    except LedgerTampered as error:  # the book itself refuses to be opened
+        found = {"ok": False, "entries": None, "head": None, "problems": [str(error)]}
+    if as_json:
+        write_json(found)
+    else:
+        for problem in found["problems"]:
+            typer.echo(f"wrong: {problem}")
+        typer.echo(f"{found['entries']} rows, head {found['head']}" if found["ok"] else "The book is not well.")
+    if not found["ok"]:
+        raise typer.Exit(VERIFICATION_FAILED)
+
+
+@app.command()
+def export(
+    place: Place,
+    *,
+    after: Annotated[int, typer.Option(help="Only rows after this one.")] = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Write all rows of the book: one JSON object a line, or one document with --json."""
+    with closing(_ledger(place)) as ledger:
+        rows = ledger.entries(after)
+        head = str(ledger.head) if not rows else str(rows[-1].head)
+    described = [
+        {"sequence": r.sequence, "at": r.at, "kind": r.kind, "body": r.content(), "hash": r.hash} for r in rows
+    ]
+    if as_json and out is None:
+        write_json({"head": head, "entries": described})
+        return
+    lines = "".join(json.dumps(row, sort_keys=True) + "\n" for row in described)
+    _write(lines, out)
+    if out is not None and as_json:
+        write_json({"head": head, "out": str(out), "entries": len(rows)})
+
+
+@app.command()
+def statement(place: Place, name: Name, *, out: Out = None, as_json: Json = False) -> None:
+    """State what was promised and released: Markdown, or JSON with the fields of deployment registries."""
+    with closing(_ledger(place)) as ledger:
+        drawn = ledger.statement(name)
+    if not as_json:
+        _write(drawn.markdown(), out)
+    elif out is None:
+        write_json(drawn.to_dict())
+    else:
+        _write(json.dumps(drawn.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n", out)
+        write_json({"account": name, "out": str(out)})
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidParameter(f"{str(out)!r} could not be written: {error.strerror}.") from None

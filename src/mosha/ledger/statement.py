@@ -1,0 +1,261 @@
+"""The privacy statement: what was promised, to whom, and what has been released under the promise.
+
+Markdown for people, JSON for programs; the JSON holds the fields of the public registry of deployments of
+differential privacy. Fields that no ledger can know (who publishes, where, why) are null, for the steward to fill.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from mosha._version import __version__
+from mosha.core.errors import Unpriced
+from mosha.core.event import from_dict
+from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
+from mosha.core.number import probability
+from mosha.core.unit import Client, Edge, Example, Node, Person, Row, Self
+from mosha.core.unit import Event as Reading
+from mosha.ledger.chain import Head
+from mosha.ledger.payment import VOID
+from mosha.ledger.replay import Balance, PaymentState, Replay
+
+__all__ = ["ReleaseLine", "Statement", "drawn_up", "tight"]
+
+_VARIANTS = {Pure: "Pure DP", Approx: "Approximate DP", ZeroConcentrated: "zCDP", Gaussian: "Gaussian DP"}
+_UNITS: dict[type, str] = {
+    Person: "user-level",
+    Row: "record-level",
+    Reading: "event-level",
+    Edge: "edge-level",
+    Node: "node-level",
+    Example: "example-level",
+    Client: "client-level",
+    Self: "user-level, local",
+}
+
+
+@dataclass(frozen=True)
+class ReleaseLine:
+    """One payment, as a statement lists it."""
+
+    entry: str
+    at: str
+    name: str
+    event: dict[str, Any]
+    cost: float
+    delta: float
+    state: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What one account has promised and paid for. Public numbers, all of it."""
+
+    account: str
+    balance: Balance = field(repr=False)
+    releases: tuple[ReleaseLine, ...]
+    accounts: tuple[Balance, ...] = field(repr=False)
+    today: Guarantee | None
+    head: Head
+    at: str
+
+    @property
+    def promise(self) -> Guarantee:
+        return self.balance.terms.rule.promise()
+
+    @property
+    def spent(self) -> Guarantee:
+        return self.balance.terms.rule.spent_as(self.balance.spent)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The statement for programs; `registry` has the fields of the registry of deployments."""
+        terms = self.balance.terms
+        spent, limit = self.balance.spent.as_floats(), terms.limit.as_floats()
+        return {
+            "account": self.account,
+            "unit": terms.unit.to_dict(),
+            "hidden": terms.unit.describe(),
+            "neighbours": str(terms.unit.neighbours),
+            "promise": self.promise.to_dict(),
+            "rule": terms.rule.to_dict(),
+            "measure": terms.rule.measure,
+            "spent": {"amount": spent[0], "delta": spent[1], "as": self.spent.to_dict()},
+            "limit": {"amount": limit[0], "delta": limit[1]},
+            "today": None if self.today is None else self.today.to_dict(),
+            "retired": self.balance.retired,
+            "disjoint_blocks": terms.disjoint_blocks,
+            "accounts": [_beneath(balance) for balance in self.accounts],
+            "releases": [vars(line) for line in self.releases],
+            "head": str(self.head),
+            "at": self.at,
+            "registry": self.registry(),
+        }
+
+    def registry(self) -> dict[str, Any]:
+        """The statement as an entry of the registry of deployments; what a ledger cannot know is null."""
+        terms = self.balance.terms
+        parameters = {"epsilon": None, "delta": None, "rho": None, "mu": None} | {
+            name: value for name, value in self.promise.to_dict().items() if name != "guarantee"
+        }
+        basic = dict.fromkeys(
+            ("data_curators", "description", "intended_use", "data_product_type", "data_product_region",
+             "data_product_sector", "publication_date")
+        )  # fmt: skip
+        model = (
+            "Local" if isinstance(terms.unit, Self) else "Federated" if isinstance(terms.unit, Client) else "Central"
+        )
+        kinds = sorted({kind for line in self.releases for kind in _kinds(line.event)})
+        return {
+            "status": "Draft",
+            "tier": None,
+            "basic": {"name": self.account, **basic},
+            "dp_variant": {
+                "variant_name": _VARIANTS[type(self.promise)],
+                "data_domain": None,
+                "unprotected_quantities": "the events, prices and number of releases listed here",
+            },
+            "privacy_loss": {
+                "privacy_unit": _UNITS.get(type(terms.unit), "custom"),
+                "privacy_unit_details": terms.unit.describe(),
+                "privacy_parameters": parameters,
+                "privacy_parameters_details": f"a limit on all releases of this account together, kept by the "
+                f"{terms.rule.name} rule; spent so far: {self.spent}",
+            },
+            "deployment_model": {
+                "model_name": model,
+                "actors": None,
+                "release_type": "Many" if len(self.releases) > 1 else "One",
+                "data_source_type": "Dynamic" if any(b.terms.block for b in self.accounts) else None,
+                "access_type": None,
+            },
+            "accounting": {
+                "post_processing": None,
+                "composition": f"{terms.rule.measure} adds up over adaptively chosen releases (a privacy filter)",
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": None,
+                "mechanisms": f"Mosha {__version__}: {', '.join(kinds) or 'none yet'}; exact noise on integers, "
+                "randomness of the operating system",
+                "justification": None,
+            },
+            "administrative": {"sources": None, "notes": f"ledger head {self.head}", "registry_authors": None},
+        }
+
+    def markdown(self) -> str:
+        """The statement for people."""
+        terms = self.balance.terms
+        spent, limit = self.balance.spent.as_floats()[0], terms.limit.as_floats()[0]
+        facts = [
+            ("promise", f"{self.promise}, for all releases together"),
+            ("hidden", f"whether {terms.unit.describe()}"),
+            ("neighbours", str(terms.unit.neighbours)),
+            ("rule", f"{terms.rule.name}: {terms.rule.measure} adds up, to at most {limit:.6g}"),
+            ("spent so far", f"{terms.rule.measure} {spent:.6g} of {limit:.6g}; this is {self.spent}"),
+            ("releases", str(len(self.releases))),
+            ("state", "retired: nothing can be released any more" if self.balance.retired else "open"),
+            ("book", f"row and hash {self.head}, {self.at}"),
+        ]
+        if self.today is not None:
+            sentence = f"{self.today}, had all releases been fixed in advance (for reading; it admits nothing)"
+            facts.insert(5, ("tight today", sentence))
+        if terms.disjoint_blocks:
+            facts.insert(5, ("blocks", "declared disjoint: nobody lies in two of them, and the dearest one counts"))
+        parts = [f"# Privacy statement: {_cell(self.account)}", _table(("", ""), facts)]
+        if self.accounts:
+            beneath = [(b.terms.name, str(b.terms.rule.promise()), _fraction(b)) for b in self.accounts]
+            parts += ["## Accounts beneath", _table(("account", "promise", "spent"), beneath)]
+        lines = [(r.entry, r.at, r.name, repr(from_dict(r.event)), _cost(r), r.state) for r in self.releases]
+        head = ("row", "date", "what", "event", f"{terms.rule.measure}", "state")
+        parts += ["## Releases", _table(head, lines) if lines else "None."]
+        return "\n\n".join(parts) + "\n"
+
+
+def tight(said: Replay, account: str, *, delta: float | None = None) -> Guarantee | None:
+    """All releases of an account by the tightest accounting of today; None where a delta or a price is missing."""
+    from mosha.accounting import epsilon  # noqa: PLC0415  (numerical, and only for display)
+
+    balance = said.accounts[account]
+    at = balance.terms.rule.to_dict().get("delta", 0.0) if delta is None else probability("delta", delta)
+    if not at or not balance.spent.amount:
+        return None
+    try:
+        found = epsilon(said.event(account), at)
+    except Unpriced:
+        return None
+    return Approx(found, at) if math.isfinite(found) else None
+
+
+def drawn_up(said: Replay, account: str, *, head: Head, at: int) -> Statement:
+    """The statement of one account, from what the rows of the book say."""
+    payments = [payment for payment in said.payments.values() if any(c.account == account for c in payment.charges)]
+    beneath = tuple(b for name, b in sorted(said.accounts.items()) if name.startswith(account + "/"))
+    lines = tuple(_line(payment, account) for payment in payments)
+    return Statement(account, said.accounts[account], lines, beneath, tight(said, account), head, _date(at))
+
+
+def _line(payment: PaymentState, account: str) -> ReleaseLine:
+    content = payment.entry.content()
+    paid = next(charge.price for charge in payment.charges if charge.account == account)
+    back = next((charge.price for charge in payment.returned if charge.account == account), None)
+    cost, delta = (paid if back is None else paid - back).as_floats()
+    name = content.get("name", "lease")
+    event = payment.event.to_dict()
+    return ReleaseLine(payment.entry.label, _date(payment.entry.at), name, event, cost, delta, _state(payment))
+
+
+def _state(payment: PaymentState) -> str:
+    if payment.closed == VOID:
+        return "handed back"
+    if payment.entry.kind == "lease":
+        return "settled" if payment.closed else "lease, not settled"
+    kinds = [kind for _, kind in payment.steps.values()]
+    released, failed = kinds.count("release"), kinds.count("fail")
+    if payment.horizon == 1:
+        return "released" if released else "failed" if failed else "reserved"
+    return f"{released} of {payment.horizon} steps released" + (f", {failed} failed" if failed else "")
+
+
+def _kinds(event: dict[str, Any]) -> set[str]:
+    """The names of all events inside an event, but for the composition itself."""
+    found = {event["kind"]} - {"Composed"}
+    for value in event.values():
+        found |= _inner(value)
+    return found
+
+
+def _inner(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return _kinds(value)
+    return set().union(*map(_inner, value)) if isinstance(value, list) else set()
+
+
+def _beneath(balance: Balance) -> dict[str, Any]:
+    spent, limit = balance.spent.as_floats()[0], balance.terms.limit.as_floats()[0]
+    described = {"account": balance.terms.name, "block": balance.terms.block, "retired": balance.retired}
+    return described | {"promise": balance.terms.rule.promise().to_dict(), "spent": spent, "limit": limit}
+
+
+def _fraction(balance: Balance) -> str:
+    spent, limit = balance.spent.as_floats()[0], balance.terms.limit.as_floats()[0]
+    return f"{balance.terms.rule.measure} {spent:.6g} of {limit:.6g}"
+
+
+def _cost(line: ReleaseLine) -> str:
+    return f"{line.cost:.6g}" + (f", delta {line.delta:.3g}" if line.delta else "")
+
+
+def _date(at: int) -> str:
+    return datetime.fromtimestamp(at / 1e6, UTC).isoformat(timespec="seconds")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *(tuple(map(_cell, row)) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,188 @@
+"""`mosha ledger`: what people and programs get from the command line."""
+
+import json
+import shutil
+
+import pytest
+
+import mosha
+from mosha import errors, events
+from mosha.cli import main
+from tests.ledger.place import asking
+
+UNIT = ("--unit", "person:patient_id")
+LIMIT = ("--epsilon", "3", "--delta", "1e-6")
+
+
+@pytest.fixture
+def book(tmp_path):
+    return str(tmp_path / "privacy.db")
+
+
+@pytest.fixture
+def mosha_ledger(capsys):
+    """Runs a command and gives its exit code, what it printed, and what it complained of."""
+
+    def run(*arguments):
+        code = main(["ledger", *map(str, arguments)])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def visits(book, mosha_ledger):
+    assert mosha_ledger("open", book, "visits", *UNIT, *LIMIT)[0] == 0
+    return book
+
+
+def spend(book, times=1):
+    with mosha.Ledger(book) as ledger:
+        for _ in range(times):
+            ledger.account("visits").open(asking(events.Gaussian(20), answer=7)).step(None)
+        return str(ledger.head)
+
+
+def test_open_makes_an_account_and_says_so(book, mosha_ledger):
+    code, out, _ = mosha_ledger("open", book, "visits", *UNIT, *LIMIT, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["account"], found["spent"], found["rule"]) == ("visits", 0.0, "zero-concentrated")
+    assert found["promise"] == {"guarantee": "Approx", "epsilon": 3.0, "delta": 1e-6}
+    with mosha.Ledger(book) as ledger:
+        assert ledger.account("visits").unit == mosha.Person("patient_id")
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("row", mosha.Row()),
+        ("row:3", mosha.Row(at_most=3)),
+        ("event", mosha.Event()),
+        ("edge", mosha.Edge()),
+        ("node", mosha.Node()),
+        ("example", mosha.Example()),
+        ("client", mosha.Client()),
+        ("self", mosha.Self()),
+        ("person:a:b", mosha.Person("a:b")),
+    ],
+)
+def test_every_unit_has_a_word(book, mosha_ledger, text, unit):
+    assert mosha_ledger("open", book, "visits", "--unit", text, "--epsilon", 1)[0] == 0
+    with mosha.Ledger(book) as ledger:
+        assert ledger.account("visits").unit == unit
+
+
+@pytest.mark.parametrize("text", ["", "person", "person:", "row:x", "row:0", "edge:1", "planet", "Person:x"])
+def test_a_unit_that_is_none_is_refused(book, mosha_ledger, text):
+    code, _, err = mosha_ledger("open", book, "visits", "--unit", text, "--epsilon", 1)
+    assert code == 1
+    assert err.startswith("mosha: InvalidParameter:")
+
+
+def test_neighbours_may_be_said(book, mosha_ledger):
+    assert mosha_ledger("open", book, "visits", "--unit", "row", "--neighbours", "replace-one", "--rho", 1)[0] == 0
+    with mosha.Ledger(book) as ledger:
+        assert ledger.account("visits").unit == mosha.Row(neighbours="replace-one")
+
+
+def test_children_and_blocks(visits, mosha_ledger):
+    assert mosha_ledger("open", visits, "zhang", "--parent", "visits", "--epsilon", 1, "--delta", 1e-7)[0] == 0
+    assert mosha_ledger("open", visits, "2026-11", "--parent", "visits", "--block")[0] == 0
+    assert mosha_ledger("open", visits, "x", "--block")[0] == 1
+    assert mosha_ledger("open", visits, "days", "--unit", "event", "--mu", 1, "--disjoint-blocks")[0] == 0
+    with mosha.Ledger(visits) as ledger:
+        found = {account.name: account.terms for account in ledger.accounts()}
+    assert found["visits/2026-11"].block
+    assert found["days"].disjoint_blocks
+
+
+def test_other_terms_are_refused_in_one_line(visits, mosha_ledger):
+    code, out, err = mosha_ledger("open", visits, "visits", *UNIT, "--epsilon", 30)
+    assert (code, out) == (1, "")
+    assert err.startswith("mosha: AccountMismatch:")
+    assert err.count("\n") == 1
+    code, out, _ = mosha_ledger("open", visits, "visits", *UNIT, "--epsilon", 30, "--json")
+    assert (code, json.loads(out)["error"]) == (1, "AccountMismatch")
+
+
+def test_show_says_what_is_left(visits, mosha_ledger):
+    spend(visits)
+    code, out, _ = mosha_ledger("show", visits)
+    assert code == 0
+    for part in ("visits", "rho 0.00125", "head 4:"):
+        assert part in out
+    found = json.loads(mosha_ledger("show", visits, "--json")[1])
+    assert found["accounts"][0]["remaining"] == pytest.approx(found["accounts"][0]["limit"] - 0.00125)
+    assert json.loads(mosha_ledger("show", visits, "visits", "--json")[1]) == found["accounts"][0]
+    assert mosha_ledger("show", visits, "nobody")[0] == 1
+
+
+def test_reading_commands_begin_no_book(book, mosha_ledger, tmp_path):
+    for command in (("show",), ("verify",), ("export",), ("statement", "visits")):
+        code, _, err = mosha_ledger(command[0], book, *command[1:])
+        assert code == 1
+        assert "no ledger" in err
+    (tmp_path / "empty.db").touch()
+    assert mosha_ledger("show", tmp_path / "empty.db")[0] == 1
+    assert not list(tmp_path.glob("privacy*"))
+
+
+def test_verify_is_content_with_an_honest_book(visits, mosha_ledger):
+    head = spend(visits)
+    code, out, _ = mosha_ledger("verify", visits)
+    assert (code, out) == (0, f"4 rows, head {head}\n")
+    assert mosha_ledger("verify", visits, "--head", head, "--json")[0] == 0
+
+
+def test_verify_ends_with_three_where_something_is_wrong(visits, mosha_ledger, tmp_path):
+    shutil.copy(visits, tmp_path / "old.db")
+    head = spend(visits)
+    shutil.copy(tmp_path / "old.db", visits)
+    code, out, _ = mosha_ledger("verify", visits)  # the witness knows
+    assert (code, "older copy" in out) == (3, True)
+    (tmp_path / "privacy.db.head").unlink()
+    assert mosha_ledger("verify", visits)[0] == 0
+    code, out, _ = mosha_ledger("verify", visits, "--head", head, "--json")
+    assert (code, json.loads(out)["ok"]) == (3, False)
+    assert mosha_ledger("verify", visits, "--head", "nonsense")[0] == 1
+
+
+def test_export_writes_every_row(visits, mosha_ledger, tmp_path):
+    head = spend(visits)
+    lines = [json.loads(line) for line in mosha_ledger("export", visits)[1].splitlines()]
+    assert [line["kind"] for line in lines] == ["ledger", "open", "pay", "release"]
+    assert f"{lines[-1]['sequence']}:{lines[-1]['hash']}" == head
+    whole = json.loads(mosha_ledger("export", visits, "--after", 2, "--json")[1])
+    assert (whole["head"], whole["entries"]) == (head, lines[2:])
+    out = tmp_path / "book.jsonl"
+    assert json.loads(mosha_ledger("export", visits, "--out", out, "--json")[1])["entries"] == 4
+    assert [json.loads(line) for line in out.read_text().splitlines()] == lines
+    assert mosha_ledger("export", visits, "--out", tmp_path / "nowhere" / "x")[0] == 1
+
+
+def test_statement_speaks_markdown_and_json(visits, mosha_ledger, tmp_path):
+    spend(visits, 3)
+    assert mosha_ledger("statement", visits, "visits")[1].startswith("# Privacy statement: visits")
+    found = json.loads(mosha_ledger("statement", visits, "visits", "--json")[1])
+    assert (len(found["releases"]), found["registry"]["basic"]["name"]) == (3, "visits")
+    out = tmp_path / "statement.json"
+    assert mosha_ledger("statement", visits, "visits", "--json", "--out", out)[0] == 0
+    assert json.loads(out.read_text()) == found
+    assert mosha_ledger("statement", visits, "nobody")[0] == 1
+
+
+def test_wrong_usage_ends_with_two(mosha_ledger):
+    assert mosha_ledger()[0] == 2
+    assert mosha_ledger("open")[0] == 2
+    assert mosha_ledger("burn", "privacy.db")[0] == 2
+    assert mosha_ledger("verify", "privacy.db", "--colour")[0] == 2
+
+
+def test_a_refusal_states_asked_spent_and_limit(visits):
+    with mosha.Ledger(visits) as ledger, pytest.raises(errors.BudgetExceeded) as refusal:
+        ledger.account("visits").open(asking(events.Gaussian(0.5)))
+    told = refusal.value.to_dict()
+    assert (told["error"], told["asked"], told["spent"]) == ("BudgetExceeded", 2.0, 0.0)
+    assert told["limit"] == pytest.approx(0.1835, rel=0.01)

@@ -1,0 +1,143 @@
+"""What is stated is what was promised and paid, with every field that registries ask for."""
+
+import json
+
+import pytest
+
+import mosha
+from mosha import errors, events
+from tests.ledger.place import PERSON, asking
+
+# Sections and fields of the public registry of deployments, with those that every entry must have.
+REGISTRY = {
+    "basic": "name data_curators description intended_use data_product_type data_product_region data_product_sector "
+    "publication_date",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details privacy_parameters privacy_parameters_details",
+    "deployment_model": "model_name actors release_type data_source_type access_type",
+    "accounting": "post_processing composition",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms justification",
+    "administrative": "sources notes registry_authors",
+}
+
+
+@pytest.fixture
+def ledger():
+    return mosha.Ledger.memory()
+
+
+@pytest.fixture
+def visits(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=3, delta=1e-6)
+    account.child("zhang", epsilon=1, delta=1e-7).open(asking(events.Gaussian(20), name="mean stay")).step(None)
+    with account.open(asking(events.Gaussian(50) * 5, horizon=5, name="daily count")) as run:
+        run.step(None)
+        run.step(None)
+    with pytest.raises(errors.StepFailed):
+        account.open(asking(events.Gaussian(100), answer=lambda data: 1 / 0, name="broken | pipe")).step(None)
+    account.open(asking(events.Gaussian(100), name="waiting"))
+    with account.open(asking(events.Gaussian(100), name="never")):
+        pass
+    with account.lease(events.Gaussian(100) * 10) as lease:
+        lease.open(asking(events.Gaussian(100))).step(None)
+    account.lease(events.Gaussian(200))
+    return account
+
+
+def test_it_lists_every_payment_with_its_fate(ledger, visits):
+    lines = [(line.name, line.state) for line in ledger.statement(visits).releases]
+    assert lines == [
+        ("mean stay", "released"),
+        ("daily count", "2 of 5 steps released"),
+        ("broken | pipe", "failed"),
+        ("waiting", "reserved"),
+        ("never", "handed back"),
+        ("lease", "settled"),
+        ("lease", "lease, not settled"),
+    ]
+
+
+def test_the_costs_add_up_to_what_was_spent(ledger, visits):
+    found = ledger.statement("visits")
+    assert sum(line.cost for line in found.releases) == pytest.approx(visits.spent)
+    assert found.spent == visits.spent_as
+    assert found.promise == visits.promise
+
+
+def test_it_is_json_with_every_field_of_the_registry(ledger, visits):
+    found = json.loads(json.dumps(ledger.statement(visits).to_dict(), allow_nan=False))
+    assert {section: set(found["registry"][section]) for section in REGISTRY} == {
+        section: set(names.split()) for section, names in REGISTRY.items()
+    }
+    registry = found["registry"]
+    assert registry["basic"]["name"] == "visits"
+    assert registry["dp_variant"]["variant_name"] == "Approximate DP"
+    assert registry["privacy_loss"]["privacy_unit"] == "user-level"
+    assert registry["privacy_loss"]["privacy_parameters"] == {"epsilon": 3.0, "delta": 1e-6, "rho": None, "mu": None}
+    assert registry["deployment_model"]["model_name"] == "Central"
+    assert "Gaussian" in registry["implementation"]["mechanisms"]
+    assert (found["neighbours"], found["head"]) == ("add-remove", str(ledger.head))
+    assert [line["account"] for line in found["accounts"]] == ["visits/zhang"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "variant"),
+    [
+        ({"epsilon": 1}, "Pure DP"),
+        ({"epsilon": 1, "delta": 1e-6}, "Approximate DP"),
+        ({"rho": 1}, "zCDP"),
+        ({"mu": 1}, "Gaussian DP"),
+    ],
+)
+def test_every_promise_has_its_variant(ledger, limits, variant):
+    account = ledger.account("visits", unit=mosha.Client(), **limits)
+    found = ledger.statement(account).registry()
+    assert found["dp_variant"]["variant_name"] == variant
+    assert found["deployment_model"]["model_name"] == "Federated"
+
+
+def test_the_markdown_says_it_to_people(ledger, visits):
+    text = ledger.statement(visits).markdown()
+    assert text.startswith("# Privacy statement: visits\n")
+    for part in (
+        "| promise | epsilon 3, delta 1e-06, for all releases together |",
+        "| hidden | whether one person (all rows of one 'patient_id') is added or removed |",
+        "| neighbours | add-remove |",
+        "| visits/zhang | epsilon 1, delta 1e-07 |",
+        "| daily count | Gaussian(noise_multiplier=50.0) * 2 |",
+        "| broken \\| pipe |",
+    ):
+        assert part in text
+
+
+def test_retired_and_disjoint_are_said(ledger):
+    account = ledger.account("visits", unit=mosha.Event(), epsilon=1, disjoint_blocks=True)
+    account.block("2026-11")
+    account.retire()
+    text = ledger.statement("visits").markdown()
+    assert "retired" in text
+    assert "declared disjoint" in text
+    assert "None." in text
+
+
+def test_today_is_tighter_than_the_rule_and_no_promise(ledger, visits):
+    today = ledger.reprice(visits)
+    assert today.delta == 1e-6
+    assert 0 < today.epsilon <= visits.spent_as.epsilon
+    assert ledger.reprice("visits", delta=1e-9).epsilon > today.epsilon
+    assert ledger.statement(visits).today == today
+    assert "tight today" in ledger.statement(visits).markdown()
+
+
+def test_a_pure_account_is_priced_again_at_any_delta(ledger):
+    account = ledger.account("stays", unit=PERSON, epsilon=30)
+    for _ in range(100):
+        account.open(asking(events.Laplace(10)))
+    assert ledger.reprice(account) == account.spent_as
+    assert ledger.reprice(account, delta=1e-6).epsilon < 5
+
+
+def test_an_unknown_account_has_no_statement(ledger):
+    for ask in (ledger.statement, ledger.reprice):
+        with pytest.raises(errors.UnknownAccount):
+            ask("nobody")
