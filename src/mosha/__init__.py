@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mosha import ledger as ledger
     from mosha import mechanisms as mechanisms
     from mosha import noise as noise
+    from mosha import tables as tables
+    from mosha.connect.expression import col as col
     from mosha.core.account import Account as Account
     from mosha.core.account import Run as Run
     from mosha.core.measurement import Measurement as Measurement
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from mosha.core.unit import Self as Self
     from mosha.core.unit import Unit as Unit
     from mosha.ledger import Ledger as Ledger
+    from mosha.tables import protect as protect
 
 _MODULES = {
     "accounting": "mosha.accounting",
@@ -45,6 +48,7 @@ _MODULES = {
     "ledger": "mosha.ledger",
     "mechanisms": "mosha.mechanisms",
     "noise": "mosha.noise",
+    "tables": "mosha.tables",
 }
 _NAMES = {
     "Account": "mosha.core.account",
@@ -53,6 +57,8 @@ _NAMES = {
     "Receipt": "mosha.core.release",
     "Release": "mosha.core.release",
     "Run": "mosha.core.account",
+    "col": "mosha.connect.expression",
+    "protect": "mosha.tables",
 } | dict.fromkeys(
     ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit"],
     "mosha.core.unit",

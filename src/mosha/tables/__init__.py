@@ -1,0 +1,40 @@
+"""Private answers from tables: verbs build a question, a release pays for it and answers with error bars."""
+
+from mosha.connect.expression import col, lit, when
+from mosha.tables.aggregates import (
+    Aggregate,
+    correlation,
+    count,
+    covariance,
+    mean,
+    persons,
+    standard_deviation,
+    sum,  # noqa: A004  (the analyst's word)
+    variance,
+)
+from mosha.tables.answer import Answer
+from mosha.tables.budget import Budget
+from mosha.tables.question import Question
+from mosha.tables.table import Grouped, Table, protect, public_table
+
+__all__ = [
+    "Aggregate",
+    "Answer",
+    "Budget",
+    "Grouped",
+    "Question",
+    "Table",
+    "col",
+    "correlation",
+    "count",
+    "covariance",
+    "lit",
+    "mean",
+    "persons",
+    "protect",
+    "public_table",
+    "standard_deviation",
+    "sum",
+    "variance",
+    "when",
+]

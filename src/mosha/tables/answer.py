@@ -1,0 +1,120 @@
+"""What comes back: a small table of noisy numbers, with error bars, a receipt and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import strict_probability
+from mosha.core.release import Receipt
+
+__all__ = ["Answer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A table of noisy aggregates: publish it, filter it, plot it, as often as you like.
+
+    Guarantee:
+        Everything here is post-processing of what was paid for.
+    """
+
+    keys: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    columns: Mapping[str, Any]
+    receipt: Receipt
+    notes: tuple[str, ...] = ()
+    errors: Callable[[float], Mapping[str, Any]] = field(repr=False)
+    kept: tuple[int, ...] | None = None
+
+    @property
+    def _places(self) -> tuple[int, ...]:
+        return tuple(range(len(self.rows))) if self.kept is None else self.kept
+
+    @property
+    def table(self) -> dict[str, list[Any]]:
+        """The answer as columns: the keys first, then the aggregates."""
+        places = list(self._places)
+        table = {name: [self.rows[p][i] for p in places] for i, name in enumerate(self.keys)}
+        return table | {name: np.asarray(column)[places].tolist() for name, column in self.columns.items()}
+
+    def error(self, confidence: float = 0.95) -> dict[str, list[Any]]:
+        """The table with the half-width of each error bar in place of each number."""
+        bars = self.errors(strict_probability("confidence", confidence))
+        places = list(self._places)
+        table = {name: self.table[name] for name in self.keys}
+        return table | {name: np.asarray(bar)[places].tolist() for name, bar in bars.items()}
+
+    @property
+    def value(self) -> Any:
+        """The number, where the answer is a single one."""
+        if len(self._places) != 1 or len(self.columns) != 1:
+            raise InvalidParameter("this answer has more than one number: read .table.")
+        return next(iter(self.table.values()))[0] if not self.keys else self.table[next(iter(self.columns))][0]
+
+    def having(self, predicate: Callable[[dict[str, Any]], bool]) -> Answer:
+        """The rows for which `predicate` is true of the noisy numbers: free."""
+        chosen = [place for place, row in zip(self._places, self, strict=True) if predicate(row)]
+        return replace(self, kept=tuple(chosen))
+
+    def order_by(self, name: str, *, descending: bool = False) -> Answer:
+        """The rows sorted by a key or by a noisy number: free."""
+        if name not in self.table:
+            raise InvalidParameter(f"there is no column {name!r}. The columns are: {', '.join(self.table)}.")
+        column = self.table[name]
+        order = sorted(range(len(column)), key=lambda i: (column[i] is not None, column[i]), reverse=descending)
+        return replace(self, kept=tuple(self._places[i] for i in order))
+
+    def limit(self, rows: int) -> Answer:
+        """The first rows: free."""
+        return replace(self, kept=self._places[:rows])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Each row as a dictionary."""
+        table = self.table
+        for i in range(len(self._places)):
+            yield {name: column[i] for name, column in table.items()}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def to_pandas(self) -> Any:
+        return _guest("pandas", "pandas").DataFrame(self.table)
+
+    def to_polars(self) -> Any:
+        return _guest("polars", "polars").DataFrame(self.table)
+
+    def to_arrow(self) -> Any:
+        return _guest("pyarrow", "arrow").table(self.table)
+
+    def plot(self) -> Any:
+        """A picture: bars for each aggregate, with error bars of 95% (needs the extra `plot`)."""
+        try:
+            from matplotlib.figure import Figure  # noqa: PLC0415  (a guest, loaded when a picture is asked for)
+        except ImportError:
+            raise MissingExtra("plot", needed_for="a picture of an answer") from None
+        table, bars = self.table, self.error(0.95)
+        labels = [", ".join(str(table[key][i]) for key in self.keys) or "all" for i in range(len(self))]
+        figure = Figure(
+            figsize=(max(4.0, min(14.0, 2 + 0.5 * len(self))), 2.6 * len(self.columns)), layout="constrained"
+        )
+        for place, name in enumerate(self.columns):
+            axes = figure.add_subplot(len(self.columns), 1, place + 1)
+            axes.bar(range(len(self)), table[name], yerr=bars[name], capsize=3, color="#7d9fb5", ecolor="#333333")
+            axes.set_xticks(range(len(self)), labels, rotation=45 if len(self) > 6 else 0)
+            axes.set_title(f"{name} (bars: 95% of the noise)", fontsize=10)
+            axes.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+def _guest(module: str, extra: str) -> Any:
+    import importlib  # noqa: PLC0415
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtra(extra, needed_for=f"an answer as a {module} table") from None

@@ -1,0 +1,176 @@
+"""A protected table: verbs that build a question, and no way to see a row."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mosha.connect.checking import type_of
+from mosha.connect.expression import Expression, as_expression, col
+from mosha.connect.opening import source as open_source
+from mosha.connect.relation import Relation, private, public
+from mosha.connect.schema import Schema
+from mosha.connect.source import Source
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter, WrongUnit
+from mosha.core.unit import Person, Row, Unit
+from mosha.tables import aggregates
+from mosha.tables.aggregates import Aggregate
+from mosha.tables.question import Question
+
+__all__ = ["Grouped", "Table", "protect", "public_table"]
+
+
+class _Asks:
+    """The verbs that end in a question."""
+
+    def aggregate(self, **named: Aggregate) -> Question:
+        """Several things in one release, which share one budget."""
+        raise NotImplementedError
+
+    def count(self, column: Any = None) -> Question:
+        """How many rows (with `column`: in which it is not missing)."""
+        return self.aggregate(count=aggregates.count(column))
+
+    def persons(self) -> Question:
+        """How many persons."""
+        return self.aggregate(persons=aggregates.persons())
+
+    def sum(self, column: Any, *, between: tuple[float, float]) -> Question:
+        """The sum of a column, values clamped into [low, high]."""
+        return self.aggregate(sum=aggregates.sum(column, between=between))
+
+    def mean(self, column: Any, *, between: tuple[float, float]) -> Question:
+        """The mean of a column, values clamped into [low, high]."""
+        return self.aggregate(mean=aggregates.mean(column, between=between))
+
+    def variance(self, column: Any, *, between: tuple[float, float]) -> Question:
+        """The variance of a column, values clamped into [low, high]."""
+        return self.aggregate(variance=aggregates.variance(column, between=between))
+
+    def standard_deviation(self, column: Any, *, between: tuple[float, float]) -> Question:
+        """The standard deviation of a column, values clamped into [low, high]."""
+        return self.aggregate(standard_deviation=aggregates.standard_deviation(column, between=between))
+
+
+@dataclass(frozen=True, eq=False)
+class Table(_Asks):
+    """Private rows behind frosted glass: `where`, `compute`, `join`, `group_by`, then ask."""
+
+    relation: Relation
+    unit: Unit
+    account: Account | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The public list of columns and their types."""
+        return self.relation.schema
+
+    def where(self, predicate: Expression) -> Table:
+        """The rows for which `predicate` is true."""
+        return replace(self, relation=self.relation.where(predicate))
+
+    def compute(self, **columns: Any) -> Table:
+        """More columns, each computed from those before it."""
+        return replace(self, relation=self.relation.compute(columns))
+
+    def join_public(
+        self, other: Relation, *, on: str | Mapping[str, str], at_most: int = 1, how: str = "inner"
+    ) -> Table:
+        """Each row beside at most `at_most` matching rows of a public table."""
+        return replace(self, relation=self.relation.join_public(other, on, at_most=at_most, how=how))
+
+    def join(self, other: Table, *, also: Mapping[str, str] | None = None, how: str = "inner") -> Table:
+        """The rows of the same persons in another protected table; the unit stays."""
+        if not isinstance(other, Table) or not other.unit.protects_same(self.unit) or not isinstance(self.unit, Person):
+            raise WrongUnit("two protected tables join on the person that both protect.")
+        return replace(self, relation=self.relation.join_person(other.relation, also=also, how=how))
+
+    def group_by(self, *columns: Any, keys: Any = None, **computed: Any) -> Grouped:
+        """One answer for each of `keys`, a public list; groups without rows appear too.
+
+        Args:
+            columns: names of columns, or expressions with a name (`year=col("day").year()`).
+            keys: values for one column, tuples for several, or a list for each column by name (all combinations).
+            computed: named expressions.
+        """
+        named: dict[str, Any] = {}
+        for column in columns:
+            if not isinstance(column, str):
+                raise InvalidParameter("a computed key needs a name: group_by(year=col('day').year(), keys=...).")
+            named[column] = col(column)
+        named |= {name: as_expression(expression) for name, expression in computed.items()}
+        if not named:
+            raise InvalidParameter("group_by needs at least one column.")
+        for expression in named.values():
+            type_of(expression, self.schema)
+        return Grouped(self, tuple(named.items()), _listed(keys, tuple(named)))
+
+    def aggregate(self, **named: Aggregate) -> Question:
+        return Question(relation=self.relation, unit=self.unit, account=self.account, aggregates=named)
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped(_Asks):
+    """A protected table in groups."""
+
+    table: Table
+    keys: tuple[tuple[str, Expression], ...]
+    only: tuple[tuple[Any, ...], ...] | None
+
+    def aggregate(self, **named: Aggregate) -> Question:
+        table = self.table
+        return Question(
+            relation=table.relation, unit=table.unit, account=table.account,
+            keys=self.keys, only=self.only, aggregates=named,
+        )  # fmt: skip
+
+
+def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
+    """Public keys as tuples, in the order they were given, without repetition."""
+    if keys is None:
+        return None
+    if isinstance(keys, Mapping):
+        if set(keys) != set(names):
+            raise InvalidParameter(f"keys by name must list exactly {', '.join(names)}.")
+        combined: Iterable[Any] = itertools.product(*(list(keys[name]) for name in names))
+    elif isinstance(keys, str) or not isinstance(keys, Iterable):
+        raise InvalidParameter("keys is a list of values, of tuples, or a list for each column by name.")
+    else:
+        combined = list(keys)
+    found = dict.fromkeys(tuple(key) if isinstance(key, tuple | list) else (key,) for key in combined)
+    if not found or any(len(key) != len(names) for key in found):
+        raise InvalidParameter(f"every key needs {len(names)} value(s), one for each of {', '.join(names)}.")
+    return tuple(found)
+
+
+def protect(source: Any, *, unit: Unit, account: Account | None = None, **options: Any) -> Table:
+    """Put a table behind frosted glass.
+
+    Args:
+        source: a CSV or Parquet file, a folder or glob, a pandas, Polars or Arrow table, a DuckDB database, a
+            PostgreSQL URL (with table=...), a Spark DataFrame.
+        unit: whose presence is hidden: `Row()`, or `Person(column)` with limits.
+        account: what pays for releases.
+        options: for the engine (see `mosha.connect.source`).
+    """
+    if not isinstance(unit, Row | Person):
+        raise InvalidParameter("a table protects rows or persons: unit=mosha.Row() or mosha.Person(column).")
+    if account is not None and not unit.protects_same(account.unit):
+        raise WrongUnit(
+            f"account {account.name!r} protects {account.unit.describe()}, this table {unit.describe()}: "
+            "open an account for that unit."
+        )
+    person = unit.column if isinstance(unit, Person) else None
+    return Table(private(_opened(source, options), person=person), unit, account)
+
+
+def public_table(source: Any, **options: Any) -> Relation:
+    """A table that is no secret: for `Table.join_public`."""
+    return public(_opened(source, options))
+
+
+def _opened(source: Any, options: Mapping[str, Any]) -> Source:
+    return open_source(source, **options)
