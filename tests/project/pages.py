@@ -1,0 +1,36 @@
+"""The pages that people read, and the fenced blocks in them."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^( *)(`{3,})(.*?)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+    line: int
+
+
+def every_page():
+    """All Markdown pages of the project that speak to users."""
+    top = [ROOT / name for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
+    return [page for page in [*top, *sorted((ROOT / "docs").rglob("*.md"))] if page.exists()]
+
+
+def blocks(page):
+    """The fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        indent, _, information, body = match.groups()
+        body = re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)
+        language = information.split()[0] if information.split() else ""
+        found.append(Block(language, body, text[: match.start()].count("\n") + 2))
+    return found
+
+
+def name(page):
+    return str(page.relative_to(ROOT))

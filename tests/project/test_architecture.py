@@ -1,0 +1,23 @@
+"""The map and the territory agree."""
+
+import re
+import tomllib
+
+from tests.project.pages import ROOT, blocks
+
+
+def contract():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (layers,) = [c["layers"] for c in project["tool"]["importlinter"]["contracts"] if c["type"] == "layers"]
+    return [set(re.findall(r"mosha\.(\w+)", layer)) for layer in layers]
+
+
+def test_the_layers_on_the_page_are_the_layers_that_are_checked():
+    (drawn,) = [block.text for block in blocks(ROOT / "ARCHITECTURE.md") if block.text.startswith("cli")]
+    shown = [set(re.findall(r"\w+", line[: line.index("  ")])) for line in drawn.splitlines()]
+    assert shown == contract()
+
+
+def test_every_folder_of_the_package_has_its_layer():
+    folders = {path.parent.name for path in (ROOT / "src/mosha").glob("*/__init__.py")}
+    assert folders <= set.union(*contract())

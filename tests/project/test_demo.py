@@ -1,0 +1,53 @@
+"""`make demo` does what the README says: answers with error bars, what is left, one refusal, one picture."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.project.pages import ROOT
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "examples/demo.py")],
+        cwd=folder,
+        env=os.environ | {"COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_the_demo_shows_the_promise_the_answers_and_what_is_left(demo):
+    _, done = demo
+    for part in ("The promise: epsilon 3", "one person", "question", "error (95%)", "left", "cardiology"):
+        assert part in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_demo_is_refused_once_and_kindly(demo):
+    _, done = demo
+    assert done.stdout.count("Refused") == 1
+    assert "No data was read, nothing was spent." in " ".join(done.stdout.split())
+    assert "Traceback" not in done.stdout
+
+
+def test_the_demo_writes_a_picture_and_a_book(demo):
+    folder, _ = demo
+    assert (folder / "demo-output/wards.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "demo-output/privacy.db").exists()
+
+
+def test_the_sample_is_the_same_for_everybody_and_belongs_to_nobody(tmp_path):
+    for name in ("first.csv", "second.csv"):
+        subprocess.run([sys.executable, str(ROOT / "examples/hospital.py"), name], cwd=tmp_path, check=True)
+    first = (tmp_path / "first.csv").read_text(encoding="utf-8")
+    assert first == (tmp_path / "second.csv").read_text(encoding="utf-8")
+    assert first.splitlines()[0] == "patient_id,age,ward,days,cost"
+    assert len(first.splitlines()) > 10_000
