@@ -29,7 +29,7 @@ _TAIL_SLOTS: Final = 2
 _CHUNK: Final = 1 << 16  # words, table and answers of one chunk stay in the cache
 _BLOCK: Final = 1 << 20  # what is judged together: large enough to hide what a NumPy call costs
 _FEW: Final = 16  # up to so many, one by one is quicker than an array
-_SLACK: Final = 2.0**-40  # relative; `law.weights` is off by less than 2**-43
+_SLACK: Final = 2.0**-40  # relative; float weights are off by less than 2**-43
 _MARGIN: Final = 2.0**-24  # absolute, in slots; the float threshold is off by less than 2**-26
 _COLUMN_BITS: Final = 8  # weights fall by exp(-4) over 2**7 to 2**8 columns
 _LN2_ABOVE: Final = Fraction(6931472, 10**7)
@@ -77,8 +77,9 @@ class Envelope:
         self._lay_out(codes, slots, sure)
         self._tail_shift = math.ceil(law.decay(self._tail_start) * _LN2_ABOVE - 1).bit_length()
         self._tail_amplitude = self.height * Fraction(2) ** (self._tail_shift + 1 - self.shift)
-        if self._tail_amplitude * Fraction(float(weights[-1]) * (1 + _SLACK)) > 1:
-            raise ArithmeticError("the tail does not fit into its slot: this law needs more columns.")
+        fits = self._tail_amplitude * Fraction(float(weights[-1]) * (1 + _SLACK)) <= 1
+        if not fits or self._tail + _TAIL_SLOTS > _SLOTS:
+            raise ArithmeticError("the tails do not fit into their slots: this law needs other columns.")
         self._word = np.dtype("<u2" if self.shift == 0 else "<u4" if self.shift <= 16 else "<u8")
 
     def _columns_before_tail(self) -> int:

@@ -83,10 +83,10 @@ def _below(bound: int, rng: Rng) -> int:
 
 def _multiplied(bound: int, count: int, rng: Rng) -> NDArray[np.int64]:
     factor, surplus = np.uint64(bound), (1 << 32) % bound
-    product = words(rng, count, "<u4") * factor
+    product = words(rng, count, "<u4").astype(np.uint64) * factor
     again = np.flatnonzero((product & _LOW) < surplus)
     while again.size:
-        fresh = words(rng, again.size, "<u4") * factor
+        fresh = words(rng, again.size, "<u4").astype(np.uint64) * factor
         product[again] = fresh
         again = again[(fresh & _LOW) < surplus]
     product >>= np.uint64(32)

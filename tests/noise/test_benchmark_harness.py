@@ -1,0 +1,38 @@
+"""The benchmark command finds its modules and tells a cleared bar from a missed one. Nothing is timed here."""
+
+import ast
+from pathlib import Path
+
+import benchmarks
+from benchmarks.__main__ import main, names
+from benchmarks._rows import Row, best_cpu, table
+
+FOLDER = Path(benchmarks.__file__).parent
+
+
+def test_every_benchmark_has_a_title_and_a_main():
+    assert "noise" in names()
+    for name in names():
+        tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+        assert ast.get_docstring(tree), f"{name} has no title"
+        assert any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body), name
+
+
+def test_a_ratio_below_its_bar_is_marked():
+    rows = [Row("fast", "peer", 2.0, 1.0), Row("slow", "peer", 0.5, 1.0), Row("shown", "peer", 0.1)]
+    fast, slow, shown = table(rows).splitlines()[1:]
+    assert [row.cleared for row in rows] == [True, False, True]
+    assert "BELOW" in slow
+    assert "BELOW" not in fast + shown
+
+
+def test_pieces_of_work_take_turns():
+    turns = []
+    seconds = best_cpu([lambda: turns.append("a"), lambda: turns.append("b")], repeats=3)
+    assert turns == ["a", "b"] * 3
+    assert all(second >= 0 for second in seconds)
+
+
+def test_an_unknown_benchmark_is_named(capsys):
+    assert main(["nothing-of-that-name"]) == 2
+    assert "nothing-of-that-name" in capsys.readouterr().err
