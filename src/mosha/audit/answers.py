@@ -101,6 +101,44 @@ def _numeric(answers: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:
 
 def _flattened(answers: Iterable[Any]) -> Answers:
     kept = list(answers)
+    columns = _aligned(kept) or _walked(kept)
+    return Answers(*columns, lambda row: _short(kept[row]))
+
+
+Columns = tuple[NDArray[np.float64], NDArray[np.uint64] | None, NDArray[np.uint64]]
+_NUMBERS = {bool, int, float, np.float64, np.int64, np.bool_}
+
+
+def _aligned(kept: list[Any]) -> Columns | None:
+    """Columns of flat dictionaries, lists and tuples of numbers, one layout at a time; None where there are others."""
+    rows: dict[Any, list[int]] = {}
+    for i, answer in enumerate(kept):
+        kind = type(answer)
+        layout: tuple[Any, Any, tuple[type, ...]]
+        if kind is dict:
+            layout = (kind, tuple(answer), tuple(map(type, answer.values())))
+        elif kind is list or kind is tuple:
+            layout = (kind, len(answer), tuple(map(type, answer)))
+        else:
+            return None
+        rows.setdefault(layout, []).append(i)
+    if len(rows) > 64 or any(not _NUMBERS.issuperset(types) for _, _, types in rows):
+        return None
+    width = min(WIDEST, max(len(types) for _, _, types in rows))
+    values, shape = np.full((len(kept), width), np.nan), np.zeros(len(kept), np.uint64)
+    for (kind, keys, types), places in rows.items():
+        shape[places] = code_of(_leaves(dict(zip(keys, types, strict=True)) if kind is dict else kind(types))[0])
+        order = sorted(range(len(types)), key=lambda j: repr(keys[j])) if kind is dict else range(len(types))
+        taken = [tuple(kept[i].values()) if kind is dict else kept[i] for i in places]
+        try:
+            block = np.array(taken, dtype=np.float64).reshape(len(places), len(types))
+        except OverflowError:
+            return None
+        values[np.ix_(places, range(min(width, len(types))))] = block[:, list(order)][:, :width]
+    return values, None, shape
+
+
+def _walked(kept: list[Any]) -> Columns:
     rows = [_leaves(answer) for answer in kept]
     width = min(WIDEST, max((len(leaves) for _, leaves in rows), default=0))
     values = np.full((len(rows), width), np.nan)
@@ -114,7 +152,7 @@ def _flattened(answers: Iterable[Any]) -> Answers:
                 texts[i, j] = known.setdefault(leaf, code_of(leaf))
             else:
                 values[i, j] = leaf
-    return Answers(values, texts, shape, lambda row: _short(kept[row]))
+    return values, texts, shape
 
 
 def _leaves(answer: Any) -> tuple[str, list[float | str]]:

@@ -34,11 +34,13 @@ __all__ = ["attack"]
 Floats = NDArray[np.float64]
 EVENTS = 3  # how many events are confirmed; each gets its share of 1 - confidence
 TRAINING = 0.3  # the share of the runs on which events are chosen
-COMBINED = 12  # how many single features the combined score weighs
+COMBINED = 8  # how many single features the combined score weighs
+HALF_LINES = 12  # how many single features are tried as they are
+LEARNED = 20_000  # runs that are enough to learn scores from
 LEAST_RUNS = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Candidate:
     """A threshold on a score, and what it promises to show; `high` favours the first world."""
 
@@ -48,9 +50,8 @@ class _Candidate:
     promise: float
     weights: tuple[float, float]
 
-    def happens(self, answers: Answers) -> NDArray[np.bool_]:
-        scores = self.score(answers)
-        return scores >= self.threshold if self.high else scores <= self.threshold
+    def happens(self, scores: Floats) -> int:
+        return int(np.count_nonzero(scores >= self.threshold if self.high else scores <= self.threshold))
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,10 @@ def attack(
     chosen = _choose(first.part(0, trained), second.part(0, trained), promise, confirmed=runs - trained)
     labels = (_label(neighbours[0]), _label(neighbours[1]))
     rest = (first.part(trained, runs), second.part(trained, runs))
-    witnesses = [_count(c, rest, promise, labels, alpha / len(chosen)) for c in chosen]
+    scores = {c.score: (c.score(rest[0]), c.score(rest[1])) for c in chosen}
+    witnesses = [_count(c, scores[c.score], promise, labels, alpha / len(chosen)) for c in chosen]
     report = _Report(name or aim.name, promise, confidence, runs, labels)
-    return _judge(report, witnesses, [_curve(c.score, rest) for c in chosen])
+    return _judge(report, witnesses, [scores[c.score] for c in chosen])
 
 
 def _worlds(aim: Target, neighbours: tuple[Any, Any], runs: int) -> tuple[Answers, Answers]:
@@ -144,19 +146,19 @@ def _label(data: Any) -> str:
 
 def _choose(first: Answers, second: Answers, claim: Claim, *, confirmed: int) -> list[_Candidate]:
     """Learn on the first half of the training answers, choose thresholds on the second."""
-    middle = len(first) // 2
-    learn = first.part(0, middle), second.part(0, middle)
-    select = first.part(middle, len(first)), second.part(middle, len(second))
+    learned = min(len(first) // 2, LEARNED)
+    learn = first.part(0, learned), second.part(0, learned)
+    select = first.part(learned, len(first)), second.part(learned, len(second))
     singles: list[BinnedScore] = [binned(feature, *learn) for feature in features_of(*learn)]
     if not singles:
         raise InvalidParameter("the answers hold nothing that could be compared.")
-    found = [_thresholds(score, *select, claim, confirmed) for score in singles]
-    order = sorted(range(len(singles)), key=lambda i: -max(c.promise for c in found[i]))
+    promising = [_thresholds(score, *select, claim, confirmed) for score in singles]
+    order = sorted(range(len(singles)), key=lambda i: -max(c.promise for c in promising[i]))
+    half_lines = [score for i in order[:HALF_LINES] for score in plain(singles[i].feature, *learn)]
+    found = promising + [_thresholds(score, first, second, claim, confirmed) for score in half_lines]
     if len(singles) > 1:
         joint = combined([singles[i] for i in order[:COMBINED]], *learn)
         found.append(_thresholds(joint, *select, claim, confirmed))
-    for single in singles:
-        found += [_thresholds(score, first, second, claim, confirmed) for score in plain(single.feature, *learn)]
     candidates = sorted((c for pair in found for c in pair), key=lambda c: -c.promise)
     best = [next(c for c in candidates if c.high is side) for side in (True, False)]
     others = [c for c in candidates if c not in best]
@@ -189,14 +191,12 @@ def _promise(p: Floats, q: Floats, claim: Claim, chosen_on: tuple[int, float], c
 
 
 def _count(
-    candidate: _Candidate, worlds: tuple[Answers, Answers], claim: Claim, labels: tuple[str, str], alpha: float
+    candidate: _Candidate, worlds: tuple[Floats, Floats], claim: Claim, labels: tuple[str, str], alpha: float
 ) -> Witness:
-    """Count one event on fresh answers; its bound fails with probability at most alpha."""
-    happened = [candidate.happens(world) for world in worlds]
+    """Count one event on the scores of fresh answers; its bound fails with probability at most alpha."""
     likely, unlikely = (0, 1) if candidate.high else (1, 0)
-    counts = Counts(
-        int(happened[likely].sum()), len(happened[likely]), int(happened[unlikely].sum()), len(happened[unlikely])
-    )
+    happened = [candidate.happens(scores) for scores in worlds]
+    counts = Counts(happened[likely], len(worlds[likely]), happened[unlikely], len(worlds[unlikely]))
     found = explain(counts, claim, weights=candidate.weights, alpha=alpha)
     return Witness(
         event=candidate.score.describe(candidate.threshold, high=candidate.high),
@@ -212,7 +212,7 @@ def _count(
     )
 
 
-def _judge(report: _Report, witnesses: list[Witness], curves: list[tuple[tuple[float, float], ...]]) -> Verdict:
+def _judge(report: _Report, witnesses: list[Witness], scores: list[tuple[Floats, Floats]]) -> Verdict:
     strongest = max(range(len(witnesses)), key=lambda i: witnesses[i].least)
     lower, amount = witnesses[strongest].least, report.claim.amount
     share = (1 - report.confidence) / len(witnesses)
@@ -226,7 +226,7 @@ def _judge(report: _Report, witnesses: list[Witness], curves: list[tuple[tuple[f
         ceiling=ceiling,
         runs_needed=_runs_needed(report.claim, share),
         witness=witnesses[strongest],
-        curve=curves[strongest],
+        curve=_curve(*scores[strongest]),
         **vars(report),
     )
 
@@ -251,8 +251,9 @@ def _runs_needed(claim: Claim, alpha: float) -> float:
     return float(math.ceil(high / (1 - TRAINING)))
 
 
-def _curve(score: Score, worlds: tuple[Answers, Answers]) -> tuple[tuple[float, float], ...]:
-    one, two = (np.sort(score(world)) for world in worlds)
+def _curve(first: Floats, second: Floats) -> tuple[tuple[float, float], ...]:
+    """(false positives, true positives) of thresholds on a score."""
+    one, two = np.sort(first), np.sort(second)
     levels = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0, 1, 101), method="nearest"))
     true = 1 - np.searchsorted(one, levels, "left") / len(one)
     false = 1 - np.searchsorted(two, levels, "left") / len(two)

@@ -14,8 +14,9 @@ from mosha.audit.answers import Answers
 
 __all__ = ["Feature", "features_of", "lattice"]
 
-COLUMNS = 32  # numbers of an answer that are looked at one by one; of longer answers, those that differ most
-PAIRED = 6  # of these, how many are compared with one another
+COLUMNS = 24  # numbers of an answer that are looked at one by one; of longer answers, those that differ most
+PAIRED = 5  # of these, how many are compared with one another
+MEMBERS = 4  # values whose presence anywhere in the answer is looked at
 ZERO = 4096.0  # the lattice of zero: coarser than that of any number
 
 
@@ -118,12 +119,28 @@ def _of_whole(first: Answers, second: Answers) -> Iterator[Feature]:
     if first.width > 1 or first.texts is not None:
         yield Feature("whole answer", whole, category=True)
     if first.width > 1:
+        yield from _of_members(first, second)
         yield Feature("sum of the answer", lambda a: _numbers(a).sum(axis=1))
         yield Feature("greatest number of the answer", lambda a: _numbers(a).max(axis=1))
         yield Feature("least number of the answer", lambda a: _numbers(a).min(axis=1))
         yield Feature("place of the greatest number", lambda a: _numbers(a).argmax(axis=1).astype(np.float64))
         yield Feature("place of the first non-zero", lambda a: (_numbers(a) != 0).argmax(axis=1).astype(np.float64))
         yield Feature("how many are not zero", lambda a: np.count_nonzero(_numbers(a), axis=1).astype(np.float64))
+
+
+def _of_members(first: Answers, second: Answers) -> Iterator[Feature]:
+    """Whether a value is anywhere in the answer, for the few values whose presence differs most."""
+    some = [world.values[:2000] for world in (first, second)]
+    values = np.unique(np.concatenate(some)[:, :64])
+    if not 2 < len(values) <= 256:
+        return
+    one, two = (np.array([np.mean(np.any(rows == value, axis=1)) for value in values]) for rows in some)
+    gap = np.abs(one - two)
+    for value in values[np.argsort(-gap, kind="stable")[:MEMBERS]]:
+        yield Feature(
+            f"presence of {value:g} in the answer",
+            lambda a, value=value: np.any(a.values == value, axis=1).astype(np.float64),  # type: ignore[misc]
+        )
 
 
 def _numbers(answers: Answers) -> NDArray[np.float64]:

@@ -25,12 +25,12 @@ _LEVELS = np.unique(
 CODES = 2048  # different codes that get a bin of their own
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Score:
     """A function of an answer, and the words for the event that it is at least (or at most) a threshold."""
 
     name: str
-    doubt: ClassVar[float] = 2.5  # standard deviations by which the choice of its threshold is mistrusted
+    doubt: ClassVar[float] = 3.0  # standard deviations by which the choice of its threshold is mistrusted
 
     def __call__(self, answers: Answers) -> Floats:
         raise NotImplementedError
@@ -39,20 +39,22 @@ class Score:
         return f"{self.name} is {'at least' if high else 'at most'} {threshold:.4g}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlainScore(Score):
     """One feature as it is, or its negative: its events are half-lines."""
 
     feature: Feature
     sign: int
     missing: bool  # some training answers have none
-    doubt: ClassVar[float] = 0.5  # nothing was learned
+    doubt: ClassVar[float] = 1.0  # only the threshold was learned
 
     def __call__(self, answers: Answers) -> Floats:
         values = self.sign * self.feature.read(answers).astype(np.float64)
         return np.where(np.isnan(values), -np.inf, values)
 
     def describe(self, threshold: float, *, high: bool) -> str:
+        if threshold == -np.inf:
+            return f"{self.name} is {'anything' if high else 'missing'}"
         missing = " or missing" if self.missing and not high else ""
         word = "at least" if high == (self.sign > 0) else "at most"
         return f"{self.name} is {word} {self.sign * threshold:.6g}{missing}"
@@ -66,7 +68,7 @@ def plain(feature: Feature, first: Answers, second: Answers) -> list[PlainScore]
     return [PlainScore(feature.name, feature, sign, missing) for sign in (1, -1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BinnedScore(Score):
     """The logarithm of the likelihood ratio of the bin into which one feature falls.
 
@@ -118,12 +120,11 @@ def _interval(cuts: Floats, first: int, last: int) -> str:
 
 def _bins(feature: Feature, cuts: NDArray[np.float64] | NDArray[np.uint64], answers: Answers) -> NDArray[np.intp]:
     values = feature.read(answers)
-    left = np.searchsorted(cuts, values, "left")
+    left = np.searchsorted(cuts, values)
+    equal = cuts[np.minimum(left, len(cuts) - 1)] == values
     if feature.category:
-        known = (left < len(cuts)) & (cuts[np.minimum(left, len(cuts) - 1)] == values)
-        return np.where(known, left, len(cuts))
-    places = left + np.searchsorted(cuts, values, "right")
-    return np.where(np.isnan(values), 2 * len(cuts) + 1, places)
+        return np.where(equal, left, len(cuts))
+    return np.where(np.isnan(values), 2 * len(cuts) + 1, 2 * left + equal)
 
 
 def _cuts(
@@ -153,7 +154,7 @@ def binned(feature: Feature, first: Answers, second: Answers) -> BinnedScore:
     return BinnedScore(feature.name, feature, cuts, logs, examples)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CombinedScore(Score):
     """A weighted sum of binned scores and of plain numbers: logistic regression."""
 
@@ -163,28 +164,37 @@ class CombinedScore(Score):
     weights: Floats
 
     def __call__(self, answers: Answers) -> Floats:
-        return np.asarray(_design(self.inputs, answers, self.centres, self.scales) @ self.weights)
+        total = np.zeros(len(answers))
+        for read, centre, scale, weight in zip(self.inputs, self.centres, self.scales, self.weights, strict=False):
+            total += weight * _standard(read(answers), centre, scale)
+        return total
 
 
-def _design(inputs: Sequence[Callable[[Answers], Floats]], answers: Answers, centres: Floats, scales: Floats) -> Floats:
-    columns = np.stack([read(answers) for read in inputs], axis=1)
-    columns = np.clip((np.nan_to_num(columns, nan=0.0, posinf=1e300, neginf=-1e300) - centres) / scales, -8.0, 8.0)
-    return np.concatenate([columns, np.ones((len(columns), 1))], axis=1)
+def _standard(column: Floats, centre: float, scale: float) -> Floats:
+    """A column in units of its spread, with what is missing in the middle and what is far away held."""
+    held = np.clip((column - centre) / scale, -8.0, 8.0)
+    held[np.isnan(held)] = 0.0
+    return held
 
 
-def combined(scores: Sequence[BinnedScore], first: Answers, second: Answers, *, rows: int = 20_000) -> CombinedScore:
+def combined(scores: Sequence[BinnedScore], first: Answers, second: Answers, *, rows: int = 10_000) -> CombinedScore:
     """Learn how to weigh scores of single features, with their plain numbers beside them."""
     inputs: list[Callable[[Answers], Floats]] = list(scores)
-    inputs += [lambda a, f=s.feature: f.read(a).astype(np.float64) for s in scores if not s.feature.category]  # type: ignore[misc]
+    inputs += [_numbers(score.feature) for score in scores if not score.feature.category]
     first, second = first.part(0, rows), second.part(0, rows)
     raw = [np.concatenate([read(first), read(second)]) for read in inputs]
     finite = [column[np.isfinite(column)] for column in raw]
     centres = np.array([np.median(column) if len(column) else 0.0 for column in finite])
     scales = np.array([_spread(column) for column in finite])
-    design = np.concatenate([_design(inputs, world, centres, scales) for world in (first, second)])
+    columns = [_standard(column, *place) for column, *place in zip(raw, centres, scales, strict=True)]
+    design = np.stack([*columns, np.ones(len(first) + len(second))], axis=1)
     label = np.repeat([1.0, 0.0], [len(first), len(second)])
     name = "weighted score of " + ", ".join(score.name for score in scores)
     return CombinedScore(name, tuple(inputs), centres, scales, _logistic(design, label))
+
+
+def _numbers(feature: Feature) -> Callable[[Answers], Floats]:
+    return lambda answers: feature.read(answers).astype(np.float64)
 
 
 def _spread(column: Floats) -> float:
@@ -196,17 +206,23 @@ def _spread(column: Floats) -> float:
 
 
 def _logistic(design: Floats, label: Floats, *, penalty: float = 1.0, rounds: int = 15) -> Floats:
-    """Newton's method on the penalised likelihood; stops when a step no longer improves it."""
+    """Newton's method on the penalised likelihood; stops when a step no longer improves it.
+
+    The sums are einsum's, on one core: matrices this small are not worth waking the others.
+    """
     weights = np.zeros(design.shape[1])
     ridge = penalty * np.eye(len(weights))
     best = np.inf
     for _ in range(rounds):
-        margin = np.clip(design @ weights, -30.0, 30.0)
+        margin = np.clip(np.einsum("ni,i->n", design, weights), -30.0, 30.0)
         chance = 1 / (1 + np.exp(-margin))
         loss = float(np.sum(np.logaddexp(0, margin) - label * margin) + penalty / 2 * weights @ weights)
         if loss > best - 1e-3:
             break
         best = loss
-        curvature = (design * (chance * (1 - chance))[:, None]).T @ design + ridge
-        weights = weights + np.linalg.solve(curvature, design.T @ (label - chance) - penalty * weights)
+        curvature = np.einsum(
+            "ni,n,nj->ij", design, chance * (1 - chance), design, optimize=["einsum_path", (0, 1), (0, 1)]
+        )
+        slope = np.einsum("ni,n->i", design, label - chance) - penalty * weights
+        weights = weights + np.linalg.solve(curvature + ridge, slope)
     return weights

@@ -1,0 +1,28 @@
+"""Every planted fault is found, and no correct twin is flagged."""
+
+import pytest
+
+from mosha.audit import Outcome, attack
+from mosha.core.guarantee import Pure
+from tests.audit.faults import FAULTS
+
+RUNS = 40_000
+SURE = 1 - 1e-9  # false-alarm rate of each twin: 1e-9
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_a_planted_fault_is_found_and_its_witness_is_shown(fault):
+    verdict = attack(fault.faulty, neighbours=fault.neighbours, claim=Pure(1), runs=RUNS, batch=True)
+    assert verdict.outcome is Outcome.BROKEN
+    assert verdict.lower > 1
+    witness = verdict.witness
+    assert witness.least == verdict.lower
+    assert {witness.likely, witness.unlikely} == set(verdict.neighbours)
+    assert witness.count / witness.trials > witness.count_against / witness.trials_against
+    assert float(verdict.claim.least(witness.probability, witness.probability_against)) == verdict.lower
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_the_correct_twin_of_a_fault_is_not_flagged(fault):
+    verdict = attack(fault.correct, neighbours=fault.neighbours, claim=Pure(1), runs=RUNS, batch=True, confidence=SURE)
+    assert verdict.outcome is Outcome.CONSISTENT
