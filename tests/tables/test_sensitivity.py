@@ -9,7 +9,6 @@ import pytest
 import mosha
 from mosha.connect.source import answer
 from mosha.tables import aggregates as ask
-from mosha.tables.bounds import bound_question
 from mosha.tables.budget import Budget
 from mosha.tables.joint_noise import BoxNoise
 from mosha.tables.table import protect
@@ -79,25 +78,14 @@ def test_one_unit_moves_the_channels_within_their_reach(unit, budget):
         tables = [protect(as_table(rows), unit=unit) for rows in pair]
         key = generator.randbytes(32)
         for first, second in zip(*(questions(table) for table in tables), strict=True):
-            for part in first._parts(budget):
+            for part in first.parts(budget):
                 exact = []
+                groups = first.frame.groups
                 for question in (first, second):
-                    asked, _ = bound_question(
-                        question.relation,
-                        question.keys,
-                        question.only,
-                        part.values,
-                        limits=part.limits,
-                        order=part.order,
-                        norm=part.limits.norm,
-                        key=key,
-                    )
-                    totals = answer(asked)
+                    totals = answer(part.question(question.frame, part.limits.norm, key)[0])
                     columns = [np.asarray(totals[name]).astype(object) for name in part.values]
-                    exact.append(np.array([c if len(c) == first.groups else [0] * first.groups for c in columns]))
-                reach = part.limits.reach(
-                    list(part.values.values()), part.order, part.limits.norm, split=first.only is not None
-                )
+                    exact.append(np.array([c if len(c) == groups else [0] * groups for c in columns]))
+                reach = part.reach(first.frame, part.limits.norm)
                 moved = np.abs(exact[0] - exact[1]).astype(float)
                 share = moved / np.array(reach, float)[:, None]
                 if isinstance(part.noise, BoxNoise):

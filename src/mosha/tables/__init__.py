@@ -14,6 +14,7 @@ from mosha.tables.aggregates import (
 )
 from mosha.tables.answer import Answer
 from mosha.tables.budget import Budget
+from mosha.tables.quantiles import maximum, median, minimum, quantile
 from mosha.tables.question import Question
 from mosha.tables.table import Grouped, Table, protect, public_table
 
@@ -29,10 +30,14 @@ __all__ = [
     "count",
     "covariance",
     "lit",
+    "maximum",
     "mean",
+    "median",
+    "minimum",
     "persons",
     "protect",
     "public_table",
+    "quantile",
     "standard_deviation",
     "sum",
     "variance",

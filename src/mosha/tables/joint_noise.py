@@ -49,7 +49,7 @@ class JointNoise(Protocol):
         """Standard deviation of the noise on a channel with this reach."""
 
     def width(self, terms: Sequence[Any], confidence: float) -> Any:
-        """A width w with P(|sum of terms_j * noise_j| <= w) >= confidence; a term is coefficient times reach, broadcast."""
+        """A w with P(|sum of terms_j * noise_j| <= w) >= confidence; a term is a coefficient times a reach."""
 
 
 @dataclass(frozen=True)

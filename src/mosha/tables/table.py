@@ -18,6 +18,7 @@ from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables import aggregates
 from mosha.tables.aggregates import Aggregate
+from mosha.tables.quantiles import quantile
 from mosha.tables.question import Question
 
 __all__ = ["Grouped", "Table", "protect", "public_table"]
@@ -53,6 +54,14 @@ class _Asks:
     def standard_deviation(self, column: Any, *, between: tuple[float, float]) -> Question:
         """The standard deviation of a column, values clamped into [low, high]."""
         return self.aggregate(standard_deviation=aggregates.standard_deviation(column, between=between))
+
+    def quantile(self, column: Any, at: float, *, between: tuple[float, float]) -> Question:
+        """The quantile `at` of a column, values clamped into [low, high]."""
+        return self.aggregate(quantile=quantile(column, at, between=between))
+
+    def median(self, column: Any, *, between: tuple[float, float]) -> Question:
+        """The median of a column, values clamped into [low, high]."""
+        return self.aggregate(median=quantile(column, 0.5, between=between))
 
 
 @dataclass(frozen=True, eq=False)
