@@ -22,7 +22,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	@sh tests/system-packages.sh postgresql
+	@sh tests/system-packages.sh postgresql default-jre-headless
 	@$(BIN)/python -m pytest
 
 check: $(VENV)/.test
