@@ -39,7 +39,7 @@ class Limits:
     """What bounds a unit's part: so many whole rows, a truncation, or a norm (None: chosen from the data, paid for)."""
 
     rows: int | None = None
-    truncation: tuple[int | None, int | None, int | None] | None = None
+    truncation: tuple[int | None, int, int] | None = None
     norm: int | None = None
     by_person: bool = False
     twice: bool = False
@@ -71,10 +71,6 @@ class Limits:
             assert norm is not None
             return norm << fraction_bits(norm, values)
         rows, groups, per_group = self.truncation
-        if groups is None or per_group is None:
-            if rows is None:
-                raise UnboundedError("a person's rows are not bounded: give groups and per_group, or at_most.")
-            return rows
         spread = groups * per_group if order == 1 else math.isqrt(groups * per_group**2 - 1) + 1
         return spread if rows is None else min(spread, rows)
 
@@ -102,8 +98,8 @@ def limits_of(unit: Unit, relation: Relation, *, persons: bool) -> Limits:
         if changed is None:
             raise UnboundedError("after this join one person can change any number of rows: bound the join.")
         return Limits(rows=changed, twice=twice)
-    if unit.groups is not None or unit.per_group is not None:
-        per_group = 1 if persons else unit.per_group
+    per_group = 1 if persons else unit.per_group
+    if unit.groups is not None and per_group is not None:
         return Limits(
             truncation=(None if persons else unit.at_most, unit.groups, per_group), by_person=True, twice=twice
         )

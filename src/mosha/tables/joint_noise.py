@@ -34,12 +34,12 @@ FINE = 1 << 10
 
 
 class JointNoise(Protocol):
-    """Noise on `channels` of `groups` groups, whose price does not depend on how far the channels reach."""
+    """Noise on `channels` of at most `groups` groups, whose price does not depend on how far the channels reach."""
 
     @property
     def event(self) -> Event: ...
 
-    def draw(self, reach: Sequence[int], rng: Rng) -> NDArray[np.object_]:
+    def draw(self, reach: Sequence[int], groups: int, rng: Rng) -> NDArray[np.object_]:
         """Integers, a row for each group, a column for each channel, on the grid of the channels over `finer`."""
 
     def finer(self, reach: Sequence[int]) -> int:
@@ -78,15 +78,15 @@ class BoxNoise:
         del reach
         return 1
 
-    def draw(self, reach: Sequence[int], rng: Rng) -> NDArray[np.object_]:
+    def draw(self, reach: Sequence[int], groups: int, rng: Rng) -> NDArray[np.object_]:
         if self.channels == 1:
             scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * reach[0])
             self._check(scale)
-            return discrete_laplace(scale, (self.groups, 1), rng=rng).astype(object)
+            return discrete_laplace(scale, (groups, 1), rng=rng).astype(object)
         scale = enlarged((SHELLS + self.groups) / Fraction(self.epsilon))
         widths = [Fraction(r, SHELLS) for r in reach]
         self._check(scale * max(widths))
-        return box_noise(scale, [_short(width) for width in widths], self.groups, rng=rng).astype(object)
+        return box_noise(scale, [_short(width) for width in widths], groups, rng=rng).astype(object)
 
     def _check(self, scale: Fraction) -> None:
         if scale > LARGEST_SCALE:
@@ -178,7 +178,7 @@ class GaussianNoise:
         least = min(reach) * self._each
         return 1 << max(0, math.ceil(math.log2(2 * FINE / least))) if least < 2 * FINE else 1
 
-    def draw(self, reach: Sequence[int], rng: Rng) -> NDArray[np.object_]:
+    def draw(self, reach: Sequence[int], groups: int, rng: Rng) -> NDArray[np.object_]:
         finer = self.finer(reach)
         columns = []
         for r in reach:
@@ -188,7 +188,7 @@ class GaussianNoise:
                     "this budget is too small for what one person may contribute: the noise would leave 64-bit "
                     "integers. Spend more, or bound a person's part more tightly."
                 )
-            columns.append(discrete_gaussian(sigma, self.groups, rng=rng))
+            columns.append(discrete_gaussian(sigma, groups, rng=rng))
         return np.stack(columns, axis=-1).astype(object)
 
     def deviation(self, reach: float) -> float:

@@ -22,21 +22,25 @@ Rows = tuple[tuple[Any, ...], ...]
 class Frame:
     """What all parts of a release have in common: the rows, whose they are, and the groups they fall into.
 
-    `only` lists the public groups; None means one group that holds everything.
+    `only` lists the groups that are shown, public ones or those that were selected; without keys there is one group
+    that holds everything.
     """
 
     relation: Relation
     unit: Unit
     keys: Keys = ()
     only: Rows | None = None
+    most_groups: int = 1
 
     @property
     def groups(self) -> int:
+        """How many groups are shown."""
         return 1 if self.only is None else len(self.only)
 
     @property
     def split(self) -> bool:
-        return self.only is not None
+        """Whether one unit's rows can lie in several groups."""
+        return bool(self.keys)
 
 
 class Part(Protocol):

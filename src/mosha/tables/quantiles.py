@@ -110,7 +110,7 @@ class QuantilesPart:
         limits = limits_of(frame.unit, frame.relation, persons=False)
         if limits.truncation is not None:
             rows, groups, per_group = limits.truncation
-            norm = min(n for n in (rows, groups and per_group and groups * per_group) if n)
+            norm = groups * per_group if rows is None else min(rows, groups * per_group)
             limits = Limits(norm=norm, by_person=True, twice=limits.twice)
         choice = None
         if limits.automatic:

@@ -20,11 +20,14 @@ from mosha.core.unit import Unit
 from mosha.tables.aggregates import Additive, Aggregate, CountPersons
 from mosha.tables.answer import Answer
 from mosha.tables.budget import Budget
+from mosha.tables.keys import MOST_KEYS, KeySelection
 from mosha.tables.part import Frame, Part
 from mosha.tables.quantiles import Quantile, QuantilesPart, columns_of
 from mosha.tables.sums import Sums
 
 __all__ = ["Question"]
+
+SHARE_FOR_KEYS = 0.3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,13 +55,17 @@ class Question:
             if name in dict(self.keys):
                 raise InvalidParameter(f"{name!r} is a key already: give the aggregate another name.")
             aggregate.check(self.relation.schema)
-        if self.keys and self.only is None:
-            raise InvalidParameter("group_by needs keys=[...]: the public list of groups that the answer shows.")
         self.parts(Budget(epsilon=1.0))
 
     @property
     def frame(self) -> Frame:
-        return Frame(self.relation, self.unit, self.keys, self.only)
+        most = MOST_KEYS if self.keys and self.only is None else len(self.only or ((),))
+        return Frame(self.relation, self.unit, self.keys, self.only, most)
+
+    @property
+    def private_keys(self) -> bool:
+        """Whether the groups come from the data."""
+        return bool(self.keys) and self.only is None
 
     @property
     def title(self) -> str:
@@ -79,33 +86,52 @@ class Question:
 
     def measurement(self, budget: Budget) -> Measurement:
         """The whole release as one measurement; its data are the table's own, or a source to put in its place."""
-        parts = self.parts(budget)
+        selection, parts = self._plan(budget)
 
         def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
             del ask
             frame = self.frame if data is None else self.on(data).frame
             key = rng.bytes(32)
-            return {"parts": [part.ask(frame, key, rng) for part in parts]}, state
+            if selection is not None:
+                frame = replace(frame, only=selection.select(frame, key, rng))
+            noisy = [part.ask(frame, key, rng) for part in parts] if frame.groups else []
+            return {"parts": noisy, "keys": [list(row) for row in frame.only or ()]}, state
 
         def error(confidence: float, value: Any) -> Any:
             return self._errors(parts, value or self._assumed(parts, None), confidence)
 
-        event = sum((part.event for part in parts), start=NOTHING)
+        event = sum((part.event for part in parts), start=selection.event if selection else NOTHING)
         return Measurement(unit=self.unit, event=event, step=step, error=error, name=self.title)
+
+    def _plan(self, budget: Budget) -> tuple[KeySelection | None, list[Part]]:
+        """The selection of groups, where there is one, and the parts, which share what is left of the budget."""
+        if not self.private_keys:
+            return None, self.parts(budget)
+        delta = budget.delta / 2
+        selection = KeySelection.plan(self.frame, budget, SHARE_FOR_KEYS, delta)
+        rest = budget.scaled(1 - SHARE_FOR_KEYS)
+        return selection, self.parts(replace(rest, delta=delta if rest.epsilon is not None else 0.0))
 
     def on(self, data: Any) -> Question:
         """The same question about other data: a source, in the place of the private table."""
         return replace(self, relation=_rebased(self.relation, data))
 
     def _answers(self, parts: list[Part], value: Any) -> dict[str, Any]:
-        pairs = zip(parts, value["parts"], strict=True)
-        found = {name: column for part, noisy in pairs for name, column in part.answers(noisy).items()}
-        return {name: found[name] for name in self.aggregates}
+        """What each aggregate says of each group; nothing where no group is shown."""
+        found = {
+            name: column
+            for part, noisy in zip(parts, value["parts"], strict=False)
+            for name, column in part.answers(noisy).items()
+        }
+        return {name: found.get(name, np.zeros(0)) for name in self.aggregates}
 
     def _errors(self, parts: list[Part], value: Any, confidence: float) -> dict[str, Any]:
-        pairs = zip(parts, value["parts"], strict=True)
-        found = {name: bar for part, noisy in pairs for name, bar in part.errors(noisy, confidence).items()}
-        return {name: found[name] for name in self.aggregates}
+        found = {
+            name: bar
+            for part, noisy in zip(parts, value["parts"], strict=False)
+            for name, bar in part.errors(noisy, confidence).items()
+        }
+        return {name: found.get(name, np.zeros(0)) for name in self.aggregates}
 
     def _assumed(self, parts: list[Part], rows: float | None) -> dict[str, Any]:
         return {"parts": [part.assumed(self.frame, rows) for part in parts]}
@@ -128,7 +154,7 @@ class Question:
             rows: how many rows a group is assumed to have, a public guess: means and spreads depend on it.
             confidence: how often the noise stays within the bar.
         """
-        parts = self.parts(Budget(epsilon=epsilon, delta=delta, rho=rho))
+        _, parts = self._plan(Budget(epsilon=epsilon, delta=delta, rho=rho))
         return self._errors(parts, self._assumed(parts, rows), strict_probability("confidence", confidence))
 
     def release(
@@ -162,15 +188,14 @@ class Question:
         measurement = self.measurement(budget)
         with self.account.open(measurement, key=key) as run:
             release = run.step(None)
-        parts = self.parts(budget)
+        selection, parts = self._plan(budget)
+        notes = [note for part, noisy in zip(parts, release.value["parts"], strict=False) for note in part.notes(noisy)]
         return Answer(
             keys=tuple(name for name, _ in self.keys),
-            rows=self.only if self.only is not None else ((),),
+            rows=tuple(tuple(row) for row in release.value["keys"]) if self.keys else ((),),
             columns=self._answers(parts, release.value),
             receipt=release.receipt,
-            notes=tuple(
-                note for part, noisy in zip(parts, release.value["parts"], strict=True) for note in part.notes(noisy)
-            ),
+            notes=tuple(notes + ([selection.note()] if selection else [])),
             errors=lambda level: self._errors(parts, release.value, level),
         )
 
@@ -179,7 +204,7 @@ class Question:
         target, level = positive("within", within), strict_probability("confidence", confidence)
 
         def widest(epsilon: float) -> float:
-            parts = self.parts(Budget(epsilon=epsilon, delta=delta))
+            _, parts = self._plan(Budget(epsilon=epsilon, delta=delta))
             bars = self._errors(parts, self._assumed(parts, rows), level)
             return max(float(np.max(bar)) for bar in bars.values())
 
@@ -193,8 +218,11 @@ class Question:
 
     def explain(self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> str:
         """The bounded SQL that will run in the engine, with the price of each part."""
-        parts = self.parts(Budget(epsilon=epsilon, delta=delta, rho=rho))
-        return "\n".join(f"-- {', '.join(part.names)}: {part.event}\n{part.sql(self.frame)}" for part in parts)
+        selection, parts = self._plan(Budget(epsilon=epsilon, delta=delta, rho=rho))
+        first = [f"-- selection of groups: {selection.event}"] if selection else []
+        return "\n".join(
+            first + [f"-- {', '.join(part.names)}: {part.event}\n{part.sql(self.frame)}" for part in parts]
+        )
 
 
 def _rebased(relation: Any, data: Any) -> Any:

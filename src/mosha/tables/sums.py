@@ -54,10 +54,10 @@ class Sums:
             share *= 1 - SHARE_FOR_BOUNDS
         options: list[JointNoise] = []
         if budget.epsilon is not None:
-            options.append(BoxNoise(budget.epsilon_of(share), len(values), frame.groups))
+            options.append(BoxNoise(budget.epsilon_of(share), len(values), frame.most_groups))
         if budget.allows_gaussian:
             multiplier = budget.multiplier_of(share, delta=delta)
-            options.append(GaussianNoise(multiplier, len(values), frame.groups))
+            options.append(GaussianNoise(multiplier, len(values), frame.most_groups))
         return Sums(aggregates, values, limits, _better(options, list(values.values()), limits, frame), choice)
 
     @property
@@ -98,7 +98,7 @@ class Sums:
         exact = np.stack([_column(totals[name], frame.groups) for name in self.values], axis=-1)
         reach = self.reach(frame, norm)
         finer = self.noise.finer(reach)
-        noisy = exact * finer + self.noise.draw(reach, rng)
+        noisy = exact * finer + self.noise.draw(reach, frame.groups, rng)
         unit = finer << bits
         channels = {name: [n / unit for n in noisy[:, j].tolist()] for j, name in enumerate(self.values)}
         return {"channels": channels, "reach": [r / (1 << bits) for r in reach], "norm": norm}
@@ -143,7 +143,7 @@ def _better(options: list[JointNoise], values: list[Value], limits: Limits, fram
     if len(options) == 1:
         return options[0]
     if limits.automatic:
-        return options[1] if frame.groups > MANY_GROUPS else options[0]
+        return options[1] if frame.most_groups > MANY_GROUPS else options[0]
     spread = [
         option.deviation(limits.reach(values, order, limits.norm, split=frame.split)[0])
         for order, option in zip((1, 2), options, strict=True)
