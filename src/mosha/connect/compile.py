@@ -46,13 +46,19 @@ class Typed:
 
 @dataclass
 class Scope:
-    """The rows of one SELECT on its way: where they come from, what their columns are, which of them stay."""
+    """The rows of one SELECT on its way: where they come from, what their columns are, which of them stay.
+
+    A piece of SQL that is used twice is computed once, as a column of an inner SELECT (`once`). Such columns stand in
+    layers: a column of layer n is computed from columns below it. A predicate is tested as deep as it can be.
+    """
 
     dialect: Dialect
     table: Node
     columns: dict[str, Typed]
     names: Iterator[str]
     predicates: list[Node] = field(default_factory=list)
+    layers: list[list[Node]] = field(default_factory=list)
+    depths: dict[str, int] = field(default_factory=dict)
 
     @property
     def schema(self) -> Schema:
@@ -63,23 +69,35 @@ class Scope:
         simple = node.this if isinstance(node, exp.Cast) else node
         if isinstance(simple, (exp.Column, exp.Literal, exp.Null, exp.Boolean)):
             return node
-        name = next(self.names)
-        inner = exp.Select(expressions=[exp.Star(), exp.alias_(node, name, quoted=True, copy=False)])
-        self.table = self.aliased(self.dressed(inner))
-        self.predicates = []
+        name, depth = next(self.names), self._depth(node)
+        if depth == len(self.layers):
+            self.layers.append([])
+        self.layers[depth].append(exp.alias_(node, name, quoted=True, copy=False))
+        self.depths[name] = depth + 1
         return column(name)
+
+    def _depth(self, node: Node) -> int:
+        """How many layers must stand before the node can be computed."""
+        return max((self.depths.get(found.name, 0) for found in node.find_all(exp.Column)), default=0)
 
     def dressed(self, select: exp.Select) -> exp.Select:
         """The SELECT with this scope's FROM and WHERE."""
-        select.set("from_", exp.From(this=self.table))
-        if self.predicates:
-            condition = self.predicates[0]
-            for predicate in self.predicates[1:]:
-                condition = binary(exp.And, condition, predicate)
-            select.set("where", exp.Where(this=condition))
-        if self.dialect.barrier and any(isinstance(e, exp.Star) for e in select.expressions):
-            select.set("offset", exp.Offset(expression=exp.Literal.number(0)))
-        return select
+        tests: list[list[Node]] = [[] for _ in range(len(self.layers) + 1)]
+        for predicate in self.predicates:
+            tests[self._depth(predicate)].append(predicate)
+        table = self.table
+        for layer, conditions in zip(self.layers, tests, strict=False):
+            inner = _from(exp.Select(expressions=[exp.Star(), *layer]), table, conditions)
+            if self.dialect.barrier:
+                inner.set("offset", exp.Offset(expression=exp.Literal.number(0)))
+            table = self.aliased(inner)
+        return _from(select, table, tests[-1])
+
+    def seal(self) -> None:
+        """Close the layers and predicates so far into the table, before something that looks at many rows."""
+        if self.layers or self.predicates:
+            self.table = self.aliased(self.dressed(exp.Select(expressions=[exp.Star()])))
+            self.predicates, self.layers, self.depths = [], [], {}
 
     def aliased(self, query: exp.Select) -> Node:
         alias = exp.TableAlias(this=exp.Identifier(this=next(self.names), quoted=True))
@@ -160,6 +178,16 @@ class Scope:
         low, high = self.dialect.wide(text(str(-LARGEST_INTEGER - 1))), self.dialect.wide(text(str(LARGEST_INTEGER)))
         fits = binary(exp.And, binary(exp.GTE, node, low), binary(exp.LTE, node.copy(), high))
         return choose((fits, self.dialect.to(Type.INTEGER, node.copy())))
+
+
+def _from(select: exp.Select, table: Node, conditions: list[Node]) -> exp.Select:
+    select.set("from_", exp.From(this=table))
+    if conditions:
+        condition = conditions[0]
+        for other in conditions[1:]:
+            condition = binary(exp.And, condition, other)
+        select.set("where", exp.Where(this=condition))
+    return select
 
 
 _Emitter = Callable[[Scope, Call, list[Typed], Type], Node]

@@ -119,7 +119,10 @@ class Dialect:
         return cast(node, Kind.BIGINT)
 
     def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
-        """A BIGINT-sized hash of the nodes under two public 63-bit seeds."""
+        """A 64-bit hash of the nodes under two 63-bit seeds.
+
+        What engines mix from several columns keeps the order of the last one too well, so it is hashed once more.
+        """
         raise NotImplementedError
 
     def concat(self, nodes: Sequence[Node]) -> Node:
@@ -151,7 +154,7 @@ class Dialect:
         return cast(binary(exp.Sub, later, earlier), Kind.BIGINT)
 
     def sql(self, query: Node, *, pretty: bool = False) -> str:
-        return query.sql(dialect=self.name, pretty=pretty)
+        return query.sql(dialect=self.name, pretty=pretty, copy=False)
 
 
 class _DuckDB(Dialect):
@@ -165,7 +168,7 @@ class _DuckDB(Dialect):
         return exp.TryCast(this=wide, to=exp.DataType(this=Kind.BIGINT)), False
 
     def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
-        return call("HASH", *(cast(number(seed), Kind.BIGINT) for seed in seeds), *nodes)
+        return call("HASH", call("HASH", *(cast(number(seed), Kind.BIGINT) for seed in seeds), *nodes))
 
     def matches(self, node: Node, pattern: str) -> Node:
         return call("REGEXP_FULL_MATCH", node, text(pattern))
@@ -195,7 +198,8 @@ class _Postgres(Dialect):
 
     def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
         first, second = (cast(number(seed), Kind.BIGINT) for seed in seeds)
-        return call("HASH_RECORD_EXTENDED", call("ROW", first, *nodes), second)
+        mixed = call("HASH_RECORD_EXTENDED", call("ROW", first, *nodes), second)
+        return call("HASHTEXTEXTENDED", cast(mixed, Kind.TEXT), second.copy())
 
     def trim(self, node: Node) -> Node:
         return call("BTRIM", node, text(" "))

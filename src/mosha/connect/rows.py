@@ -64,11 +64,14 @@ def subquery(select: exp.Select, name: str) -> exp.Subquery:
 
 def _keep(scope: Scope, partition: Iterable[Node], limit: int, key: bytes | None) -> None:
     """At most `limit` rows of each part, by keyed hash of the whole row; without a key, in the order of the columns."""
-    everything = [scope.value(Column(name)).node for name in scope.columns]
+    parts = [scope.once(node) for node in partition]
+    everything = [scope.once(scope.value(Column(name)).node) for name in scope.columns]
     order = list(everything)
     if key is not None:
         order.insert(0, scope.dialect.hash(seeds(key), [node.copy() for node in everything]))
-    place = scope.once(row_number([node.copy() for node in partition], order))
+    scope.seal()
+    place = scope.once(row_number([node.copy() for node in parts], order))
+    scope.seal()
     scope.predicates.append(binary(exp.LTE, place, number(limit)))
 
 

@@ -126,10 +126,10 @@ def _restricted(question: Question, scope: Scope, keys: list[Node], names: Itera
         known = call("COALESCE", key.copy(), _blank(scope.dialect, kind))
         tests.append(binary(exp.EQ, column(name), known))
         tests.append(binary(exp.EQ, column(missing), binary(exp.Is, key.copy(), exp.Null())))
-    rows = scope.aliased(scope.dressed(exp.Select(expressions=[exp.Star()])))
-    kept = select([exp.Star()], rows)
+    scope.seal()
+    kept = select([exp.Star()], scope.table)
     kept.set("joins", [exp.Join(this=listed, on=all_of(tests), kind="INNER")])
-    scope.table, scope.predicates = scope.aliased(kept), []
+    scope.table = scope.aliased(kept)
     return keys
 
 

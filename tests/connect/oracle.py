@@ -1,0 +1,270 @@
+"""What expressions and questions mean, in plain Python: the engines are compared with this, never with each other."""
+
+import math
+import re
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+
+from mosha.connect import Column, Literal, Operator, Schema, Type, type_of
+from mosha.connect.expression import Case, Expression
+
+LARGEST, TINY = 2.0**500, 2.0**-500
+WHOLE = 2.0**53
+
+
+def scanned(value, kind):
+    """A cell of the data as the language sees it."""
+    if value is None:
+        return None
+    if kind is Type.REAL:
+        return tame(float(value))
+    if kind is Type.INTEGER:
+        return value if -(2**63) <= value < 2**63 else None
+    return value
+
+
+def tame(x):
+    return x if x is not None and -LARGEST < x < LARGEST else None
+
+
+def flush(x):
+    return 0.0 if -TINY < x < TINY else x
+
+
+def evaluate(expression: Expression, row: dict, schema: Schema):
+    """The value of an expression in a row of scanned cells; None is NULL."""
+    if isinstance(expression, Column):
+        return row[expression.name]
+    if isinstance(expression, Literal):
+        return expression.value
+    if isinstance(expression, Case):
+        return _case(expression, row, schema)
+    values = [evaluate(argument, row, schema) for argument in expression.arguments]
+    kinds = [type_of(argument, schema) for argument in expression.arguments]
+    result = type_of(expression, schema)
+    return RULES[expression.operator](values, kinds, result, expression)
+
+
+def _case(case, row, schema):
+    kind = type_of(case, schema)
+    for condition, value in case.branches:
+        if evaluate(condition, row, schema) is True:
+            return coerce(evaluate(value, row, schema), kind)
+    return None if case.otherwise is None else coerce(evaluate(case.otherwise, row, schema), kind)
+
+
+def coerce(value, kind):
+    if value is None:
+        return None
+    if kind is Type.REAL:
+        return float(value)
+    if kind in {Type.TIMESTAMP, Type.INSTANT} and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value
+
+
+def strict(function):
+    """NULL if any argument is."""
+
+    def rule(values, kinds, result, expression):
+        if any(value is None for value in values):
+            return None
+        return function(values, kinds, result, expression)
+
+    return rule
+
+
+def narrow(n):
+    return n if -(2**63) <= n < 2**63 else None
+
+
+def _arithmetic(integers, reals):
+    def rule(values, kinds, result, expression):
+        if result is Type.INTEGER:
+            return narrow(integers(*values))
+        return tame(reals(*map(float, values)))
+
+    return strict(rule)
+
+
+def _product(x, y):
+    return flush(x) * flush(y)
+
+
+def _quotient(x, y):
+    return None if flush(y) == 0 else flush(x) / flush(y)
+
+
+def _whole(function):
+    def rule(values, kinds, result, expression):
+        x = values[0]
+        if kinds[0] is Type.INTEGER:
+            return x
+        return function(x) if -WHOLE < x < WHOLE else None
+
+    return strict(rule)
+
+
+def _clamp(values, kinds, result, expression):
+    x, low, high = (coerce(value, result) for value in values)
+    return min(max(x, low), high)
+
+
+def _bin(values, kinds, result, expression):
+    if result is Type.INTEGER:
+        x, width, origin = values
+        return narrow(x - (x - origin) % width)
+    x, width, origin = map(float, values)
+    ratio = tame(_quotient(tame(x - origin), width)) if tame(x - origin) is not None else None
+    if ratio is None or not -WHOLE < ratio < WHOLE:
+        return None
+    step = tame(_product(float(math.floor(ratio)), width))
+    return None if step is None else tame(step + origin)
+
+
+def grid(x, low, high, exponent):
+    """The same by exact fractions, except for the one rounding of the sum."""
+    x = min(max(float(x), low), high)
+    scaled = float(Fraction(x) * Fraction(2) ** exponent + Fraction(1, 2)) if x else 0.5
+    return math.floor(scaled)
+
+
+def _compare(test):
+    def rule(values, kinds, result, expression):
+        if Type.REAL in kinds:
+            values = [float(value) for value in values]
+        elif Type.TIMESTAMP in kinds:
+            values = [coerce(value, Type.TIMESTAMP) for value in values]
+        return test(*values)
+
+    return strict(rule)
+
+
+def _and(values, *_):
+    return False if False in values else None if None in values else True
+
+
+def _or(values, *_):
+    return True if True in values else None if None in values else False
+
+
+def _in(values, kinds, result, expression):
+    if Type.REAL in kinds:
+        values = [float(value) for value in values]
+    return values[0] in values[1:]
+
+
+def _coalesce(values, kinds, result, expression):
+    return next((coerce(value, result) for value in values if value is not None), None)
+
+
+def _like(values, kinds, result, expression):
+    pattern, characters = "", iter(expression.options[0])
+    for character in characters:
+        if character == "\\":
+            pattern += re.escape(next(characters))
+        else:
+            pattern += {"%": "(?s:.*)", "_": "(?s:.)"}.get(character) or re.escape(character)
+    return re.fullmatch(pattern, values[0]) is not None
+
+
+def _letters(change):
+    return strict(lambda values, *_: re.sub("[A-Za-z]+", lambda match: change(match[0]), values[0]))
+
+
+def _truncated(values, kinds, result, expression):
+    moment, unit = values[0], expression.options[0]
+    day = date(moment.year, moment.month, moment.day)
+    if unit in {"hour", "minute"}:
+        return moment.replace(second=0, microsecond=0, **({"minute": 0} if unit == "hour" else {}))
+    first = {
+        "year": lambda: day.replace(month=1, day=1),
+        "quarter": lambda: day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1),
+        "month": lambda: day.replace(day=1),
+        "week": lambda: day - timedelta(days=day.weekday()),
+        "day": lambda: day,
+    }[unit]()
+    return first if result is Type.DATE else datetime(first.year, first.month, first.day)
+
+
+def _days(values, *_):
+    later, earlier = (date(value.year, value.month, value.day) for value in values)
+    return (later - earlier).days
+
+
+def _cast(values, kinds, result, expression):
+    value, kind = values[0], kinds[0]
+    if kind is result:
+        return value
+    if kind is Type.REAL:
+        return math.floor(value + 0.5) if -(2.0**52) < value < 2.0**52 else None
+    if kind is Type.TEXT:
+        return _read(value, result)
+    if result is Type.TEXT:
+        return {True: "true", False: "false"}[value] if kind is Type.BOOLEAN else str(value)
+    if result is Type.DATE:
+        return value.date()
+    return coerce(int(value) if kind is Type.BOOLEAN else value, result)
+
+
+def _read(value, kind):
+    if kind is Type.INTEGER:
+        return int(value) if re.fullmatch("[+-]?[0-9]{1,18}", value) else None
+    if kind is Type.REAL:
+        form = r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?"
+        return float(value) if re.fullmatch(form, value) else None
+    form = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    if kind is Type.TIMESTAMP:
+        form += r"([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?"
+    if not re.fullmatch(form, value):
+        return None
+    try:
+        day = date.fromisoformat(value[:10])
+        clock = datetime.fromisoformat(value) if kind is Type.TIMESTAMP else None
+    except ValueError:
+        return None
+    return clock or day
+
+
+RULES = {
+    Operator.ADD: _arithmetic(lambda a, b: a + b, lambda x, y: x + y),
+    Operator.SUBTRACT: _arithmetic(lambda a, b: a - b, lambda x, y: x - y),
+    Operator.MULTIPLY: _arithmetic(lambda a, b: a * b, _product),
+    Operator.DIVIDE: strict(lambda values, *_: tame(_quotient(*map(float, values)))),
+    Operator.NEGATE: _arithmetic(lambda a: -a, lambda x: -x),
+    Operator.ABSOLUTE: _arithmetic(abs, abs),
+    Operator.FLOOR: _whole(math.floor),
+    Operator.CEILING: _whole(math.ceil),
+    Operator.CLAMP: strict(_clamp),
+    Operator.BIN: strict(_bin),
+    Operator.GRID: strict(lambda values, _, __, expression: grid(values[0], *expression.options)),
+    Operator.EQUAL: _compare(lambda a, b: a == b),
+    Operator.NOT_EQUAL: _compare(lambda a, b: a != b),
+    Operator.LESS: _compare(lambda a, b: a < b),
+    Operator.LESS_EQUAL: _compare(lambda a, b: a <= b),
+    Operator.GREATER: _compare(lambda a, b: a > b),
+    Operator.GREATER_EQUAL: _compare(lambda a, b: a >= b),
+    Operator.AND: _and,
+    Operator.OR: _or,
+    Operator.NOT: strict(lambda values, *_: not values[0]),
+    Operator.IS_NULL: lambda values, *_: values[0] is None,
+    Operator.IN: strict(_in),
+    Operator.COALESCE: _coalesce,
+    Operator.LOWER: _letters(str.lower),
+    Operator.UPPER: _letters(str.upper),
+    Operator.TRIM: strict(lambda values, *_: values[0].strip(" ")),
+    Operator.LENGTH: strict(lambda values, *_: len(values[0])),
+    Operator.SUBSTRING: strict(lambda values, _, __, e: values[0][e.options[0] - 1 :][: e.options[1]]),
+    Operator.CONCAT: strict(lambda values, *_: "".join(values)),
+    Operator.LIKE: strict(_like),
+    Operator.YEAR: strict(lambda values, *_: values[0].year),
+    Operator.QUARTER: strict(lambda values, *_: (values[0].month + 2) // 3),
+    Operator.MONTH: strict(lambda values, *_: values[0].month),
+    Operator.DAY: strict(lambda values, *_: values[0].day),
+    Operator.HOUR: strict(lambda values, *_: values[0].hour),
+    Operator.MINUTE: strict(lambda values, *_: values[0].minute),
+    Operator.WEEKDAY: strict(lambda values, *_: values[0].isoweekday()),
+    Operator.TRUNCATE_DATE: strict(_truncated),
+    Operator.DAYS_BETWEEN: strict(_days),
+    Operator.CAST: strict(_cast),
+}
