@@ -104,5 +104,5 @@ def postgres_server():
     try:
         yield server
     finally:
-        server.stop()
+        server.stop(signal.SIGQUIT)  # at once: its data is forgotten with it
         shutil.rmtree(folder, ignore_errors=True)

@@ -67,6 +67,24 @@ def gather(work):
     return [words for words, _ in heard]
 
 
+def birth(where, number):
+    """Eight processes begin the same book and open the same account at the same moment."""
+
+    def begin(say, wait):
+        say("ready")
+        wait()
+        with mosha.Ledger(where, patience=60) as ledger:
+            account = ledger.account("visits", unit=PERSON, epsilon=100)
+            for _ in range(number):
+                account.open(asking(events.Laplace(8))).step(None)
+
+    gather(begin)
+    with mosha.Ledger(where) as ledger:
+        kinds = [row.kind for row in ledger.entries()]
+        found = {"books": kinds.count("ledger"), "accounts": kinds.count("open")}
+        return found | {"spent": ledger.account("visits").spent, "problems": ledger.verify().problems}
+
+
 def race(where, units):
     """Eight processes want all they can get of an account that affords `units` releases."""
     with mosha.Ledger(where) as ledger:
@@ -197,4 +215,4 @@ def audit(where, answers):
 
 if __name__ == "__main__":
     scene, where, number = sys.argv[1:]
-    print(json.dumps({"race": race, "one_key": one_key, "killed": killed}[scene](where, int(number))))  # noqa: T201
+    print(json.dumps({"birth": birth, "race": race, "one_key": one_key, "killed": killed}[scene](where, int(number))))  # noqa: T201

@@ -54,7 +54,7 @@ def test_an_unknown_account_is_not_opened_without_terms(ledger):
     assert ledger.accounts() == []
 
 
-@pytest.mark.parametrize("name", ["", " a", "a ", "a//b", "/a", "a/", "a\nb", "a\0b", "x" * 201, 7, None])
+@pytest.mark.parametrize("name", ["", " a", "a ", "a//b", "/a", "a/", "a\nb", "a\0b", "x" * 301, "\ud800", 7, None])
 def test_a_name_that_cannot_be_read_aloud_is_refused(ledger, name):
     with pytest.raises(errors.InvalidParameter):
         ledger.account(name, unit=PERSON, epsilon=1)
@@ -172,3 +172,45 @@ def test_nothing_is_paid_by_a_ledger_that_was_closed(place):
     ledger.close()
     with pytest.raises(errors.LedgerUnavailable):
         account.open(asking(events.Laplace(10)))
+
+
+def test_what_is_asked_may_be_absurdly_large(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    for event in (events.Laplace(1e-300), events.Laplace(1) * 10**400, events.Laplace(1e-300) * 10**400):
+        with pytest.raises(errors.BudgetExceeded):
+            account.open(asking(event))
+    assert account.spent == 0
+
+
+@pytest.mark.parametrize("key", ["", "x" * 301, "a\0b", "\ud800", 7, b"k"])
+def test_a_key_that_cannot_be_kept_is_refused(ledger, key):
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    with pytest.raises(errors.InvalidParameter, match="key"):
+        account.open(asking(events.Laplace(10)), key=key)
+    assert account.spent == 0
+
+
+def test_names_and_keys_may_be_in_any_script(ledger):
+    account = ledger.account("就诊", unit=PERSON, epsilon=1).child("张三", epsilon=1)
+    assert account.open(asking(events.Laplace(10), answer="答"), key="十一月").step(None).value == "答"
+    assert account.open(asking(events.Laplace(10)), key="十一月").step(None).value == "答"
+    assert ledger.verify().ok
+
+
+def test_accounts_of_two_ledgers_do_not_go_together(ledger):
+    other = mosha.Ledger.memory().account("visits", unit=PERSON, epsilon=1)
+    mine = ledger.account("visits", unit=PERSON, epsilon=1)
+    for mixed in ([mine, other], [mine, "visits"], []):
+        with pytest.raises(errors.InvalidParameter):
+            ledger.together(mixed)
+    with pytest.raises(errors.InvalidParameter):
+        ledger.account("zhang", parent=other, epsilon=1)
+
+
+def test_hundreds_of_blocks_are_paid_at_once(ledger):
+    visits = ledger.account("visits", unit=mosha.Event(), epsilon=5, disjoint_blocks=True)
+    year = ledger.together([visits.block(f"2026-{day:03}") for day in range(150)])
+    year.open(asking(unit=mosha.Event(), answer=3), key="k").step(None)
+    assert year.open(asking(unit=mosha.Event()), key="k").step(None).value == 3
+    assert visits.spent == 1.0
+    assert ledger.verify().ok

@@ -24,6 +24,11 @@ def crowd(scene, place, number):
     return json.loads(done.stdout)
 
 
+def test_eight_processes_begin_one_book(place):
+    found = crowd("birth", place, 2)
+    assert found == {"books": 1, "accounts": 1, "spent": 2.0, "problems": []}
+
+
 def test_eight_processes_racing_for_the_last_unit_win_it_exactly_once(place):
     found = crowd("race", place, 40)
     assert found["problems"] == []

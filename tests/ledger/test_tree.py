@@ -219,8 +219,16 @@ def touches(person, leaves):
     )
 
 
-@settings(max_examples=150)
-@given(st.lists(st.sets(st.sampled_from(WORLD), min_size=1, max_size=3), min_size=1, max_size=12))
+LEAVES = st.sets(st.sampled_from(WORLD), min_size=1, max_size=3) | st.sets(
+    st.sampled_from(sorted(BLOCKS)), min_size=1, max_size=2
+)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(LEAVES, min_size=1, max_size=6)
+    | st.lists(st.sets(st.sampled_from(sorted(BLOCKS)), min_size=1), min_size=2, max_size=4)
+)
 def test_what_is_counted_covers_every_person(releases):
     people = [set(blocks) for blocks in itertools.product(["o/v/1", "o/v/2"], ["o/s/1", "o/s/2"])]
     for name in WORLD:

@@ -89,8 +89,10 @@ def open_account(
     as_json: Json = False,
 ) -> None:
     """Open an account, or reopen it under the same terms."""
-    limits = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu, "rule": rule}
-    limits |= {"delta_for_events": delta_for_events, "disjoint_blocks": disjoint_blocks}
+    from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
+
+    limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
+    limits["disjoint_blocks"] = disjoint_blocks
     hidden = _unit(unit, neighbours)
     with closing(_ledger(place, create=True)) as ledger:
         if block:
@@ -98,7 +100,7 @@ def open_account(
                 raise InvalidParameter("--block needs --parent, and inherits its unit.")
             account = ledger.account(parent).block(name, **limits)
         else:
-            account = ledger.account(name, unit=hidden, parent=parent, **limits)  # type: ignore[arg-type]
+            account = ledger.account(name, unit=hidden, parent=parent, **limits)
         _show([account], as_json=as_json, one=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from mosha.accounting.price import UNIT, Price
 from mosha.accounting.rules import Rule
@@ -14,6 +14,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.ledger.lease import Lease
 from mosha.ledger.payment import Order, pay
+from mosha.ledger.terms import Limits
 from mosha.ledger.tree import Terms, ancestry, payers
 
 if TYPE_CHECKING:
@@ -119,16 +120,16 @@ class LedgerAccount(JointAccount):
         below = (account for account in self._ledger.accounts() if account.name.startswith(self.name + "/"))
         return [account for account in below if len(ancestry(account.name)) == depth]
 
-    def child(self, name: str, **terms: Any) -> LedgerAccount:
+    def child(self, name: str, **limits: Unpack[Limits]) -> LedgerAccount:
         """Open (or reopen) an account beneath this one; the unit is inherited, the limit is its own.
 
         Takes the limits of `Ledger.account`. Every release on the child is charged here as well.
         """
-        return self._ledger.account(name, parent=self, **terms)
+        return self._ledger.account(name, parent=self, **limits)
 
-    def block(self, name: str, **terms: Any) -> LedgerAccount:
+    def block(self, name: str, **limits: Unpack[Limits]) -> LedgerAccount:
         """Open (or reopen) the account of one block of the data, under this account's limits by default."""
-        return self._ledger._open_block(self, name, terms)  # noqa: SLF001
+        return self._ledger._account(self.name, name, None, limits, block=True)  # noqa: SLF001
 
     def retire(self) -> None:
         """Close the account for good: nothing is charged to it or beneath it any more."""

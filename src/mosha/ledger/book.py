@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mosha.accounting.rules import Price, Rule, rule_for
-from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount, WrongUnit
+from mosha.accounting.rules import Price
+from mosha.core.errors import InvalidParameter, UnknownAccount, WrongUnit
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.number import positive
@@ -21,14 +21,14 @@ from mosha.ledger.chain import Entry, Head, canonical
 from mosha.ledger.sqlite import SQLiteStorage
 from mosha.ledger.statement import Statement, drawn_up, tight
 from mosha.ledger.storage import Storage, Transaction
-from mosha.ledger.tree import Terms, ancestry, check_disjoint, joined
+from mosha.ledger.terms import Limits, Wanted
+from mosha.ledger.tree import Terms, ancestry, joined
 from mosha.ledger.verify import Report, entries, inspect, parsed, replay
 from mosha.ledger.witness import Witness
 
 __all__ = ["Ledger"]
 
 VERSION = 1
-LIMITS = ("epsilon", "delta", "rho", "mu", "rule", "delta_for_events")
 
 
 def _microseconds() -> int:
@@ -125,41 +125,46 @@ class Ledger:
             disjoint_blocks: every unit lies in at most one block of this account (see `LedgerAccount.block`).
             parent: the account above, which pays for every release beneath it.
         """
-        limits = dict(zip(LIMITS, (epsilon, delta, rho, mu, rule, delta_for_events), strict=True))
-        above = parent.name if isinstance(parent, LedgerAccount) else parent
-        return self._open(joined(above, name), unit, limits, disjoint_blocks=disjoint_blocks, block=False)
-
-    def _open_block(self, parent: LedgerAccount, name: str, terms: dict[str, Any]) -> LedgerAccount:
-        unknown = set(terms) - {*LIMITS, "disjoint_blocks"}
-        if unknown:
-            raise InvalidParameter(f"a block has no term {min(unknown)!r}.")
-        limits = {limit: terms.get(limit) for limit in LIMITS}
-        return self._open(
-            joined(parent.name, name), None, limits, disjoint_blocks=terms.get("disjoint_blocks"), block=True
+        limits = Limits(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            rule=rule,
+            delta_for_events=delta_for_events,
+            disjoint_blocks=disjoint_blocks,
         )
+        if isinstance(parent, LedgerAccount):
+            self._check_ours(parent)
+            parent = parent.name
+        return self._account(parent, name, unit, limits, block=False)
 
-    def _open(
-        self, name: str, unit: Unit | None, limits: dict[str, Any], *, disjoint_blocks: bool | None, block: bool
+    def _account(
+        self, parent: str | None, name: str, unit: Unit | None, limits: Limits, *, block: bool
     ) -> LedgerAccount:
-        wanted = _rule(limits)
-        if unit is not None and not isinstance(unit, Unit):
-            raise InvalidParameter(f"unit must be a unit such as mosha.Person(column), not {type(unit).__name__}.")
+        """Find an account under these terms, or open it."""
+        wanted = Wanted.of(joined(parent, name), unit, limits, block=block)
+        path = ancestry(wanted.name)
+        known = self._storage.read(lambda transaction: _read(transaction, path))
+        if wanted.name not in known:
 
-        def find_or_open(transaction: Transaction) -> dict[str, Terms]:
-            known = _read(transaction, ancestry(name))
-            if name not in known:
-                above = known.get(name.rpartition("/")[0])
-                known[name] = _new(name, unit, wanted, above, disjoint_blocks=bool(disjoint_blocks), block=block)
-                transaction.append("open", known[name].to_dict())
-                _insert(transaction, known[name])
-            return known
+            def find_or_open(transaction: Transaction) -> dict[str, Terms]:
+                known = _read(transaction, path)
+                if wanted.name not in known:
+                    terms = known[wanted.name] = wanted.terms(known.get(wanted.name.rpartition("/")[0]))
+                    transaction.append("open", terms.to_dict())
+                    insert = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0)"
+                    transaction.run(insert, terms.name, canonical(terms.to_dict()))
+                return known
 
-        known = self._storage.read(lambda transaction: _read(transaction, ancestry(name)))
-        if name not in known:
             known = self._storage.write(find_or_open)
-        _compare(known[name], unit, wanted, disjoint_blocks, block=block)
+        wanted.compare(known[wanted.name])
         self._terms |= known
-        return LedgerAccount(self, known[name])
+        return LedgerAccount(self, known[wanted.name])
+
+    def _check_ours(self, account: LedgerAccount) -> None:
+        if not isinstance(account, LedgerAccount) or account._ledger is not self:  # noqa: SLF001
+            raise InvalidParameter("accounts of one ledger go together: this is not an account of this ledger.")
 
     def accounts(self) -> list[LedgerAccount]:
         """Every account of the book, by name."""
@@ -169,7 +174,10 @@ class Ledger:
 
     def together(self, accounts: Iterable[LedgerAccount]) -> JointAccount:
         """Accounts that pay for each release as one: the blocks it reads, the analyst who asks."""
-        leaves = {account.name: account.terms for account in accounts}
+        leaves = {}
+        for account in accounts:
+            self._check_ours(account)
+            leaves[account.name] = account.terms
         if not leaves:
             raise InvalidParameter("together() needs at least one account.")
         terms = tuple(leaves[name] for name in sorted(leaves))
@@ -284,54 +292,7 @@ def _title(transaction: Transaction) -> None:
         transaction.append("ledger", {"version": VERSION, "book": os.urandom(16).hex()})
 
 
-def _rule(limits: dict[str, Any]) -> Rule | None:
-    given = {name: value for name, value in limits.items() if value is not None}
-    return rule_for(**given) if given else None
-
-
 def _read(transaction: Transaction, names: list[str] | None) -> dict[str, Terms]:
     chosen = "" if names is None else f" WHERE name IN ({', '.join('?' * len(names))})"
     rows = transaction.rows(f"SELECT name, terms FROM accounts{chosen}", *(names or ()))  # noqa: S608
     return {name: Terms.from_dict(json.loads(terms)) for name, terms in rows}
-
-
-def _insert(transaction: Transaction, terms: Terms) -> None:
-    statement = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0)"
-    transaction.run(statement, terms.name, canonical(terms.to_dict()))
-
-
-def _new(
-    name: str, unit: Unit | None, rule: Rule | None, above: Terms | None, *, disjoint_blocks: bool, block: bool
-) -> Terms:
-    parent = name.rpartition("/")[0]
-    if parent and above is None:
-        raise UnknownAccount(f"this ledger has no account {parent!r} for {name!r} to be a child of.")
-    if above is not None:
-        if unit is not None and not unit.protects_same(above.unit):
-            raise WrongUnit(f"account {parent!r} protects {above.unit.describe()}, and so do all beneath it.")
-        unit = above.unit
-        rule = rule or (above.rule if block else None)
-    if unit is None or rule is None:
-        missing = "unit" if rule is not None else "limit (epsilon=, rho= or mu=)"
-        raise UnknownAccount(f"this ledger has no account {name!r}; to open it, say its {missing}.")
-    if disjoint_blocks:
-        check_disjoint(unit)
-    return Terms(name, unit, rule, block, disjoint_blocks)
-
-
-def _compare(terms: Terms, unit: Unit | None, rule: Rule | None, disjoint: bool | None, *, block: bool) -> None:  # noqa: FBT001
-    """Refuse other terms than those the account was opened under; what was left out is not compared."""
-    differing = []
-    if unit is not None and not unit.protects_same(terms.unit):
-        differing.append(f"unit (opened for: {terms.unit.describe()})")
-    if rule is not None and rule != terms.rule:
-        differing.append(f"limit (opened for: {terms.rule.promise()}, {type(terms.rule).__name__})")
-    if disjoint is not None and disjoint != terms.disjoint_blocks:
-        differing.append(f"disjoint_blocks (opened with {terms.disjoint_blocks})")
-    if block and not terms.block:
-        differing.append("kind (opened as a child, not as a block)")
-    if differing:
-        raise AccountMismatch(
-            f"account {terms.name!r} exists under other terms: {'; '.join(differing)}. A promise is never changed: "
-            "reopen it under the same terms, or open another account. Nothing was spent."
-        )

@@ -20,13 +20,16 @@ from mosha.core.errors import InvalidParameter
 __all__ = ["GENESIS", "Entry", "Head", "canonical", "follow"]
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(value: Any) -> str:
     r"""The one JSON text of plain data: sorted keys, no spaces, ASCII, finite numbers.
 
     >>> canonical({"b": 1, "a": [0.5, "é"]})
     '{"a":[0.5,"\\u00e9"],"b":1}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,12 @@ class Entry:
         return loaded
 
     def follows(self, previous: Head) -> bool:
-        """Whether this is the untouched row after `previous`."""
-        return self.sequence == previous.sequence + 1 and self.hash == _digest(
-            previous.hash, self.sequence, self.at, self.kind, self.body
-        )
+        """Whether this is the untouched row after `previous`.
+
+        A kind is one word, so that no other kind and body read the same when they are put side by side.
+        """
+        digest = _digest(previous.hash, self.sequence, self.at, self.kind, self.body)
+        return self.kind.isidentifier() and self.sequence == previous.sequence + 1 and self.hash == digest
 
 
 def follow(previous: Head, at: int, kind: str, content: dict[str, Any]) -> Entry:
@@ -96,5 +101,5 @@ def follow(previous: Head, at: int, kind: str, content: dict[str, Any]) -> Entry
 
 
 def _digest(previous: str, sequence: int, at: int, kind: str, body: str) -> str:
-    row = canonical([sequence, at, kind, body])
-    return hashlib.sha256(previous.encode() + row.encode()).hexdigest()
+    row = f'{previous}[{sequence},{at},"{kind}",{body}]'  # canonical JSON too, for `body` is
+    return hashlib.sha256(row.encode()).hexdigest()

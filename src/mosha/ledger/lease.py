@@ -22,13 +22,15 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
-from mosha.ledger.chain import Entry, canonical
+from mosha.ledger.chain import Entry
 from mosha.ledger.charge import Charge, charge, priced
-from mosha.ledger.payment import remainder, settle, surplus
+from mosha.ledger.payment import remainder, scope_of, settle, surplus
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import Payer
 
 __all__ = ["Lease"]
+
+REMEMBERED = 4096  # prices of events that a lease keeps at hand
 
 
 class Lease(Account):
@@ -48,6 +50,7 @@ class Lease(Account):
         self._open = True
         self._opened: Counter[Event] = Counter()
         self._prices: dict[Event, list[Price]] = {}
+        self._receipts: dict[Event, Receipt] = {}
         self._entry, self._charges = storage.write(lambda transaction: self._reserve_slice(transaction, event))
         self._left = [done.price for done in self._charges]
 
@@ -55,8 +58,7 @@ class Lease(Account):
         paid = charge(transaction, self._payers, priced(self._payers, event))
         content: dict[str, Any] = {"event": event.to_dict(), "scope": list(self._scope)}
         entry = transaction.append("lease", content | {"charges": [done.to_dict() for done in paid]})
-        values = (entry.sequence, canonical(content["scope"]))
-        transaction.run("INSERT INTO payments VALUES (?, ?, NULL, 1, 1, 0)", *values)
+        transaction.run("INSERT INTO payments VALUES (?, ?, NULL, 1, 1, 0)", entry.sequence, scope_of(self._scope))
         return entry, paid
 
     @property
@@ -74,7 +76,24 @@ class Lease(Account):
     def _price(self, event: Event) -> list[Price]:
         found = self._prices.get(event)
         if found is None:
+            if len(self._prices) >= REMEMBERED:
+                self._prices.clear()
+                self._receipts.clear()
             found = self._prices[event] = [done.price for done in priced(self._payers, event)]
+        return found
+
+    def _receipt(self, event: Event) -> Receipt:
+        """The receipt of a debit: all of one event are alike, for the accounts have paid the slice as a whole."""
+        found = self._receipts.get(event)
+        if found is None:
+            position = [payer.terms.name for payer in self._payers].index(self._scope[0])
+            terms, paid = self._payers[position].terms, self._charges[position]
+            cost, delta = self._price(event)[position].as_floats()
+            numbers = {"cost": cost, "delta": delta, "spent": paid.spent.as_floats()[0]}
+            numbers["limit"] = terms.limit.as_floats()[0]
+            where = {"account": self.name, "entry": self._entry.label, "measure": terms.rule.measure}
+            found = Receipt(**where, **numbers, unit=terms.unit, event=event)  # type: ignore[arg-type]
+            self._receipts[event] = found
         return found
 
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
@@ -90,7 +109,7 @@ class Lease(Account):
                 left.append(self._left[position] - price)
             self._left = left
             self._opened[measurement.event] += 1
-        return _Debit(self, measurement, prices)
+        return _Debit(self, measurement)
 
     def _usable(self) -> None:
         if not self._open or self._process != os.getpid():
@@ -149,29 +168,14 @@ class Lease(Account):
 class _Debit:
     """A payment from a slice (a `Reservation`): nothing of it is written until the lease ends."""
 
-    def __init__(self, lease: Lease, measurement: Measurement, prices: list[Price]) -> None:
+    def __init__(self, lease: Lease, measurement: Measurement) -> None:
         self._lease = lease
         self._measurement = measurement
-        self._prices = prices
         self._touched = self._touched_before = 0
 
     @property
     def receipt(self) -> Receipt:
-        lease, leaf = self._lease, self._lease._scope[0]  # noqa: SLF001
-        position = next(i for i, payer in enumerate(lease._payers) if payer.terms.name == leaf)  # noqa: SLF001
-        terms, paid = lease._payers[position].terms, lease._charges[position]  # noqa: SLF001
-        cost, delta = self._prices[position].as_floats()
-        return Receipt(
-            account=lease.name,
-            entry=lease._entry.label,  # noqa: SLF001
-            unit=terms.unit,
-            event=self._measurement.event,
-            measure=terms.rule.measure,
-            cost=cost,
-            spent=paid.spent.as_floats()[0],
-            limit=terms.limit.as_floats()[0],
-            delta=delta,
-        )
+        return self._lease._receipt(self._measurement.event)  # noqa: SLF001
 
     def stored(self, step: int) -> tuple[bool, Any]:  # noqa: ARG002
         return False, None

@@ -11,6 +11,8 @@ again for the same payment, once; then it counts as failed.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,9 +27,9 @@ from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, charge, hand_back, priced
 from mosha.ledger.codec import Unkept, decode, encode
 from mosha.ledger.storage import Storage, Transaction
-from mosha.ledger.tree import Payer
+from mosha.ledger.tree import LONGEST, Payer
 
-__all__ = ["ATTEMPTS", "CLOSED", "VOID", "Order", "Payment", "pay", "remainder", "settle", "surplus"]
+__all__ = ["ATTEMPTS", "CLOSED", "VOID", "Order", "Payment", "pay", "remainder", "scope_of", "settle", "surplus"]
 
 ATTEMPTS = 2  # how often one step may be started without ever being answered
 CLOSED, VOID = 1, 2  # ended; ended before anything was started, and handed back in full: the key is free again
@@ -46,7 +48,9 @@ class Order:
 
     @staticmethod
     def of(measurement: Measurement, scope: tuple[str, ...], payers: tuple[Payer, ...], key: str | None) -> Order:
-        return Order(scope, payers, measurement.event, measurement.horizon, measurement.name, key)
+        if key is not None and not (len(key) <= LONGEST and key.isprintable()):
+            raise InvalidParameter(f"key must be 1 to {LONGEST} printable characters. Nothing was spent.")
+        return Order(scope, payers, measurement.event, measurement.horizon, str(measurement.name), key)
 
     def described(self) -> dict[str, Any]:
         what = {"event": self.event.to_dict(), "horizon": self.horizon, "name": self.name}
@@ -56,7 +60,7 @@ class Order:
 def pay(storage: Storage, order: Order) -> Payment:
     """Charge every payer in one transaction, or find the payment that was made under the same key."""
     charges = priced(order.payers, order.event)
-    scope = canonical(list(order.scope))
+    scope = scope_of(order.scope)
 
     def reserve(transaction: Transaction) -> tuple[Entry, list[Charge] | None]:
         found = order.key is not None and transaction.row(
@@ -72,6 +76,11 @@ def pay(storage: Storage, order: Order) -> Payment:
         return entry, paid
 
     return Payment(storage, order, *storage.write(reserve))
+
+
+def scope_of(names: tuple[str, ...]) -> str:
+    """What the index calls a set of accounts; of one length, however many they are."""
+    return hashlib.sha256(canonical(list(names)).encode()).hexdigest()
 
 
 def _same(entry: Entry, order: Order) -> Entry:
@@ -94,6 +103,7 @@ class Payment:
         self._charges = paid or [Charge.from_dict(stored) for stored in entry.content()["charges"]]
         self._claim = 1 if paid else 0  # 0: found under its key; not ours to use until claimed
         self._ready = self._claim == 1  # the payment itself announces the start of step 1
+        self._process = os.getpid()  # a fork has to claim the payment like anybody else
         self._touched = self._touched_before = 0  # the last step that may have met the data
         self._waiting: tuple[int, Any, dict[str, Any]] | None = None  # an answer that could not be noted yet
 
@@ -129,11 +139,12 @@ class Payment:
 
     def started(self, step: int) -> None:
         self._touched_before = self._touched
-        if self._ready:
+        if self._ready and self._process == os.getpid():
             self._ready = False
         else:
             self._claim, abandoned = self._storage.write(lambda transaction: self._take(transaction, step))
             self._touched_before = max(self._touched_before, step if abandoned else 0)
+            self._ready, self._process = False, os.getpid()
         self._touched = step
 
     def _take(self, transaction: Transaction, step: int) -> tuple[int, int]:

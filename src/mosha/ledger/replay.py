@@ -6,18 +6,19 @@ so that a mistake or a forgery in one is seen by the other.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from mosha.accounting.rules import FREE, Price
 from mosha.core.errors import MoshaError
-from mosha.core.event import NOTHING, Event, compose, from_dict
+from mosha.core.event import Event, compose, from_dict, from_json
 from mosha.core.events import Parallel
 from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, greatest
-from mosha.ledger.payment import ATTEMPTS, CLOSED, VOID
+from mosha.ledger.payment import ATTEMPTS, CLOSED, VOID, scope_of
 from mosha.ledger.tree import Terms, payers
 
 __all__ = ["Balance", "PaymentState", "Replay"]
@@ -50,11 +51,16 @@ class Balance:
             lanes[lane] = changed(lanes.get(lane, FREE))
 
 
-@dataclass
+@dataclass(slots=True)
 class PaymentState:
-    """One payment as the rows describe it."""
+    """One payment as the rows describe it; `event` is the canonical text of what stays paid."""
 
-    entry: Entry
+    sequence: int
+    at: int
+    label: str
+    kind: str
+    name: str
+    event: str
     scope: tuple[str, ...]
     key: str | None
     horizon: int
@@ -64,11 +70,17 @@ class PaymentState:
     closed: int = 0
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)  # the row that ended a step, and its kind
     returned: list[Charge] = field(default_factory=list)
-    kept: Any = None  # the event that stays paid, where it is not the whole one
 
-    @property
-    def event(self) -> Event:
-        return NOTHING if self.closed == VOID else from_dict(self.kept or self.entry.content()["event"])
+    @staticmethod
+    def of(entry: Entry, content: dict[str, Any], charges: list[Charge]) -> PaymentState:
+        what = entry.sequence, entry.at, entry.label, entry.kind, content.get("name", entry.kind)
+        text = sys.intern(canonical(content["event"]))  # many payments are for one event
+        scope = tuple(content["scope"])
+        return PaymentState(*what, text, scope, content.get("key"), content.get("horizon", 1), charges)
+
+
+def _composed(counts: Counter[str]) -> Event:
+    return compose((from_json(text), count) for text, count in counts.items())
 
 
 class Replay:
@@ -76,6 +88,7 @@ class Replay:
 
     def __init__(self) -> None:
         self.accounts: dict[str, Balance] = {}
+        self._terms: dict[str, Terms] = {}
         self.payments: dict[int, PaymentState] = {}
         self.keys: dict[tuple[tuple[str, ...], str], int] = {}
         self.problems: list[str] = []
@@ -114,15 +127,17 @@ class Replay:
         self._require(entry, terms.name not in self.accounts, "opens an account a second time")
         self._require(entry, not parent or parent in self.accounts, "opens a child without its parent")
         self.accounts[terms.name] = Balance(terms)
+        self._terms[terms.name] = terms
 
     def _retire(self, entry: Entry, content: dict[str, Any]) -> None:
         self._require(entry, not self.accounts[content["account"]].retired, "retires an account a second time")
         self.accounts[content["account"]].retired = True
 
     def _pay(self, entry: Entry, content: dict[str, Any]) -> None:
-        scope, key = tuple(content["scope"]), content.get("key")
         charges = [Charge.from_dict(stored) for stored in content["charges"]]
-        expected = payers(scope, {name: balance.terms for name, balance in self.accounts.items()})
+        payment = PaymentState.of(entry, content, charges)
+        from_json(payment.event)  # raises where it is no event
+        expected = payers(payment.scope, self._terms)
         named = [(paid.account, paid.family, paid.lanes) for paid in charges]
         right = named == [(payer.terms.name, payer.family, payer.lanes) for payer in expected]
         self._require(entry, right, "does not charge exactly the accounts it must")
@@ -132,13 +147,12 @@ class Replay:
             self._require(entry, not balance.retired, f"charges the retired account {paid.account!r}")
             self._require(entry, balance.spent <= balance.terms.limit, f"overspends account {paid.account!r}")
             self._require(entry, balance.spent == paid.spent, f"misstates what {paid.account!r} has spent")
-        if key is not None:
-            earlier = self.keys.get((scope, key))
-            unused = earlier is None or self.payments[earlier].closed == VOID
+        if payment.key is not None:
+            known = payment.scope, payment.key
+            unused = known not in self.keys or self.payments[self.keys[known]].closed == VOID
             self._require(entry, unused, "pays a second time under one key")
-            self.keys[scope, key] = entry.sequence
-        horizon = content.get("horizon", 1)
-        self.payments[entry.sequence] = PaymentState(entry, scope, key, horizon, charges)
+            self.keys[known] = entry.sequence
+        self.payments[entry.sequence] = payment
 
     def _claim(self, entry: Entry, content: dict[str, Any]) -> None:
         payment = self.payments[content["payment"]]
@@ -155,7 +169,7 @@ class Replay:
     def _resolve(self, entry: Entry, content: dict[str, Any]) -> None:
         payment, step = self.payments[content["payment"]], content["step"]
         paid = content["claim"] == payment.claim and 1 <= step <= payment.horizon and not payment.closed
-        self._require(entry, paid and payment.entry.kind == "pay", "releases what was not paid for")
+        self._require(entry, paid and payment.kind == "pay", "releases what was not paid for")
         self._require(entry, step not in payment.steps, "releases a step a second time")
         payment.steps[step] = entry.sequence, entry.kind
         payment.attempts = 1
@@ -175,19 +189,20 @@ class Replay:
         void = content.get("void", False)
         untouched = [back.price for back in returned] == [done.price for done in payment.charges]
         self._require(entry, not void or (untouched and not payment.steps), "voids a payment that was used")
-        payment.closed, payment.kept, payment.returned = VOID if void else CLOSED, content["kept"], returned
+        payment.closed, payment.returned = VOID if void else CLOSED, returned
+        payment.event = from_dict(content["kept"]).to_json()
 
     def event(self, name: str) -> Event:
         """All that an account has paid for: its own releases, and for disjoint blocks the dearest one of them."""
-        own: list[tuple[Event, int]] = []
-        families: dict[str, dict[str, list[tuple[Event, int]]]] = defaultdict(lambda: defaultdict(list))
+        own: Counter[str] = Counter()
+        families: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         for payment in self.payments.values():
             for paid in payment.charges:
                 if paid.account == name:
                     for place in [families[paid.family][lane] for lane in paid.lanes] or [own]:
-                        place.append((payment.event, 1))
-        parallel = [Parallel(tuple(compose(lane) for lane in lanes.values())) for lanes in families.values()]
-        return compose([*own, *((event, 1) for event in parallel)])
+                        place[payment.event] += 1
+        parallel = [Parallel(tuple(_composed(lane) for lane in lanes.values())) for lanes in families.values()]
+        return compose([(_composed(own), 1), *((event, 1) for event in parallel)])
 
     def table(self, name: str) -> set[tuple[Any, ...]]:
         """What the index `name` of the book must hold."""
@@ -210,7 +225,7 @@ class Replay:
     def _payments_table(self) -> list[tuple[Any, ...]]:
         current = {sequence: key for (_, key), sequence in self.keys.items()}
         return [
-            (sequence, canonical(list(p.scope)), current.get(sequence), p.claim, p.attempts, p.closed)
+            (sequence, scope_of(p.scope), current.get(sequence), p.claim, p.attempts, p.closed)
             for sequence, p in self.payments.items()
         ]
 

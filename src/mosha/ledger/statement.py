@@ -6,6 +6,7 @@ differential privacy. Fields that no ledger can know (who publishes, where, why)
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -198,19 +199,17 @@ def drawn_up(said: Replay, account: str, *, head: Head, at: int) -> Statement:
 
 
 def _line(payment: PaymentState, account: str) -> ReleaseLine:
-    content = payment.entry.content()
     paid = next(charge.price for charge in payment.charges if charge.account == account)
     back = next((charge.price for charge in payment.returned if charge.account == account), None)
     cost, delta = (paid if back is None else paid - back).as_floats()
-    name = content.get("name", "lease")
-    event = payment.event.to_dict()
-    return ReleaseLine(payment.entry.label, _date(payment.entry.at), name, event, cost, delta, _state(payment))
+    event = json.loads(payment.event)
+    return ReleaseLine(payment.label, _date(payment.at), payment.name, event, cost, delta, _state(payment))
 
 
 def _state(payment: PaymentState) -> str:
     if payment.closed == VOID:
         return "handed back"
-    if payment.entry.kind == "lease":
+    if payment.kind == "lease":
         return "settled" if payment.closed else "lease, not settled"
     kinds = [kind for _, kind in payment.steps.values()]
     released, failed = kinds.count("release"), kinds.count("fail")

@@ -216,6 +216,8 @@ class Storage(ABC):
 
     def _recognise(self, transaction: Transaction) -> None:
         seen = self._seen
+        if seen == transaction.head:
+            return
         if seen.sequence > transaction.head.sequence:
             raise LedgerTampered(
                 f"the book ends at row {transaction.head.sequence} and was seen at row {seen.sequence}: an older "

@@ -67,9 +67,10 @@ class Witness:
     def note(self, head: Head) -> None:
         """Remember `head`. A witness that cannot be written falls behind, and the book stays right without it."""
         try:
-            file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
+            file = os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
             try:
-                os.pwrite(file, _slot(head), SLOT * (head.sequence % 2))
+                os.lseek(file, SLOT * (head.sequence % 2), os.SEEK_SET)
+                os.write(file, _slot(head))
             finally:
                 os.close(file)
         except OSError:
