@@ -101,8 +101,9 @@ def price(event):
 @CASES
 def test_less_epsilon_never_means_a_narrower_error_bar(case):
     small, large = case.make(0.5), case.make(2.0)
-    if small.error is None:
-        pytest.skip("its error depends on the data: there is no bar")
+    if case.name == "smooth_sensitivity":  # how wide its noise is depends on the data: there is no bar to compare
+        assert small.error is None
+        return
     for confidence in (0.5, 0.99):
         assert widest(small.forecast(confidence)) >= widest(large.forecast(confidence))
     assert widest(small.forecast(0.99)) >= widest(small.forecast(0.5))

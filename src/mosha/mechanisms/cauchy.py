@@ -70,13 +70,13 @@ def _beyond(m: int, rng: Rng) -> int:
 
 
 def cauchy_width(scale: float, confidence: float) -> float:
-    """The w with P(|X| <= w) >= confidence for discrete Cauchy X, one step wider than for the continuous law.
+    """A w with P(|X| <= w) >= confidence for discrete Cauchy X, one step wider than for the continuous law.
 
     Guarantee:
-        For scale >= 1 the weights 1 / (s^2 + x^2) of |x| > w sum to at most the integral from w on, on each side,
-        and all weights to at least pi / s (pi s coth(pi s) / s^2): P(|X| > w) <= 2 (pi/2 - atan(w / s)) / pi.
+        The weights 1 / (s^2 + x^2) of the integers x > w sum to at most the integral from w - 1 on, on each side,
+        and all weights to (pi / s) coth(pi s) >= pi / s. So P(|X| > w) <= 1 - (2 / pi) atan((w - 1) / s).
 
-    >>> round(cauchy_width(1.0, 0.5), 6)
-    1.0
+    >>> round(cauchy_width(10.0, 0.5), 6)
+    11.0
     """
-    return scale * math.tan(math.pi / 2 * confidence)
+    return scale * math.tan(math.pi / 2 * confidence) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mosha.core.number import strict_probability
@@ -95,6 +96,7 @@ def _lower_gamma(x: float) -> float:
     return math.fsum((-1) ** k * x ** (k + 3) / ((k + 3) * math.factorial(k)) for k in range(14))
 
 
+@lru_cache(maxsize=1024)
 def box_width(ratio: float, confidence: float) -> float:
     """The least t with P(r |U + ratio V| > t) <= 1 - confidence, rounded up.
 
@@ -103,7 +105,7 @@ def box_width(ratio: float, confidence: float) -> float:
     """
     missed = 1 - strict_probability("confidence", confidence)
     low, high = 0.0, 2.0 * (8 - math.log(missed))
-    for _ in range(80):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if box_tail(ratio, middle) > missed else (low, middle)
     return high * (1 + 2.0**-40)

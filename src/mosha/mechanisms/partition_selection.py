@@ -24,7 +24,7 @@ __all__ = ["keeping_probabilities", "partition_selection"]
 
 _BITS = 128
 _ONE = 1 << _BITS
-_LONGEST = 1_000_000
+_LONGEST = 300_000
 
 
 def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str | None = None) -> Measurement:
@@ -147,7 +147,5 @@ def keeping_probabilities(epsilon: float, delta: float) -> tuple[int, ...]:
         left = -(-max(0, _ONE - last - failing) * high >> 2 * _BITS)
         table.append(max(last, min(grown, _ONE - left, _ONE)))
         if len(table) > _LONGEST:
-            raise InvalidParameter(
-                "epsilon is too small: no key with fewer than a million people would be kept for sure."
-            )
+            raise InvalidParameter("epsilon is too small: even a key with 300,000 people would not be kept for sure.")
     return tuple(table)

@@ -1,0 +1,21 @@
+"""Answers by the thousand."""
+
+from mosha.noise import secure
+
+
+def answers(measurement, data, count, *, ask=None):
+    """`count` first answers of independent runs on the same data."""
+    rng = secure()
+    return [measurement.step(measurement.init(), data, ask, rng)[0] for _ in range(count)]
+
+
+def runs(measurement, data, count):
+    """`count` independent runs, each the tuple of all its answers."""
+    rng, found = secure(), []
+    for _ in range(count):
+        state, run = measurement.init(), []
+        for _ in range(measurement.horizon):
+            answer, state = measurement.step(state, data, None, rng)
+            run.append(answer)
+        found.append(tuple(run))
+    return found

@@ -1,0 +1,47 @@
+"""Pictures of answers, and what happens without the extra."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import mosha
+from mosha import Row
+from mosha.core.errors import MissingExtra
+from mosha.mechanisms import Count, Histogram, laplace, mean
+
+
+def release(measurement, data):
+    return mosha.Ledger.memory().account("a", unit=measurement.unit, epsilon=5).open(measurement).step(data)
+
+
+def test_a_histogram_is_drawn_with_a_bar_for_each_key_and_its_error():
+    pytest.importorskip("matplotlib")
+    figure = release(laplace(Histogram(keys=["a", "b", "c"]), unit=Row(), epsilon=1), ["a", "b"]).plot()
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c"]
+    assert len(axes.patches) == 3
+    assert len(axes.containers) == 2  # bars and their error bars
+
+
+@pytest.mark.parametrize(
+    "measurement",
+    [laplace(Count(), unit=Row(), epsilon=1), mean(between=(0, 9), unit=Row(), epsilon=1)],
+    ids=lambda m: m.name,
+)
+def test_a_number_is_drawn_as_a_dot(measurement):
+    pytest.importorskip("matplotlib")
+    figure = release(measurement, [1, 2, 3]).plot()
+    assert len(figure.axes[0].containers) == 1
+    assert figure.axes[0].get_title()
+
+
+def test_a_picture_without_error_bars_can_be_drawn():
+    pytest.importorskip("matplotlib")
+    assert laplace(Histogram(keys=[1, 2]), unit=Row(), epsilon=1).draw(np.array([1, 2]), None).axes
+
+
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtra, match=r"mosha\[plot\]"):
+        release(laplace(Count(), unit=Row(), epsilon=1), [1]).plot()

@@ -1,0 +1,99 @@
+"""Partition selection: the table of probabilities, whose keys count, and golden numbers."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from mosha import Person, Row
+from mosha.core.errors import InvalidParameter, Unbounded
+from mosha.events import Approx
+from mosha.mechanisms import partition_selection
+from mosha.mechanisms.partition_selection import _people_per_key, keeping_probabilities
+from mosha.noise import secure
+from mosha.noise.exponential import exp_bounds
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-8), (0.1, 1e-5), (0.01, 1e-9), (5.0, 1e-12), (1.0, 0.5)])
+def test_the_inequalities_of_privacy_hold_exactly(epsilon, delta):
+    table = [Fraction(p, 1 << 128) for p in keeping_probabilities(epsilon, delta)]
+    low, _ = exp_bounds(Fraction(epsilon), 400)
+    grow, fail = Fraction(1 << 400, low + 2), Fraction(delta)  # a lower bound on e^epsilon: the stricter one
+    assert table[0] == 0
+    assert table[-1] == 1
+    for p, after in itertools.pairwise(table):
+        assert p <= after <= 1
+        assert after <= grow * p + fail
+        assert 1 - p <= grow * (1 - after) + fail
+
+
+def test_the_probabilities_are_the_greatest_there_are_and_agree_with_the_formula():
+    # Desfontaines, Voss and Gipson 2022: in the first half p_n = delta (e^(n epsilon) - 1) / (e^epsilon - 1)
+    epsilon, delta = 1.0, 1e-8
+    table = keeping_probabilities(epsilon, delta)
+    for n in range(1, 18):
+        expected = delta * np.expm1(n * epsilon) / np.expm1(epsilon)
+        assert table[n] / 2**128 == pytest.approx(expected, rel=1e-12)
+
+
+def test_golden_numbers_of_people():
+    # users needed for a release half of the time at (1, 1e-8): 19 for one key a person, 90 for five
+    one = partition_selection(unit=Person("who", groups=1), epsilon=1, delta=1e-8)
+    five = partition_selection(unit=Person("who", groups=5), epsilon=1, delta=1e-8)
+    assert one.forecast(0.5) == 19
+    assert five.forecast(0.5) == 90
+
+
+def test_what_is_charged_for_several_keys():
+    unit = Person("who", groups=4)
+    assert partition_selection(unit=unit, epsilon=1, delta=1e-6).event == Approx(0.25, 2.5e-7) * 4
+    replaced = Person("who", groups=4, neighbours="replace-one")
+    assert partition_selection(unit=replaced, epsilon=1, delta=1e-6).event == Approx(0.125, 1.25e-7) * 8
+    assert partition_selection(unit=Person("who", at_most=4), epsilon=1, delta=1e-6).event == Approx(0.25, 2.5e-7) * 4
+
+
+def people(persons, keys, limit):
+    return dict(zip(*_people_per_key(keys, persons, limit), strict=True))
+
+
+def test_people_are_counted_once_for_each_key():
+    assert people([1, 1, 1, 2], ["a", "a", "b", "a"], 5) == {"a": 2, "b": 1}
+    assert people(None, ["a", "a", None, float("nan"), "b"], 1) == {"a": 2, "b": 1}
+    assert people([1, 2, 3, 4], [7, 7.0, True, "7"], 1) == {7: 2, True: 1, "7": 1}
+    assert people([1, 2], [[1], {}], 1) == {}
+
+
+def test_nobody_counts_for_more_keys_than_allowed_and_others_stay_the_same():
+    rng = np.random.default_rng()
+    for _ in range(20):
+        persons, keys = rng.integers(0, 8, 80).tolist(), [f"k{i}" for i in rng.integers(0, 12, 80)]
+        before = people(persons, keys, 3)
+        rest = [(p, k) for p, k in zip(persons, keys, strict=True) if p != persons[0]]
+        after = people(*map(list, zip(*rest, strict=True)), 3)
+        moved = {key: before.get(key, 0) - after.get(key, 0) for key in before | after}
+        assert set(moved.values()) <= {0, 1}
+        assert sum(moved.values()) <= 3
+        assert sum(before.values()) <= 8 * 3
+
+
+def test_keys_of_any_kind_are_released_in_an_order_of_their_own():
+    keys = ["b", 2, "a", 10, 2.5, b"x", (1, 2), True]
+    measurement = partition_selection(unit=Row(), epsilon=2, delta=1e-3)
+    answer, _ = measurement.step(None, keys * 200, None, secure())
+    backwards, _ = measurement.step(None, keys[::-1] * 200, None, secure())
+    assert answer == backwards == [True, b"x", 2.5, 2, 10, "a", "b", (1, 2)]
+
+
+@pytest.mark.parametrize("bad", [
+    {"delta": 0}, {"delta": 1}, {"delta": 1e-45}, {"epsilon": 0}, {"epsilon": 1e-9}, {"epsilon": 500}, {"unit": "row"},
+    {"unit": Row(2)}, {"unit": Person("who")},
+], ids=str)  # fmt: skip
+def test_bad_declarations_are_refused(bad):
+    with pytest.raises(InvalidParameter):
+        partition_selection(**{"unit": Row(), "epsilon": 1, "delta": 1e-6} | bad)
+
+
+def test_a_person_without_a_limit_is_unbounded():
+    with pytest.raises(Unbounded, match="groups"):
+        partition_selection(unit=Person("who"), epsilon=1, delta=1e-6)
