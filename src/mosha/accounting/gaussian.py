@@ -126,11 +126,14 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
     """
     epsilon, target = non_negative("epsilon", epsilon), strict_probability("delta", delta)
     goal = math.log(target)
-    excess: Callable[[float], float] = lambda exponent: log_delta(math.exp(exponent), epsilon) - goal
-    low, high = -700.0, 355.0
-    if excess(low) > 0:
-        return 0.0
-    found = math.exp(_last_below(excess, low, high))
+    excess: Callable[[float], float] = lambda mu: log_delta(mu, epsilon) - goal
+    spread = math.sqrt(-2 * goal)
+    low = epsilon / (spread + math.sqrt(spread**2 / 4 + epsilon / 2))  # there tail(a) is still below delta
+    low = max(low, target)  # at epsilon 0 delta is about mu / 2.5
+    high = 2 * low
+    while excess(high) < 0:
+        low, high = high, 2 * high
+    found = _last_below(excess, low, high)
     step = math.ulp(found)
     while found > 0 and _delta(found, epsilon) > target:
         found, step = found - step, 2 * step
@@ -161,23 +164,26 @@ _delta = delta
 
 
 def _last_below(increasing: Callable[[float], float], low: float, high: float) -> float:
-    """About where an increasing function crosses zero in [low, high]: bisection, sped up by the secant."""
+    """About where a smooth increasing function crosses zero in [low, high] (Anderson and Björck's false position)."""
     value_low, value_high = increasing(low), increasing(high)
     if value_high <= 0:
         return high
     for turn in range(200):
-        if high - low <= 2 * math.ulp(max(abs(low), abs(high))):
+        if high - low <= 4 * math.ulp(max(abs(low), abs(high))):
             break
         middle = (low + high) / 2
-        if turn % 3 and math.isfinite(value_low) and math.isfinite(value_high):
-            secant = low - value_low * (high - low) / (value_high - value_low)
-            nudge = (high - low) * 1e-3 if turn % 3 == 1 else -(high - low) * 1e-3
-            middle = min(max(secant + nudge, low + (high - low) * 1e-4), high - (high - low) * 1e-4)
+        if turn % 8 != 7 and math.isfinite(value_low):  # now and then a bisection, so that it ends in any case
+            guess = high - value_high * (high - low) / (value_high - value_low)
+            middle = guess if low < guess < high else middle
         value = increasing(middle)
-        if value <= 0:
-            low, value_low = middle, value
+        if value == 0:
+            return middle
+        if value < 0:
+            shrink = 1 - value / value_low if math.isfinite(value_low) else 0.5
+            low, value_low, value_high = middle, value, value_high * (shrink if shrink > 0 else 0.5)
         else:
-            high, value_high = middle, value
+            shrink = 1 - value / value_high
+            high, value_high, value_low = middle, value, value_low * (shrink if shrink > 0 else 0.5)
     return low
 
 

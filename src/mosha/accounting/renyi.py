@@ -135,13 +135,26 @@ def epsilon(event: Event, delta: float, orders: Iterable[float] | None = None) -
     strict_probability("delta", delta)
     if orders is not None:
         return min((_at(event, delta, real("orders", order)) for order in orders), default=math.inf)
-    coarse = [1 + math.exp(x / 2) for x in range(-6, 19)]
-    values = [_at(event, delta, order) for order in coarse]
-    best = values.index(min(values))
-    if math.isinf(values[best]):
-        return min((_at(event, delta, order) for order in ORDERS), default=math.inf)
-    low, high = coarse[max(0, best - 1)], coarse[min(len(coarse) - 1, best + 1)]
-    return min(values[best], _refined(event, delta, low, high))
+    coarse = _coarse(event, delta)
+    best = min(coarse, key=lambda order: coarse[order], default=2.0)
+    if math.isinf(coarse.get(best, math.inf)):
+        return min(_at(event, delta, order) for order in ORDERS)
+    step = math.exp(0.5)
+    return min(coarse[best], _refined(event, delta, 1 + (best - 1) / step, 1 + (best - 1) * step))
+
+
+def _coarse(event: Event, delta: float) -> dict[float, float]:
+    """Epsilon at ever higher orders, until it has grown three times in a row."""
+    values: dict[float, float] = {}
+    grown, best = 0, math.inf
+    for x in range(-6, 60):
+        order = 1 + math.exp(x / 2)
+        values[order] = _at(event, delta, order)
+        grown = grown + 1 if values[order] > best else 0
+        best = min(best, values[order])
+        if grown == 3 or (math.isinf(values[order]) and order > ORDERS[-1]):
+            break
+    return values
 
 
 def _refined(event: Event, delta: float, low: float, high: float) -> float:
@@ -260,7 +273,7 @@ def _(event: Group, order: float) -> Cost:
     rho = concentrated.cost_of(event)
     concentrated_cost = Cost(_times(order, rho.amount), rho.delta)
     doublings = (event.size - 1).bit_length()
-    inner = cost_of(event.event, order * 2**doublings) if order >= 2 else Cost(math.inf)
+    inner = cost_of(event.event, max(order, 2.0) * 2**doublings)
     doubled = inner * 3**doublings if inner.delta == 0 else Cost(math.inf)  # Mironov 2017, proposition 2
     return _cheaper(_from_pure(event, order), concentrated_cost, doubled)
 

@@ -34,11 +34,10 @@ def sampled_gaussian(mu: float, rate: float, order: float) -> float:
     divergence = lambda k: k * mu * mu / 2
     if order == int(order):
         return above(added(int(order), rate, divergence) / (order - 1))
-    if order * (order - 1) * mu * mu > 1000 or mu > 10:
-        return interpolated(order, lambda k: added(k, rate, divergence))
-    return min(
-        above(_trapezoid(mu, rate, order) / (order - 1)), interpolated(order, lambda k: added(k, rate, divergence))
-    )
+    whole = interpolated(order, lambda k: added(k, rate, divergence))
+    if order * mu * mu + (REACH + 1) * mu > 690:  # L would overflow
+        return whole
+    return min(above(_trapezoid(mu, rate, order) / (order - 1)), whole)
 
 
 def _trapezoid(mu: float, rate: float, order: float) -> float:
@@ -47,8 +46,9 @@ def _trapezoid(mu: float, rate: float, order: float) -> float:
     step = 2 * math.pi * width / (DIGITS + width * width / 2)
     z = np.arange(-REACH, order * mu + REACH + step, step)
     u = rate * np.expm1(mu * z - mu * mu / 2)
-    excess = step / math.sqrt(2 * math.pi) * float(np.sum(_weighted_remainder(u, order, -z * z / 2)))
-    return above(math.log1p(excess * (1 + 1e-12)))
+    shift = max(0.0, float(np.max(order * np.log1p(u) - z * z / 2)))
+    scaled = step / math.sqrt(2 * math.pi) * float(np.sum(_weighted_remainder(u, order, -z * z / 2 - shift)))
+    return log_one_plus([shift + math.log(scaled * (1 + 1e-12))])
 
 
 def _weighted_remainder(u: Array, order: float, log_weight: Array) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from mosha.accounting.composition import Cost
 from mosha.accounting.rounding import above
@@ -16,7 +17,6 @@ from mosha.core.events import Selected
 __all__ = ["best_of", "stopping_probability"]
 
 CostOf = Callable[[Event, float], Cost]
-_SECOND_ORDERS = tuple(1 + math.exp(x / 3) for x in range(-9, 28))
 
 
 def best_of(event: Selected, order: float, cost_of: CostOf) -> Cost:
@@ -26,16 +26,38 @@ def best_of(event: Selected, order: float, cost_of: CostOf) -> Cost:
         Truncated negative binomial: theorem 2 of Papernot and Steinke, for every second order. Poisson: their
         theorem 6 with the (epsilon, delta) of one run at epsilon = log(1 + 1/(order-1)). A run that may fail with a
         probability d: given that none of the runs fails, the number of runs is again of the same family with a
-        smaller mean, and some run fails with probability at most mean d.
+        smaller mean, and some run fails with probability at most mean d. Divergences do not fall with the order, so
+        a bound at a higher order holds too.
     """
+    return _at(event, max(order, _turning_order(event, cost_of)), cost_of)
+
+
+def _at(event: Selected, order: float, cost_of: CostOf) -> Cost:
     inner = cost_of(event.event, order)
     delta = min(1.0, above(inner.delta * event.mean)) if inner.delta else 0.0
     if not inner.is_finite:
         return Cost(math.inf, delta)
     run = lambda second: cost_of(event.event, second)
-    extra = _poisson(event, order, run) if event.distribution == "poisson" else _negative_binomial(event, run)
+    extra = _poisson(event, order, run) if event.distribution == "poisson" else _second(event, cost_of)
     mean = above(math.log(event.mean) / (order - 1), scale=1 / (order - 1))
     return Cost(max(0.0, above(inner.amount + extra + mean, scale=inner.amount + extra + abs(mean))), delta)
+
+
+@lru_cache(maxsize=1024)
+def _second(event: Selected, cost_of: CostOf) -> float:
+    return _negative_binomial(event, lambda second: cost_of(event.event, second))
+
+
+@lru_cache(maxsize=1024)
+def _turning_order(event: Selected, cost_of: CostOf) -> float:
+    """About where the bound is least: below it log(mean) / (order - 1) dominates, and a higher order says more."""
+    low, high = math.log(1e-3), math.log(1e4)
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(40):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        first, second = _at(event, 1 + math.exp(left), cost_of), _at(event, 1 + math.exp(right), cost_of)
+        low, high = (low, right) if first.amount <= second.amount else (left, high)
+    return 1 + math.exp(low)
 
 
 def _negative_binomial(event: Selected, run: Callable[[float], Cost]) -> float:
@@ -43,24 +65,41 @@ def _negative_binomial(event: Selected, run: Callable[[float], Cost]) -> float:
     if event.mean == 1:
         return 0.0
     log_inverse = -math.log(stopping_probability(event.mean, event.shape))
-    values = [log_inverse]
-    for second in _SECOND_ORDERS:
+
+    def value(second: float) -> float:
         cost = run(second)
-        if cost.is_finite:
-            values.append((1 - 1 / second) * cost.amount + log_inverse / second)
-    return above((1 + event.shape) * min(values))
+        return (1 - 1 / second) * cost.amount + log_inverse / second if cost.is_finite else math.inf
+
+    return above((1 + event.shape) * min(log_inverse, _least(value)))
 
 
 def _poisson(event: Selected, order: float, run: Callable[[float], Cost]) -> float:
     """The mean times the delta of one run at epsilon = log(1 + 1/(order-1)), by its best Rényi divergence."""
     epsilon = math.log1p(1 / (order - 1)) * (1 - 1e-15)
-    deltas = [1.0]
-    for second in _SECOND_ORDERS:
+
+    def log_delta(second: float) -> float:
         cost = run(second)
-        if cost.is_finite:
-            exponent = (second - 1) * (cost.amount - epsilon + math.log1p(-1 / second)) - math.log(second)
-            deltas.append(math.exp(min(0.0, exponent)))
-    return above(event.mean * min(deltas), scale=event.mean * min(deltas) * 100)
+        value = (second - 1) * (cost.amount - epsilon + math.log1p(-1 / second)) - math.log(second)
+        return value if cost.is_finite else math.inf
+
+    return above(event.mean * math.exp(min(0.0, _least(log_delta) + 1e-12)))
+
+
+def _least(value: Callable[[float], float]) -> float:
+    """About the least value over all orders above 1; each is a valid bound, so the search need not be exact."""
+    low, high = math.log(1e-3), math.log(1e4)
+    coarse = [low + k * (high - low) / 32 for k in range(33)]
+    values = [value(1 + math.exp(x)) for x in coarse]
+    best = values.index(min(values))
+    low, high = coarse[max(0, best - 1)], coarse[min(32, best + 1)]
+    golden = (math.sqrt(5) - 1) / 2
+    found = values[best]
+    for _ in range(24):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        first, second = value(1 + math.exp(left)), value(1 + math.exp(right))
+        found = min(found, first, second)
+        low, high = (low, right) if first <= second else (left, high)
+    return found
 
 
 def stopping_probability(mean: float, shape: float) -> float:

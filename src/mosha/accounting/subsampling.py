@@ -39,6 +39,7 @@ CostOf = Callable[[Event, float], Cost]
 
 _SYMMETRIC = (Gaussian, DiscreteGaussian, Matrix, Tree, Laplace, DiscreteLaplace, RandomizedResponse, Pure)
 _GAUSSIAN = (Gaussian, Matrix, Tree)
+HIGHEST = 2048  # beyond this order sums over all lower ones are no longer worth their time
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,8 @@ def _bounds(event: Event, inner: Event, rate: float, order: float, cost_of: Cost
     costs = [Cost(cost_of(Pure(epsilon), order).amount if math.isfinite(epsilon) else math.inf, delta)]
     whole = cost_of(inner, order)
     costs.append(Cost(whole.amount, min(1.0, above(whole.delta * rate))))
+    if order > HIGHEST:
+        return costs
     known = cover(inner)
     if known is not None:
         amount = _covered(known, rate, order, cost_of, replaced=replaced)
@@ -148,7 +151,7 @@ def _with_replacement(event: FixedSizeSampled, order: float, cost_of: CostOf) ->
     log_never = event.size * math.log1p(-1 / event.population) if event.population > 1 else -math.inf
     rate = min(1.0, above(-math.expm1(log_never)))
     draws, rare = _draws(event.size, event.population) if rate < 1 else ([], 0.0)
-    if not draws:
+    if not draws or order > HIGHEST / 16:
         return _cheapest([*costs, cost_of(Group(event.event, event.size), order)])
 
     def divergence(k: int) -> float:
