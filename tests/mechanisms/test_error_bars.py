@@ -168,7 +168,7 @@ def test_bars_of_the_median():
     errors = np.abs(np.array(answers(smooth, values, n)) - truth)
     assert not rejects([(int((errors <= width).sum()), n, 0.8)])
     assert rejects([(int((errors <= width / 2.5).sum()), n, 0.8)])
-    assert rejects([(int((errors <= width * 2.5).sum()), n, 0.8)])
+    assert rejects([(int((errors <= width * 4).sum()), n, 0.8)])
     assert smooth.error is None
     proposed = propose_test_release(median, unit=ROW, epsilon=4, delta=1e-3, sensitivity=1)
     released = [y for y in answers(proposed, values, n) if y is not None]

@@ -194,7 +194,12 @@ def identify(person: Any) -> int | str:
     """
     if isinstance(person, float) and person.is_integer():
         return int(person)
-    return int(person) if isinstance(person, int | np.integer) else repr(person)
+    if isinstance(person, int | np.integer):
+        return int(person)
+    try:
+        return repr(person)
+    except Exception:  # noqa: BLE001  (what a value does when it is shown must not be heard)
+        return type(person).__name__
 
 
 def hash_of(name: int | str) -> np.uint64:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -77,7 +77,7 @@ class Histogram:
     (1, 2)
     """
 
-    keys: tuple[Any, ...]
+    keys: Sequence[Any]
     column: str | None = None
     grid: ClassVar[float] = 1.0
 
@@ -96,7 +96,7 @@ class Histogram:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        return self.keys
+        return tuple(self.keys)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         rows, several = rows_per_unit(unit), len(self.keys) > 1
@@ -136,5 +136,5 @@ def _distinct(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp] | None]
 def _find(where: dict[Any, int], value: Any, elsewhere: int) -> int:
     try:
         return where.get(value, elsewhere)
-    except TypeError:  # an unhashable entry is no key
+    except Exception:  # noqa: BLE001  (what cannot be hashed or compared is no key, and must not be heard)
         return elsewhere

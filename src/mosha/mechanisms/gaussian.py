@@ -77,7 +77,7 @@ def gaussian(
     _check_size(drawn, title(statistic))
 
     def noise(width: int, rng: Rng) -> Steps:
-        return np.atleast_1d(discrete_gaussian(drawn, width, rng=rng))
+        return discrete_gaussian(drawn, width, rng=rng) if width > 1 else np.array([discrete_gaussian(drawn, rng=rng)])
 
     return Measurement(
         unit=unit,

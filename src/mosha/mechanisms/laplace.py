@@ -31,9 +31,9 @@ def laplace(
     Guarantee:
         1/nm-differential privacy, nm the event's noise multiplier and the scale s >= nm * l1 steps: moving f by v
         turns P(y) = prod C exp(-|y_i - f_i| / s) into at most exp(|v|_1 / s) P(y), as |y_i - f_i - v_i| >=
-        |y_i - f_i| - |v_i|; f and f + v are integers, so C is the same. A single number moves by at most k steps,
-        and a shift by less tells less: DiscreteLaplace(nm, k). For vectors DiscreteLaplace(nm) is charged,
-        two outputs that differ by exactly the factor e^(1/nm), the worst case of all. Finite support: `held.md`.
+        |y_i - f_i| - |v_i|; f and f + v are integers, so C is the same. A single number that moves by j <= k steps
+        is best told by a half-line, F(t) - e^x F(t - j), which grows with j: DiscreteLaplace(nm, k). For vectors
+        DiscreteLaplace(nm) is charged: outputs that differ by exactly e^(1/nm), the worst of all. See `held.md`.
 
     Units:
         `scale` is in the unit of the statistic, `epsilon` a pure number; the answer is on the statistic's grid.
@@ -63,7 +63,7 @@ def laplace(
         )
 
     def noise(width: int, rng: Rng) -> Steps:
-        return np.atleast_1d(discrete_laplace(drawn, width, rng=rng))
+        return discrete_laplace(drawn, width, rng=rng) if width > 1 else np.array([discrete_laplace(drawn, rng=rng)])
 
     number = statistic.labels is None
     return Measurement(

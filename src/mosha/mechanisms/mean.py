@@ -56,6 +56,8 @@ def mean(
     if not isinstance(unit, Unit):
         raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Row() or mosha.Person(...).")
     epsilon = positive("epsilon", epsilon)
+    if epsilon > 1024:
+        raise InvalidParameter("epsilon must be at most 1024 for a mean: beyond that nothing is hidden.")
     widths = parts.widths(unit)
     noise, event = _box(widths, epsilon) if widths[1] else _interval(widths[0], epsilon)
 
@@ -99,7 +101,7 @@ def _interval(width: int, epsilon: float) -> tuple[Any, Event]:
         raise InvalidParameter("epsilon is too small: the noise would leave 64-bit integers.")
 
     def noise(exact: Steps, rng: Rng) -> tuple[float, float]:
-        noisy = noised(exact[:1], np.atleast_1d(discrete_laplace(scale, 1, rng=rng)))
+        noisy = noised(exact[:1], np.array([discrete_laplace(scale, rng=rng)]))
         return float(noisy[0]), float(exact[1])
 
     return noise, DiscreteLaplace(multiplier, width)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import date, time, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -25,13 +27,15 @@ __all__ = ["keeping_probabilities", "partition_selection"]
 _BITS = 128
 _ONE = 1 << _BITS
 _LONGEST = 300_000
+_KEYS = (str, bytes, bool, int, float, date, time, timedelta)
 
 
 def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str | None = None) -> Measurement:
     """The keys of a column that are shared by enough people, each kept with the greatest probability there can be.
 
     The answer is a sorted list of keys. A `Person` needs groups=... (or at_most=...): how many keys one person may
-    bring in; of more, a keyed hash picks. Rows without a key (None, NaN) count nowhere.
+    bring in; of more, a keyed hash picks. A key is a text, number, truth value, date or time, or a tuple of these; rows
+    with anything else (None, NaN) count nowhere.
 
     Guarantee:
         A key with n people is kept with probability p_n: (epsilon', delta')-differentially private for one key, see
@@ -98,16 +102,16 @@ def _people_per_key(values: Any, persons: Any, keys: int) -> tuple[list[Any], ND
 
 
 def _key(value: Any) -> tuple[str, Any] | None:
-    """A key in one form, whoever wrote it how: 7.0 is 7, True is not 1; nothing for a missing or unhashable one."""
-    if value is None or value != value:  # noqa: PLR0124  (NaN is the one that differs from itself)
-        return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    try:
-        hash(value)
-    except TypeError:
-        return None
-    return type(value).__name__, value
+    """A key in one form, whoever wrote it how: 7.0 is 7, True is not 1; nothing for a missing one or another type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        value = int(value) if value.is_integer() else value
+    if isinstance(value, tuple):
+        return None if any(_key(part) is None for part in value) else ("tuple", value)
+    return (type(value).__name__, value) if isinstance(value, _KEYS) else None
 
 
 def _order(key: Any) -> tuple[str, Any]:

@@ -42,7 +42,7 @@ def randomized_response(categories: Sequence[Any], *, unit: Unit, epsilon: float
     >>> smoker.event, smoker.step(None, "no", None, noise.SeededRandom(1))[0]
     (RandomizedResponse(epsilon=20.0, categories=2), 'no')
     """
-    labels = Histogram(keys=categories).labels  # type: ignore[arg-type]
+    labels = Histogram(keys=categories).labels
     if len(labels) < 2:
         raise InvalidParameter("randomized response needs at least two categories.")
     if not isinstance(unit, Self):
@@ -98,7 +98,7 @@ def response_frequencies(reports: Sequence[Any], categories: Sequence[Any], *, e
     >>> response_frequencies(["yes"] * 60 + ["no"] * 40, ["yes", "no"], epsilon=math.log(3)).round(3).tolist()
     [0.7, 0.3]
     """
-    counts = Histogram(keys=categories).exact(reports, Row())  # type: ignore[arg-type]
+    counts = Histogram(keys=categories).exact(reports, Row())
     if counts.sum() == 0:
         raise InvalidParameter("there are no reports to estimate from.")
     p = truth_probability(len(counts), epsilon)
