@@ -54,5 +54,5 @@ def test_every_command_speaks_json_and_has_help(words, command):
     assert all(getattr(parameter, "help", None) for parameter in command.params if parameter.name != "help")
 
 
-def test_every_documented_command_exists():
-    assert set(re.findall(r"^##+ (mosha \S.*)$", PAGE, re.MULTILINE)) == {words for words, _ in COMMANDS}
+def test_every_documented_command_exists_and_is_documented_once():
+    assert sorted(re.findall(r"^##+ (mosha \S.*)$", PAGE, re.MULTILINE)) == sorted(words for words, _ in COMMANDS)
