@@ -11,6 +11,7 @@ from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.mechanisms import (
     Clipped,
     ClippedSum,
+    ClippedVectors,
     Count,
     Histogram,
     Statistic,
@@ -234,6 +235,25 @@ def test_what_is_a_statistic():
 def test_the_grid_is_a_power_of_two_with_many_steps():
     for magnitude in (1.0, 100.0, 2.0, 0.1, 1e100, 3e-50):
         assert 2**27 <= magnitude / grid_for(magnitude) <= 2**28
+
+
+def test_long_and_unreadable_vectors_are_counted_and_no_others():
+    statistic = ClippedVectors(norm=5, coordinates=2)
+    rows = [[3, 4], [3, 4.0001], [5e300, 0], [float("nan"), 0], [float("inf"), 0], [0, 0], [-5, 0], "xy", [1]]
+    assert statistic.exact(rows, Row()).tolist() == [6]
+    assert ClippedVectors(norm=5, coordinates=2, order=1).exact([[3, 2], [3, 2.1]], Row()).tolist() == [1]
+    assert statistic.exact(([1, 1, 2], [[9, 9]] * 3), Person("who", at_most=1)).tolist() == [2]
+    assert statistic.sensitivity(Row(3)).l1 == 3
+
+
+def test_the_forecast_of_the_bias_of_vectors():
+    bias = clipping_bias([[3.0, 4.0], [0.3, 0.4], [float("nan"), 1.0]], norm=2.5)
+    assert bias == pytest.approx([-0.75, -1.0], abs=1e-6)
+    for bad in ({}, {"between": (0, 1), "norm": 1}, {"norm": -1}, {"norm": 1, "order": 3}):
+        with pytest.raises(InvalidParameter):
+            clipping_bias([[1.0, 2.0]], **bad)
+    with pytest.raises(InvalidParameter):
+        clipping_bias([1.0, 2.0], norm=1)
 
 
 def test_the_forecast_of_the_bias_is_that_of_the_mean():

@@ -1,6 +1,7 @@
 """Randomised blocks: a statistic and its bounds go in, a measurement with its price, error and proof comes out.
 
-Statistics: `Count`, `Histogram`, `ClippedSum`, `VectorSum`, `SumAndCount`, `Quantile`, `Clipped`.
+Statistics: `Count`, `Histogram`, `ClippedSum`, `VectorSum`, `SumAndCount`, `Quantile`, `Clipped`,
+`ClippedVectors`.
 
 Measurements: `laplace`, `gaussian`, `additive` (the better of the two), `mean`; choices `permute_and_flip`,
 `exponential`, `report_noisy_max`, `top_k`; `above_threshold`; `randomized_response`; `partition_selection`;
@@ -10,7 +11,7 @@ Measurements: `laplace`, `gaussian`, `additive` (the better of the two), `mean`;
 from mosha.mechanisms import planning
 from mosha.mechanisms.best_noise import NoiseChoice, additive, best_noise
 from mosha.mechanisms.choice import exponential, permute_and_flip
-from mosha.mechanisms.clip import Clipped, clipping_bias
+from mosha.mechanisms.clip import Clipped, ClippedVectors, clipping_bias
 from mosha.mechanisms.counts import Count, Histogram
 from mosha.mechanisms.gaussian import classic_multiplier, gaussian
 from mosha.mechanisms.laplace import laplace
@@ -30,6 +31,7 @@ from mosha.mechanisms.top_k import top_k
 __all__ = [
     "Clipped",
     "ClippedSum",
+    "ClippedVectors",
     "Count",
     "Histogram",
     "LocalStatistic",

@@ -1,8 +1,8 @@
 """Clipping: what bounds a row's contribution, and an honest word on what it costs.
 
 The bias that clipping caused in one data set is a private fact about it. Three honest ways to learn about it: pay for
-`Clipped(between=...)`, a count of the values below and above the bounds; forecast it with `clipping_bias` on
-*public* values; or compare two paid answers with different bounds.
+`Clipped(between=...)`, a count of the values below and above the bounds (`ClippedVectors` for vectors); forecast it
+with `clipping_bias` on *public* values; or compare two paid answers with different bounds.
 """
 
 from __future__ import annotations
@@ -14,18 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive, positive_integer
 from mosha.core.unit import Unit
 from mosha.mechanisms.bounding import keep_at_most, numbers, read, rows_per_unit
 from mosha.mechanisms.counts import Histogram
-from mosha.mechanisms.grid import bounds, round_to_grid
-from mosha.mechanisms.statistic import Sensitivity, Steps
+from mosha.mechanisms.grid import bounds, grid_for, round_to_grid, total
+from mosha.mechanisms.statistic import Sensitivity, Steps, sum_sensitivity
 
-__all__ = ["Clipped", "clip_numbers", "clip_vectors", "clipping_bias"]
+__all__ = ["Clipped", "ClippedVectors", "check_order", "clip_numbers", "clip_vectors", "clipping_bias"]
 
 
 def clip_numbers(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
     """Each value moved to the nearest point of [low, high]; NaN stays NaN."""
     return np.clip(values, low, high)
+
+
+def check_order(order: Any) -> None:
+    if order not in (1, 2):
+        raise InvalidParameter("order must be 1 (sum of absolute values) or 2 (Euclidean).")
 
 
 def clip_vectors(vectors: NDArray[np.float64], norm: int, order: int, grid: float) -> NDArray[np.int64]:
@@ -94,18 +100,76 @@ class Clipped:
         return np.bincount(side, minlength=3)[:2].astype(np.int64)
 
 
-def clipping_bias(public: Any, *, between: tuple[float, float]) -> float:
+@dataclass(frozen=True, kw_only=True)
+class ClippedVectors:
+    """How many vectors are longer than `norm`, or hold something that is no number: what `VectorSum` changes.
+
+    Guarantee:
+        A row counts 0 or 1, by itself: `sum_sensitivity` with these bounds holds, m for a unit with m rows.
+
+    >>> from mosha.core.unit import Row
+    >>> ClippedVectors(norm=5, coordinates=2).exact([[3, 4], [6, 8], [None, 1]], Row()).tolist()
+    [2]
+    """
+
+    norm: float
+    coordinates: int
+    order: int = 2
+    column: str | None = None
+    grid: ClassVar[float] = 1.0
+    labels: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "norm", positive("norm", self.norm))
+        object.__setattr__(self, "coordinates", positive_integer("coordinates", self.coordinates))
+        check_order(self.order)
+
+    def sensitivity(self, unit: Unit) -> Sensitivity:
+        return sum_sensitivity(0, 1, unit)
+
+    def exact(self, data: Any, unit: Unit) -> Steps:
+        values, persons = read(data, unit, self.column)
+        vectors = numbers(values, width=self.coordinates)
+        finite = np.asarray(np.isfinite(vectors).all(axis=1, keepdims=True))
+        shares = np.where(finite, vectors, 0.0) / (2 * self.norm)
+        long = ~finite[:, 0] | (np.abs(shares).max(axis=1) > 0.5)
+        shares[long] = 0.0  # no square can overflow
+        long |= np.linalg.norm(shares, self.order, axis=1) > 0.5
+        steps = long.astype(np.int64)
+        if persons is not None:
+            steps = steps[keep_at_most(rows_per_unit(unit), persons, steps)]
+        return total(steps, 1)
+
+
+def clipping_bias(
+    public: Any, *, between: tuple[float, float] | None = None, norm: float | None = None, order: int = 2
+) -> Any:
     """The mean of clipped values minus the mean of the values, for *public* values like the private ones.
 
     `public` is a sample: of last year's published data, or drawn from a distribution that is assumed. On private
-    values the answer would be a release nobody paid for.
+    values the answer would be a release nobody paid for. With `norm`, the values are vectors, and so is the bias.
 
     >>> clipping_bias([0, 10, 20, 50], between=(0, 30))
     -5.0
+    >>> clipping_bias([[3, 4], [30, 40]], norm=5).tolist()
+    [-13.5, -18.0]
     """
-    low, high = bounds("clipping", between)
-    values = numbers(public)
-    values = values[np.isfinite(values)]
-    if values.size == 0:
+    if (between is None) == (norm is None):
+        raise InvalidParameter("a bias is that of between=(low, high) or of norm=...: give one of them.")
+    vectors = np.atleast_2d(numbers(public, width=_width(public)) if norm is not None else numbers(public)[:, None])
+    vectors = vectors[np.isfinite(vectors).all(axis=1)]
+    if vectors.size == 0:
         raise InvalidParameter("a forecast of the bias needs public values to make it from.")
-    return float((clip_numbers(values, low, high) - values).mean())
+    if norm is None:
+        low, high = bounds("clipping", between)
+        return float((clip_numbers(vectors, low, high) - vectors).mean())
+    check_order(order)
+    grid = grid_for(positive("norm", norm))
+    return (clip_vectors(vectors, int(norm / grid), order, grid) * grid - vectors).mean(axis=0)
+
+
+def _width(public: Any) -> int:
+    shape = np.shape(public)
+    if len(shape) != 2:
+        raise InvalidParameter("public vectors must be an array with one row for each.")
+    return int(shape[1])

@@ -12,7 +12,7 @@ from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.number import positive, positive_integer
 from mosha.core.unit import Neighbours, Unit
 from mosha.mechanisms.bounding import keep_at_most, numbers, read, rows_per_unit
-from mosha.mechanisms.clip import clip_numbers, clip_vectors
+from mosha.mechanisms.clip import check_order, clip_numbers, clip_vectors
 from mosha.mechanisms.grid import bounds, grid_for, power_of_two, round_to_grid, total
 from mosha.mechanisms.statistic import Sensitivity, Steps, root_up, sum_sensitivity
 
@@ -116,8 +116,7 @@ class VectorSum:
         bounds("vector sum", (0, norm))
         object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "coordinates", positive_integer("coordinates", self.coordinates))
-        if self.order not in (1, 2):
-            raise InvalidParameter("order must be 1 (sum of absolute values) or 2 (Euclidean).")
+        check_order(self.order)
         object.__setattr__(self, "grid", power_of_two("grid", self.grid) if self.grid else grid_for(norm))
         if not 1 <= norm / self.grid <= 2.0**30:
             raise InvalidParameter("grid must be between norm / 2**30 and norm: or leave it out.")
