@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mosha import ledger as ledger
     from mosha import mechanisms as mechanisms
     from mosha import noise as noise
+    from mosha import sql as sql
     from mosha import tables as tables
     from mosha.connect.expression import col as col
     from mosha.core.account import Account as Account
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mosha.core.unit import Self as Self
     from mosha.core.unit import Unit as Unit
     from mosha.ledger import Ledger as Ledger
+    from mosha.sql import query as query
     from mosha.tables import protect as protect
 
 _MODULES = {
@@ -48,6 +50,7 @@ _MODULES = {
     "ledger": "mosha.ledger",
     "mechanisms": "mosha.mechanisms",
     "noise": "mosha.noise",
+    "sql": "mosha.sql",
     "tables": "mosha.tables",
 }
 _NAMES = {
@@ -59,6 +62,7 @@ _NAMES = {
     "Run": "mosha.core.account",
     "col": "mosha.connect.expression",
     "protect": "mosha.tables",
+    "query": "mosha.sql",
 } | dict.fromkeys(
     ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit"],
     "mosha.core.unit",

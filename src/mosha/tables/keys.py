@@ -18,7 +18,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Approx, DiscreteGaussian, Failure
 from mosha.core.randomness import Rng
-from mosha.core.unit import Neighbours, Person
+from mosha.core.unit import Neighbours, Person, Row
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.partition_selection import keeping_probabilities
@@ -33,6 +33,7 @@ MOST_KEYS = 1 << 20
 """A release shows no more groups than this; noise is priced for so many."""
 
 FEW = 3
+MOST_ROWS = 1000
 BITS = 16
 
 
@@ -41,15 +42,10 @@ class KeySelection:
     """Which groups may be shown.
 
     Guarantee:
-        Up to three groups a person (or a row a unit): each group is kept by a coin whose bias depends on its number of
-        people alone and is the greatest that (epsilon / k, delta / k) allows (`partition_selection.md`); a unit moves
-        the number of k groups by one each. More groups: a person adds weights with squares summing to at most 1, and a
-        group is shown if its weight plus Gaussian noise exceeds T. Groups that others are in too differ by Gaussian
-        noise of l2 sensitivity 1. A group that the person alone is in has weight 1 / sqrt(m), m the number of the
-        person's groups, and is shown with probability P(noise > T - 1 / sqrt(m)); T is so high that for every m all m
-        together are shown with probability at most delta / 2: `Failure` of the Gaussian event (Gopi et al. 2020).
-
-    Replacing a person is two such steps: twice the groups, or both weights and failures twice.
+        Up to three groups a person: each group is kept by a coin whose bias depends on its number of people alone
+        and is the greatest that (epsilon / k, delta / k) allows; a person moves the number of k groups by one each.
+        Rows of a unit may all lie in one group, so for them the deltas grow from row to row. More groups: a group is
+        shown if its people's weights and Gaussian noise exceed a threshold (Gopi et al. 2020). Proofs: `keys.md`.
     """
 
     limit: int
@@ -70,18 +66,22 @@ class KeySelection:
         by_person = isinstance(unit, Person) and frame.relation.person is not None
         if by_person:
             assert isinstance(unit, Person)
-            limit = next((n for n in (unit.groups, unit.at_most) if n is not None), FEW + 1)
+            limit = min((n for n in (unit.groups, unit.at_most) if n is not None), default=FEW + 1)
         else:
             stability = frame.relation.stability
             changed = stability.per_person if isinstance(unit, Person) else stability.per_row
             if changed is None:
                 raise InvalidParameter("after this join one unit can change any number of groups: bound the join.")
-            limit = changed * getattr(unit, "at_most", 1) if not isinstance(unit, Person) else changed
+            limit = changed * unit.at_most if isinstance(unit, Row) else changed
+            if limit > MOST_ROWS:
+                raise InvalidParameter(
+                    f"one unit can change {limit} rows, too many to select groups by: list them with keys=[...]."
+                )
         if budget.rho is not None and limit <= FEW:
             epsilon = budget.epsilon_of(share / limit) * limit
         else:
             epsilon = budget.epsilon_of(share)
-        return KeySelection(limit, epsilon, delta, twice, by_person)
+        return KeySelection(limit, min(epsilon, 100.0), delta, twice, by_person)
 
     @property
     def few(self) -> bool:
@@ -93,7 +93,12 @@ class KeySelection:
 
     @property
     def _each(self) -> tuple[float, float]:
-        return round_down(Fraction(self.epsilon) / self._moved), round_down(Fraction(self.delta) / self._moved)
+        """What one group (or one row) may cost."""
+        epsilon = round_down(Fraction(self.epsilon) / self._moved)
+        if self.by_person:
+            return epsilon, round_down(Fraction(self.delta) / self._moved)
+        steps = sum(math.exp(epsilon * i) for i in range(self._moved)) * (1 + 2.0**-40)
+        return epsilon, self.delta / steps
 
     @property
     def _multiplier(self) -> float:
@@ -102,7 +107,7 @@ class KeySelection:
     @property
     def event(self) -> Event:
         if self.few:
-            return Approx(*self._each) * self._moved
+            return Approx(*self._each) * self._moved if self.by_person else Approx(self.epsilon, self.delta)
         return Failure(DiscreteGaussian(self._multiplier, 2.0**BITS, MOST_KEYS), self.delta / 2)
 
     @property

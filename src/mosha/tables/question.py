@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mosha.connect.expression import Expression
 from mosha.connect.relation import Relation
-from mosha.core.account import Account
-from mosha.core.errors import InvalidParameter
+from mosha.core.account import Account, Run
+from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import NOTHING
+from mosha.core.events import Plan
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.tables.aggregates import Additive, Aggregate, CountPersons
+from mosha.tables.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.answer import Answer
 from mosha.tables.budget import Budget
+from mosha.tables.distinct import DistinctPart
+from mosha.tables.guess import Guess
+from mosha.tables.key_values import from_plain, public_rows, to_plain
 from mosha.tables.keys import MOST_KEYS, KeySelection
-from mosha.tables.part import Frame, Part
+from mosha.tables.part import Frame, Part, Selection
 from mosha.tables.quantiles import Quantile, QuantilesPart, columns_of
-from mosha.tables.sums import Sums
+from mosha.tables.sums import Sums, prefers_gaussian, share_for_noise
+from mosha.tables.top import TopSelection
 
 __all__ = ["Question"]
 
 SHARE_FOR_KEYS = 0.3
+SHARE_FOR_TOP = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,6 +51,8 @@ class Question:
     keys: tuple[tuple[str, Expression], ...] = ()
     only: tuple[tuple[Any, ...], ...] | None = None
     aggregates: Mapping[str, Aggregate]
+    weights: Mapping[str, float] = field(default_factory=dict)
+    best: int | None = None
 
     def __post_init__(self) -> None:
         if not self.aggregates:
@@ -55,11 +63,20 @@ class Question:
             if name in dict(self.keys):
                 raise InvalidParameter(f"{name!r} is a key already: give the aggregate another name.")
             aggregate.check(self.relation.schema)
+        for name in self.weights:
+            if name not in self.aggregates:
+                raise InvalidParameter(f"there is no aggregate {name!r} to weigh.")
+        if self.only is not None:
+            object.__setattr__(self, "only", public_rows(self.relation, self.keys, self.only))
+            if self.best is not None and self.best > len(self.only):
+                raise InvalidParameter(f"there are {len(self.only)} candidates, fewer than the {self.best} asked for.")
         self.parts(Budget(epsilon=1.0))
 
     @property
     def frame(self) -> Frame:
-        most = MOST_KEYS if self.keys and self.only is None else len(self.only or ((),))
+        most = MOST_KEYS if self.private_keys else len(self.only or ((),))
+        if self.best is not None and self.only is not None:
+            most = min(most, self.best)
         return Frame(self.relation, self.unit, self.keys, self.only, most)
 
     @property
@@ -72,17 +89,43 @@ class Question:
         by = f" by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
         return f"{', '.join(self.aggregates)}{by}"
 
+    def weighted(self, **weights: float) -> Question:
+        """The same question with another split of the budget: each aggregate weighs 1 unless it is said otherwise.
+
+        Sums, counts and means share one noise, and are worth the sum of their weights together; counts of persons,
+        each count of distinct values and the quantiles of each column are parts of their own.
+        """
+        checked = {name: positive(name, weight) for name, weight in weights.items()}
+        return replace(self, weights={**self.weights, **checked})
+
+    def _share(self, names: Iterable[str]) -> float:
+        """What some aggregates have of the budget; rounded so that all shares sum to at most 1."""
+        weights = {name: self.weights.get(name, 1.0) for name in self.aggregates}
+        if len(chosen := list(names)) == len(weights):
+            return 1.0
+        return sum(weights[name] for name in chosen) / sum(weights.values()) * (1 - 2.0**-40)
+
     def parts(self, budget: Budget) -> list[Part]:
-        """The parts of a release: sums of rows, counts of persons, quantiles of each column, by how many they serve."""
-        rows = {n: a for n, a in self.aggregates.items() if isinstance(a, Additive) and not isinstance(a, CountPersons)}
-        people = {n: a for n, a in self.aggregates.items() if isinstance(a, CountPersons)}
-        quantiles = {n: a for n, a in self.aggregates.items() if isinstance(a, Quantile)}
-        sums = [group for group in (rows, people) if group]
-        frame, all_of_them = self.frame, len(self.aggregates)
-        delta = budget.delta / max(1, len(sums))
-        parts: list[Part] = [Sums.plan(frame, group, budget, len(group) / all_of_them, delta) for group in sums]
-        columns = columns_of(quantiles)
-        return parts + [QuantilesPart.plan(frame, asked, budget, len(asked) / all_of_them) for asked in columns]
+        """The parts of a release: sums of rows, counts of persons, distinct values, quantiles of each column."""
+        asked, frame = self.aggregates, self.frame
+        people = {n: a for n, a in asked.items() if isinstance(a, CountPersons)}
+        rows = {n: a for n, a in asked.items() if isinstance(a, Additive) and n not in people}
+        sums = [(group, self._share(group)) for group in (rows, people) if group]
+        gaussian = [prefers_gaussian(frame, group, budget, share) for group, share in sums]
+        noise = sum(
+            share * share_for_noise(frame, group)
+            for (group, share), normal in zip(sums, gaussian, strict=True)
+            if normal
+        )
+        parts: list[Part] = [
+            Sums.plan(frame, group, budget, share, noise if normal else None)
+            for (group, share), normal in zip(sums, gaussian, strict=True)
+        ]
+        for name, aggregate in asked.items():
+            if isinstance(aggregate, Distinct):
+                parts.append(DistinctPart.plan(frame, name, aggregate, budget, self._share([name])))
+        quantiles = {n: a for n, a in asked.items() if isinstance(a, Quantile)}
+        return parts + [QuantilesPart.plan(frame, q, budget, self._share(q)) for q in columns_of(quantiles)]
 
     def measurement(self, budget: Budget) -> Measurement:
         """The whole release as one measurement; its data are the table's own, or a source to put in its place."""
@@ -95,22 +138,26 @@ class Question:
             if selection is not None:
                 frame = replace(frame, only=selection.select(frame, key, rng))
             noisy = [part.ask(frame, key, rng) for part in parts] if frame.groups else []
-            return {"parts": noisy, "keys": [list(row) for row in frame.only or ()]}, state
+            shown = [] if selection is None else [to_plain(row) for row in frame.only or ()]
+            return {"parts": noisy, "keys": shown}, state
 
         def error(confidence: float, value: Any) -> Any:
-            return self._errors(parts, value or self._assumed(parts, None), confidence)
+            return self._errors(parts, value or self._assumed(parts, Guess()), confidence)
 
         event = sum((part.event for part in parts), start=selection.event if selection else NOTHING)
         return Measurement(unit=self.unit, event=event, step=step, error=error, name=self.title)
 
-    def _plan(self, budget: Budget) -> tuple[KeySelection | None, list[Part]]:
+    def _plan(self, budget: Budget) -> tuple[Selection | None, list[Part]]:
         """The selection of groups, where there is one, and the parts, which share what is left of the budget."""
+        if self.only is not None and self.best is not None:
+            selection = TopSelection.plan(self.frame, budget, SHARE_FOR_TOP, self.best)
+            return selection, self.parts(budget.scaled(1 - SHARE_FOR_TOP))
         if not self.private_keys:
             return None, self.parts(budget)
         delta = budget.delta / 2
-        selection = KeySelection.plan(self.frame, budget, SHARE_FOR_KEYS, delta)
+        keys = KeySelection.plan(self.frame, budget, SHARE_FOR_KEYS, delta)
         rest = budget.scaled(1 - SHARE_FOR_KEYS)
-        return selection, self.parts(replace(rest, delta=delta if rest.epsilon is not None else 0.0))
+        return keys, self.parts(replace(rest, delta=delta if rest.epsilon is not None else 0.0))
 
     def on(self, data: Any) -> Question:
         """The same question about other data: a source, in the place of the private table."""
@@ -133,8 +180,12 @@ class Question:
         }
         return {name: found.get(name, np.zeros(0)) for name in self.aggregates}
 
-    def _assumed(self, parts: list[Part], rows: float | None) -> dict[str, Any]:
-        return {"parts": [part.assumed(self.frame, rows) for part in parts]}
+    def _assumed(self, parts: list[Part], guess: Guess) -> dict[str, Any]:
+        if self.private_keys:
+            frame = replace(self.frame, only=((None,) * len(self.keys),))
+        else:
+            frame = self.frame if self.best is None else replace(self.frame, only=(self.only or ())[: self.best])
+        return {"parts": [part.assumed(frame, guess) for part in parts]}
 
     def forecast(
         self,
@@ -143,6 +194,8 @@ class Question:
         delta: float = 0.0,
         rho: float | None = None,
         rows: float | None = None,
+        at_most: int | None = None,
+        between: Mapping[str, Any] | None = None,
         confidence: float = 0.95,
     ) -> dict[str, Any]:
         """The half-width of the error bar of every cell, before anything is spent.
@@ -152,10 +205,13 @@ class Question:
             rho: the same.
             delta: the same.
             rows: how many rows a group is assumed to have, a public guess: means and spreads depend on it.
+            at_most: how many rows a person is assumed to count for, where that limit is to be bought.
+            between: ranges that are assumed, by the name of the column, where they are to be bought.
             confidence: how often the noise stays within the bar.
         """
         _, parts = self._plan(Budget(epsilon=epsilon, delta=delta, rho=rho))
-        return self._errors(parts, self._assumed(parts, rows), strict_probability("confidence", confidence))
+        guess = Guess(rows, at_most, between or {})
+        return self._errors(parts, self._assumed(parts, guess), strict_probability("confidence", confidence))
 
     def release(
         self,
@@ -186,18 +242,37 @@ class Question:
         else:
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
         measurement = self.measurement(budget)
-        with self.account.open(measurement, key=key) as run:
+        with self._opened(self.account, measurement, budget.delta, key) as run:
             release = run.step(None)
         selection, parts = self._plan(budget)
         notes = [note for part, noisy in zip(parts, release.value["parts"], strict=False) for note in part.notes(noisy)]
-        return Answer(
+        answer = Answer(
             keys=tuple(name for name, _ in self.keys),
-            rows=tuple(tuple(row) for row in release.value["keys"]) if self.keys else ((),),
+            rows=self._rows(selection, release.value),
             columns=self._answers(parts, release.value),
             receipt=release.receipt,
             notes=tuple(notes + ([selection.note()] if selection else [])),
             errors=lambda level: self._errors(parts, release.value, level),
         )
+        return answer if self.best is None else answer.order_by("count", descending=True).limit(self.best)
+
+    @staticmethod
+    def _opened(account: Account, measurement: Measurement, delta: float, key: str | None) -> Run:
+        """Paid for as it is; where the account's rule has no price for that, as one piece with its delta."""
+        try:
+            return account.open(measurement, key=key)
+        except Unpriced:
+            if not delta:
+                raise
+        return account.open(replace(measurement, event=Plan(measurement.event, delta)), key=key)
+
+    def _rows(self, selection: Selection | None, value: Any) -> tuple[tuple[Any, ...], ...]:
+        """The keys of the groups that are shown."""
+        if not self.keys:
+            return ((),)
+        if selection is None:
+            return self.only or ()
+        return tuple(from_plain(row, self.relation, self.keys) for row in value["keys"])
 
     def plan(self, *, within: float, confidence: float | None, delta: float = 0.0, rows: float | None = None) -> Budget:
         """The least epsilon whose widest error bar is at most `within`, to one part in a thousand."""
@@ -205,7 +280,7 @@ class Question:
 
         def widest(epsilon: float) -> float:
             _, parts = self._plan(Budget(epsilon=epsilon, delta=delta))
-            bars = self._errors(parts, self._assumed(parts, rows), level)
+            bars = self._errors(parts, self._assumed(parts, Guess(rows)), level)
             return max(float(np.max(bar)) for bar in bars.values())
 
         low, high = 2.0**-20, 2.0**10

@@ -1,0 +1,6 @@
+"""SQL over protected tables: one SELECT, checked against a white list, answered with error bars."""
+
+from mosha.sql.query import Statement, explain, query, statement
+from mosha.sql.scalar import Refused
+
+__all__ = ["Refused", "Statement", "explain", "query", "statement"]

@@ -1,0 +1,282 @@
+"""The SELECT that an analyst would type, answered with noise, error bars and a receipt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from mosha.core.errors import InvalidParameter
+from mosha.sql.aggregate import Context, aggregate, is_aggregate
+from mosha.sql.output import Interval, check, evaluate
+from mosha.sql.parsing import parse
+from mosha.sql.scalar import Refused, constant, name_of, scalar
+from mosha.sql.tables_in import Scope, read_from
+from mosha.tables.aggregates import Aggregate
+from mosha.tables.answer import Answer
+from mosha.tables.question import Question
+
+__all__ = ["Statement", "explain", "query", "statement"]
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A checked SELECT: the question it asks, and what is made of the answer."""
+
+    question: Question
+    keys: Mapping[str, str]
+    names: Mapping[str, str]
+    items: tuple[tuple[str, exp.Expression], ...]
+    having: exp.Expression | None = None
+    order: tuple[tuple[exp.Expression, bool], ...] = ()
+    limit: int | None = None
+    explained: bool = field(default=False)
+
+    def answer(self, raw: Answer) -> Answer:
+        """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
+        rows = [self._known(row, None) for row in raw]
+        kept = [i for i, row in enumerate(rows) if self.having is None or evaluate(self.having, row)[0]]
+        for node, descending in reversed(self.order):
+            kept.sort(key=lambda i: _sortable(evaluate(node, rows[i])[0]), reverse=descending)
+        kept = kept[: self.limit]
+        columns = {name: [evaluate(node, rows[i])[0] for i in range(len(rows))] for name, node in self.items}
+        shown = [name for name, node in self.items if name_of(node) in self.keys]
+        return Answer(
+            keys=tuple(shown),
+            rows=tuple(tuple(columns[name][i] for name in shown) for i in range(len(rows))),
+            columns={name: np.array(column, object) for name, column in columns.items() if name not in shown},
+            receipt=raw.receipt,
+            notes=raw.notes,
+            errors=lambda level: self._errors(raw, shown, level),
+            kept=tuple(kept),
+        )
+
+    def _known(self, row: Mapping[str, Any], bars: Mapping[str, Any] | None) -> dict[str, Interval]:
+        """What each aggregate, key and alias is in one row, by its SQL text."""
+        known: dict[str, Interval] = {text: (row[name],) * 3 for text, name in self.keys.items()}
+        for text, name in self.names.items():
+            bar = 0.0 if bars is None else bars[name]
+            known[text] = (row[name], row[name] - bar, row[name] + bar)
+        for name, node in self.items:
+            quoted = name_of(exp.column(name))
+            if quoted not in known and name_of(node) not in known:
+                known[quoted] = evaluate(node, known)
+            else:
+                known.setdefault(quoted, known.get(name_of(node), (None, None, None)))
+        return known
+
+    def _errors(self, raw: Answer, shown: list[str], confidence: float) -> dict[str, Any]:
+        """Half-widths; what is computed from k noisy numbers takes bars that miss a k-th as often."""
+        found: dict[str, Any] = {}
+        for name, node in self.items:
+            if name in shown:
+                continue
+            parts = max(1, len({name_of(part) for part in node.walk() if name_of(part) in self.names}))
+            table = raw.error(1 - (1 - confidence) / parts)
+            bars = [{column: values[i] for column, values in table.items()} for i in range(len(raw))]
+            ends = [evaluate(node, self._known(row, bar)) for row, bar in zip(raw, bars, strict=True)]
+            found[name] = np.array([_half(interval) for interval in ends])
+        return found
+
+
+def _half(interval: Interval) -> float:
+    value, low, high = interval
+    if value is None or isinstance(value, bool):
+        return math.nan
+    return float(max(high - value, value - low))
+
+
+def _sortable(value: Any) -> tuple[bool, Any]:
+    return (value is not None, value if value is not None else 0)
+
+
+def statement(
+    sql: str,
+    tables: Mapping[str, Any],
+    *,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    keys: Mapping[str, Any] | None = None,
+) -> Statement:
+    """Check a SELECT and turn it into a question; nothing is read and nothing is spent."""
+    select, explained = parse(sql)
+    scope = read_from(select, tables)
+    person = scope.table.relation.person
+    context = Context(scope, person, dict(ranges or {}))
+    items = _items(select)
+    groups = _groups(select, items, scope)
+    named: dict[str, Aggregate] = {}
+    names: dict[str, str] = {}
+    wanted = [node for _, node in items] + [
+        part for part in (select.args.get("having"), select.args.get("order")) if part
+    ]
+    for node in wanted:
+        for part in node.walk(prune=is_aggregate):
+            if is_aggregate(part) and name_of(part) not in names:
+                alias = next((name for name, item in items if item is part), f"aggregate {len(named) + 1}")
+                names[name_of(part)] = alias
+                named[alias] = aggregate(part, context)
+    if not named:
+        raise Refused(
+            "this would show rows of people. Ask for something about many of them: SELECT COUNT(*) ..., "
+            "SELECT ward, AVG(CLAMP(days, 0, 30)) ... GROUP BY ward."
+        )
+    table = scope.table
+    computed = {name: expression for name, (_, expression) in groups.items()}
+    public = _public(select, groups, dict(keys or {}), scope)
+    asked = table.group_by(keys=public, **computed) if computed else table
+    order, having = select.args.get("order"), select.args.get("having")
+    ordered = tuple((_position(o.this, items), bool(o.args.get("desc"))) for o in order.expressions) if order else ()
+    texts = {text for text, _ in groups.values()} | set(names)
+    for _, node in items:
+        check(node, texts)
+    aliases = texts | {name_of(exp.column(name)) for name, _ in items}
+    for node in ([having.this] if having else []) + [node for node, _ in ordered]:
+        check(node, aliases)
+    return Statement(
+        question=asked.aggregate(**named),
+        keys={text: name for name, (text, _) in groups.items()},
+        names=names,
+        items=tuple(items),
+        having=having.this if having else None,
+        order=ordered,
+        limit=_limit(select),
+        explained=explained,
+    )
+
+
+def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:
+    items: list[tuple[str, exp.Expression]] = []
+    for item in select.expressions:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            raise Refused("SELECT * would show rows of people: ask for aggregates.")
+        inner = item.this if isinstance(item, exp.Alias) else item
+        name = item.alias or (inner.name if isinstance(inner, exp.Column) else name_of(inner).lower())
+        if name in dict(items):
+            raise InvalidParameter(f"two columns of the answer are called {name!r}: give one another name with AS.")
+        items.append((name, inner))
+    return items
+
+
+def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: Scope) -> dict[str, tuple[str, Any]]:
+    """The keys: name -> (SQL text, expression); GROUP BY takes expressions, positions and aliases."""
+    group = select.args.get("group")
+    if group is None:
+        return {}
+    if any(value for key, value in group.args.items() if key != "expressions"):
+        raise Refused("GROUP BY takes a list of columns or expressions; ROLLUP, CUBE and ALL are not answered here.")
+    found: dict[str, tuple[str, Any]] = {}
+    aliases = dict(items)
+    for node in group.expressions:
+        target = _position(node, items)
+        if isinstance(target, exp.Column) and target.name in aliases and target.name not in _columns(scope):
+            target = aliases[target.name]
+        name = next((alias for alias, item in items if name_of(item) == name_of(target)), None)
+        name = name or (target.name if isinstance(target, exp.Column) else name_of(target))
+        if any(is_aggregate(part) for part in target.walk()):
+            raise Refused(f"{name_of(target)}: GROUP BY takes columns and expressions of rows, not aggregates.")
+        found[name] = (name_of(target), scalar(target, scope))
+    return found
+
+
+def _columns(scope: Scope) -> set[str]:
+    return {name for columns in scope.names.values() for name in columns}
+
+
+def _position(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
+    """GROUP BY 1 and ORDER BY 2 name items of SELECT."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        place = constant(node)
+        if not isinstance(place, int) or not 1 <= place <= len(items):
+            raise InvalidParameter(f"there is no column number {node.this} in SELECT.")
+        return items[place - 1][1]
+    return node
+
+
+def _public(
+    select: exp.Select, groups: Mapping[str, tuple[str, Any]], given: dict[str, Any], scope: Scope
+) -> dict[str, list[Any]] | None:
+    """Public keys of every group: as given, or as WHERE lists them; None where one must come from the data."""
+    listed = _listed_in_where(select, scope)
+    found: dict[str, list[Any]] = {}
+    for name, (text, expression) in groups.items():
+        plan = repr(expression)
+        for source in (given.get(name), given.get(text), listed.get(plan)):
+            if source is not None:
+                found[name] = list(source)
+                break
+        else:
+            return None
+    return found or None
+
+
+def _listed_in_where(select: exp.Select, scope: Scope) -> dict[str, list[Any]]:
+    where = select.args.get("where")
+    if where is None:
+        return {}
+    parts = where.this.flatten() if isinstance(where.this, exp.And) else [where.this]
+    listed: dict[str, list[Any]] = {}
+    for part in parts:
+        if isinstance(part, exp.In) and part.expressions:
+            listed[repr(scalar(part.this, scope))] = [constant(item) for item in part.expressions]
+        elif isinstance(part, exp.EQ) and isinstance(part.expression, exp.Literal):
+            listed[repr(scalar(part.this, scope))] = [constant(part.expression)]
+    return listed
+
+
+def _limit(select: exp.Select) -> int | None:
+    limit = select.args.get("limit")
+    if limit is None:
+        return None
+    rows = constant(limit.expression)
+    if not isinstance(rows, int) or rows < 0:
+        raise InvalidParameter("LIMIT takes a whole number.")
+    return rows
+
+
+def query(
+    sql: str,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    within: float | None = None,
+    confidence: float | None = None,
+    rows: float | None = None,
+    key: str | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    keys: Mapping[str, Any] | None = None,
+    **tables: Any,
+) -> Answer | str:
+    """Answer a SELECT about protected tables; EXPLAIN shows what would run and its price instead.
+
+    Args:
+        sql: one SELECT.
+        epsilon: the price, or one of
+        rho: the price in zero-concentrated differential privacy, or
+        within: how wide the widest error bar may be, with `confidence` (and `rows`, a guess of the rows in a group).
+        delta: allows Gaussian noise and groups that come from the data.
+        confidence: with `within`.
+        rows: with `within`.
+        key: makes a retry free.
+        ranges: the declared (low, high) of columns, in place of CLAMP(column, low, high).
+        keys: the public groups of columns, in place of WHERE column IN (...).
+        tables: the tables that FROM may name: protected ones, and public ones from `mosha.tables.public_table`.
+    """
+    checked = statement(sql, tables, ranges=ranges, keys=keys)
+    if checked.explained:
+        return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
+    raw = checked.question.release(
+        epsilon=epsilon, delta=delta, rho=rho, within=within, confidence=confidence, rows=rows, key=key
+    )
+    return checked.answer(raw)
+
+
+def explain(
+    sql: str, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None, **tables: Any
+) -> str:
+    """The bounded SQL that a query runs in the engine, with the price of each part; nothing is spent."""
+    return statement(sql, tables).question.explain(epsilon=epsilon, delta=delta, rho=rho)

@@ -1,0 +1,301 @@
+"""Scalar SQL as expressions of the white list; anything else is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+from sqlglot import exp
+
+from mosha.connect.expression import Case, Expression, col, lit
+from mosha.connect.schema import Type
+from mosha.core.errors import InvalidParameter
+
+__all__ = ["Refused", "constant", "name_of", "scalar"]
+
+
+class Refused(InvalidParameter):
+    """A query that cannot be made private as it stands; the message says why and what can. Nothing was spent."""
+
+
+_TYPES = {
+    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT", "HUGEINT", "INT128"), Type.INTEGER),
+    **dict.fromkeys(("DOUBLE", "FLOAT", "DECIMAL", "REAL"), Type.REAL),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), Type.TEXT),
+    "BOOLEAN": Type.BOOLEAN,
+    "DATE": Type.DATE,
+    "TIMESTAMP": Type.TIMESTAMP,
+    "TIMESTAMPNTZ": Type.TIMESTAMP,
+    "TIMESTAMPTZ": Type.INSTANT,
+}
+
+_BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
+    exp.Add: lambda a, b: a + b,
+    exp.Sub: lambda a, b: a - b,
+    exp.Mul: lambda a, b: a * b,
+    exp.Div: lambda a, b: a / b,
+    exp.EQ: lambda a, b: a == b,
+    exp.NEQ: lambda a, b: a != b,
+    exp.GT: lambda a, b: a > b,
+    exp.GTE: lambda a, b: a >= b,
+    exp.LT: lambda a, b: a < b,
+    exp.LTE: lambda a, b: a <= b,
+    exp.And: lambda a, b: a & b,
+    exp.Or: lambda a, b: a | b,
+    exp.DPipe: lambda a, b: a.concat(b),
+    exp.DateDiff: lambda a, b: a.days_since(b),
+}
+
+_UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
+    exp.Neg: lambda a: -a,
+    exp.Not: lambda a: ~a,
+    exp.Paren: lambda a: a,
+    exp.Abs: abs,
+    exp.Floor: lambda a: a.floor(),
+    exp.Ceil: lambda a: a.ceil(),
+    exp.Lower: lambda a: a.lower(),
+    exp.Upper: lambda a: a.upper(),
+    exp.Trim: lambda a: a.trim(),
+    exp.Length: lambda a: a.length(),
+    exp.Year: lambda a: a.year(),
+    exp.Quarter: lambda a: a.quarter(),
+    exp.Month: lambda a: a.month(),
+    exp.Day: lambda a: a.day(),
+    exp.DayOfWeekIso: lambda a: a.weekday(),
+    exp.Hour: lambda a: a.hour(),
+    exp.Minute: lambda a: a.minute(),
+}
+
+_PARTS = {"ISODOW": "weekday"} | {name.upper(): name for name in ("year", "quarter", "month", "day", "hour", "minute")}
+
+Scope = Callable[[exp.Column], str]
+
+
+def name_of(node: Any) -> str:
+    """What to call a piece of SQL in a message."""
+    return str(node.sql(dialect="duckdb"))
+
+
+def constant(node: exp.Expression) -> Any:
+    """A public constant: a number, text, boolean, date, timestamp or NULL."""
+    match node:
+        case exp.Paren():
+            return constant(node.this)
+        case exp.Neg():
+            return -constant(node.this)
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Literal():
+            return str(node.this) if node.is_string else _number(str(node.this))
+        case exp.Cast() if isinstance(node.this, exp.Literal) and node.this.is_string:
+            return _moment(str(node.this.this), _kind(node))
+    raise Refused(f"{name_of(node)} must be a constant.")
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _moment(text: str, kind: Type) -> Any:
+    try:
+        if kind is Type.DATE:
+            return date.fromisoformat(text)
+        if kind in {Type.TIMESTAMP, Type.INSTANT}:
+            return datetime.fromisoformat(text)
+    except ValueError:
+        raise Refused(f"'{text}' is not a {kind}: write it as 2026-11-15 or 2026-11-15 12:30:00.") from None
+    return text
+
+
+def _kind(node: exp.Expression) -> Type:
+    kind = _TYPES.get(node.args["to"].this.name)
+    if kind is None:
+        raise Refused(f"{name_of(node)}: there is no such type here. Types are {', '.join(Type)}.")
+    return kind
+
+
+def scalar(node: exp.Expression, scope: Scope) -> Expression:
+    """A scalar expression of one row.
+
+    Args:
+        node: what the parser made of it.
+        scope: the name that a column has in the plan.
+    """
+    kind = type(node)
+    if kind in _BINARY:
+        if kind is exp.DateDiff and str(node.args.get("unit", "DAY")).upper() not in {"DAY", "DAYS"}:
+            raise Refused(f"{name_of(node)}: differences of dates are in days.")
+        return _BINARY[kind](scalar(node.this, scope), scalar(node.expression, scope))
+    if kind in _UNARY and not _extras(node):
+        return _UNARY[kind](scalar(node.this, scope))
+    handler = _SPECIAL.get(kind)
+    if handler is None:
+        raise Refused(
+            f"{name_of(node)}: {kind.__name__} is not among the functions whose meaning is known on every engine. "
+            "See docs/how-to/sql.md for the list."
+        )
+    return handler(node, scope)
+
+
+def _extras(node: exp.Expression) -> list[str]:
+    """Options of a function that this white list does not know."""
+    return [key for key, value in node.args.items() if key not in {"this", "encode", "binary"} and value]
+
+
+def _column(node: exp.Expression, scope: Scope) -> Expression:
+    assert isinstance(node, exp.Column)
+    return col(scope(node))
+
+
+def _constant(node: exp.Expression, scope: Scope) -> Expression:
+    del scope
+    value = constant(node)
+    if value is None:
+        raise Refused("NULL has no type here: write IS NULL, COALESCE, or CASE without ELSE.")
+    return lit(value)
+
+
+def _cast(node: exp.Expression, scope: Scope) -> Expression:
+    if isinstance(node.this, exp.Literal) and node.this.is_string:
+        return lit(constant(node))
+    return scalar(node.this, scope).cast(_kind(node))
+
+
+def _case(node: exp.Expression, scope: Scope) -> Expression:
+    base = node.args.get("this")
+    branches = []
+    for branch in node.args["ifs"]:
+        condition = scalar(branch.this, scope)
+        if base is not None:
+            condition = scalar(base, scope) == condition
+        branches.append((condition, scalar(branch.args["true"], scope)))
+    default = node.args.get("default")
+    otherwise = None if default is None or isinstance(default, exp.Null) else scalar(default, scope)
+    return Case(tuple(branches), otherwise)
+
+
+def _if(node: exp.Expression, scope: Scope) -> Expression:
+    no = node.args.get("false")
+    otherwise = None if no is None or isinstance(no, exp.Null) else scalar(no, scope)
+    return Case(((scalar(node.this, scope), scalar(node.args["true"], scope)),), otherwise)
+
+
+def _in(node: exp.Expression, scope: Scope) -> Expression:
+    if node.args.get("query") or node.args.get("unnest"):
+        raise Refused(f"{name_of(node)}: IN takes a list of constants; join the tables instead of a subquery.")
+    return scalar(node.this, scope).is_in(*(constant(item) for item in node.expressions))
+
+
+def _is(node: exp.Expression, scope: Scope) -> Expression:
+    if isinstance(node.expression, exp.Null):
+        return scalar(node.this, scope).is_null()
+    value = constant(node.expression)
+    if not isinstance(value, bool):
+        raise Refused(f"{name_of(node)}: IS goes with NULL, TRUE or FALSE.")
+    return (scalar(node.this, scope) == value).coalesce(False)
+
+
+def _between(node: exp.Expression, scope: Scope) -> Expression:
+    return scalar(node.this, scope).between(scalar(node.args["low"], scope), scalar(node.args["high"], scope))
+
+
+def _like(node: exp.Expression, scope: Scope) -> Expression:
+    pattern = constant(node.expression)
+    if not isinstance(pattern, str):
+        raise Refused(f"{name_of(node)}: LIKE takes a constant pattern.")
+    return scalar(node.this, scope).like(pattern)
+
+
+def _starts(node: exp.Expression, scope: Scope) -> Expression:
+    return scalar(node.this, scope).starts_with(str(constant(node.expression)))
+
+
+def _coalesce(node: exp.Expression, scope: Scope) -> Expression:
+    return scalar(node.this, scope).coalesce(*(scalar(item, scope) for item in node.expressions))
+
+
+def _concat(node: exp.Expression, scope: Scope) -> Expression:
+    first, *others = (scalar(item, scope) for item in node.expressions)
+    return first.concat(*others)
+
+
+def _substring(node: exp.Expression, scope: Scope) -> Expression:
+    start, length = node.args.get("start"), node.args.get("length")
+    if start is None or length is None:
+        raise Refused(f"{name_of(node)}: SUBSTRING takes a start and a length.")
+    return scalar(node.this, scope).substring(constant(start), constant(length))
+
+
+def _round(node: exp.Expression, scope: Scope) -> Expression:
+    digits = node.args.get("decimals")
+    return scalar(node.this, scope).round(0 if digits is None else constant(digits))
+
+
+def _extract(node: exp.Expression, scope: Scope) -> Expression:
+    part = _PARTS.get(node.this.name.upper())
+    if part is None:
+        raise Refused(f"{name_of(node)}: EXTRACT takes {', '.join(sorted(_PARTS))}.")
+    return getattr(scalar(node.expression, scope), part)()  # type: ignore[no-any-return]
+
+
+def _truncate(node: exp.Expression, scope: Scope) -> Expression:
+    return scalar(node.this, scope).truncate(node.args["unit"].name.lower())
+
+
+def _nullif(node: exp.Expression, scope: Scope) -> Expression:
+    value = scalar(node.this, scope)
+    return Case((((value != scalar(node.expression, scope)), value),), None)
+
+
+def _function(node: exp.Expression, scope: Scope) -> Expression:
+    name = str(node.this).upper()
+    arguments = node.expressions
+    if name == "CLAMP" and len(arguments) == 3:
+        return scalar(arguments[0], scope).clamp(constant(arguments[1]), constant(arguments[2]))
+    if name == "BIN" and len(arguments) in {2, 3}:
+        return scalar(arguments[0], scope).bin(*(constant(item) for item in arguments[1:]))
+    raise Refused(f"{name_of(node)}: there is no function {name} here. See docs/how-to/sql.md for the list.")
+
+
+def _least(node: exp.Expression, scope: Scope) -> Expression:
+    """LEAST(GREATEST(x, low), high) and GREATEST(LEAST(x, high), low) are CLAMP(x, low, high)."""
+    inner = node.this
+    wanted = exp.Greatest if isinstance(node, exp.Least) else exp.Least
+    if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
+        ends = constant(inner.expressions[0]), constant(node.expressions[0])
+        return scalar(inner.this, scope).clamp(*sorted(ends))
+    raise Refused(f"{name_of(node)}: write CLAMP(x, low, high).")
+
+
+_SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {
+    exp.Column: _column,
+    exp.Literal: _constant,
+    exp.Boolean: _constant,
+    exp.Null: _constant,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Between: _between,
+    exp.Like: _like,
+    exp.StartsWith: _starts,
+    exp.Coalesce: _coalesce,
+    exp.Concat: _concat,
+    exp.Substring: _substring,
+    exp.Round: _round,
+    exp.Extract: _extract,
+    exp.TimestampTrunc: _truncate,
+    exp.DateTrunc: _truncate,
+    exp.Nullif: _nullif,
+    exp.Anonymous: _function,
+    exp.Least: _least,
+    exp.Greatest: _least,
+}

@@ -1,0 +1,95 @@
+"""What an analyst would type, beside the same SQL in a plain database: with much budget the two agree."""
+
+import pytest
+
+import mosha
+from mosha.sql import explain, query
+
+QUERIES = [
+    "SELECT COUNT(*) AS n FROM visits",
+    "SELECT COUNT(days) AS n, COUNT(DISTINCT patient_id) AS people FROM visits",
+    "SELECT AVG(CLAMP(days, 0, 30)) AS stay, SUM(CLAMP(age, 0, 100)) AS years FROM visits WHERE age >= 40",
+    "SELECT ward, COUNT(*) AS n FROM visits WHERE ward IN ('A', 'B', 'C') GROUP BY ward ORDER BY ward",
+    "SELECT ward, AVG(CLAMP(days, 0, 30)) AS stay FROM visits WHERE ward IN ('A', 'B') GROUP BY 1 ORDER BY stay DESC",
+    "SELECT ward AS w, SUM(CLAMP(days, 0, 30)) / COUNT(days) AS stay FROM visits WHERE ward = 'A' GROUP BY w",
+    "SELECT ward, COUNT(*) AS n FROM visits WHERE ward IN ('A', 'B', 'C') GROUP BY 1 HAVING COUNT(*) > 300 ORDER BY n",
+    "SELECT ward, COUNT(*) AS n FROM visits WHERE ward IN ('A', 'B', 'C') GROUP BY ward ORDER BY n DESC LIMIT 1",
+    "SELECT CASE WHEN age < 50 THEN 'a' ELSE 'b' END AS life, COUNT(*) AS n FROM visits GROUP BY life ORDER BY life",
+    "SELECT EXTRACT(quarter FROM day) AS q, COUNT(*) AS n FROM visits GROUP BY q ORDER BY q",
+    "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits GROUP BY 1 ORDER BY 1 LIMIT 3",
+    "WITH w AS (SELECT days * 2 AS t FROM visits WHERE days BETWEEN 5 AND 20) SELECT SUM(CLAMP(t, 0, 60)) AS s FROM w",
+    "SELECT AVG(CLAMP(s.d, 0, 30)) AS m FROM (SELECT COALESCE(days, 0) AS d FROM visits) AS s",
+    "SELECT floor, COUNT(*) AS n FROM visits JOIN wards USING (ward) WHERE floor IN (1, 2) GROUP BY 1 ORDER BY 1",
+    "SELECT COUNT(*) AS n FROM visits AS v JOIN people AS p ON v.patient_id = p.patient_id WHERE p.female",
+    "SELECT ROUND(AVG(CLAMP(age, 0, 100)), 1) AS age FROM visits WHERE ward LIKE 'A%' OR UPPER(ward) = 'B'",
+    "SELECT VAR_POP(CLAMP(age, 0, 100)) AS v, STDDEV_POP(CLAMP(age, 0, 100)) AS s FROM visits",
+    "SELECT MEDIAN(CLAMP(age, 0, 100)) AS m FROM visits",
+    "SELECT CORR(CLAMP(age, 0, 100), CLAMP(days, 0, 30)) AS c FROM visits",
+]
+
+
+def exactly(value):
+    return value.date() if hasattr(value, "date") else value
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_a_private_answer_agrees_with_the_plain_one(sql, tables, database):
+    # With so much budget the noise is far below the tolerance.
+    answer = query(sql, rho=1e7, delta=1e-6, **tables) if "GROUP BY life" not in sql else None
+    if answer is None or "quarter" in sql or "month" in sql:
+        answer = query(sql, epsilon=1e4, delta=1e-6, **tables)
+    expected = database.execute(sql).fetchall()
+    found = [tuple(row.values()) for row in answer]
+    assert len(found) == len(expected)
+    for mine, theirs in zip(found, expected, strict=True):
+        for value, truth in zip(mine, theirs, strict=True):
+            if isinstance(truth, int | float) and not isinstance(truth, bool):
+                assert value == pytest.approx(float(truth), rel=5e-3, abs=0.06)
+            else:
+                assert exactly(value) == exactly(truth)
+
+
+def test_error_bars_of_an_expression_cover_its_parts(tables):
+    answer = query("SELECT COUNT(*) AS n, COUNT(*) * 2 AS twice, COUNT(*) / 2 AS half FROM visits", epsilon=1, **tables)
+    bars = answer.error(0.95)
+    assert bars["twice"][0] == pytest.approx(2 * bars["n"][0])
+    assert bars["half"][0] == pytest.approx(bars["n"][0] / 2)
+
+
+def test_explain_shows_bounded_sql_and_prices_and_spends_nothing(tables):
+    account = tables["visits"].account
+    before = account.spent
+    for text in (
+        explain("SELECT AVG(CLAMP(days, 0, 30)) AS m FROM visits", epsilon=1, **tables),
+        query("EXPLAIN SELECT AVG(CLAMP(days, 0, 30)) AS m FROM visits", epsilon=1, **tables),
+    ):
+        assert "epsilon" in text
+        assert "SELECT" in text
+    assert account.spent == before
+
+
+def test_declared_ranges_and_keys_stand_in_for_clamp_and_where(tables):
+    answer = query(
+        "SELECT ward, AVG(days) AS stay FROM visits GROUP BY ward",
+        rho=1e6, ranges={"days": (0, 30)}, keys={"ward": ["C", "A"]}, **tables,
+    )  # fmt: skip
+    assert answer.table["ward"] == ["C", "A"]
+
+
+def test_a_retry_with_the_same_key_is_free(tables):
+    ask = {"epsilon": 1, "key": "monday", **tables}
+    first = query("SELECT COUNT(*) AS n FROM visits", **ask)
+    spent = tables["visits"].account.spent
+    assert query("SELECT COUNT(*) AS n FROM visits", **ask).table == first.table
+    assert tables["visits"].account.spent == spent
+
+
+def test_accuracy_can_be_asked_for_instead_of_a_price(tables):
+    answer = query("SELECT COUNT(*) AS n FROM visits", within=20, confidence=0.95, **tables)
+    assert 15 < answer.error(0.95)["n"][0] <= 20
+
+
+def test_a_quoted_name_is_taken_as_it_is(tables):
+    assert query('SELECT COUNT("Age") AS n FROM visits', rho=1e6, **tables).table["n"][0] > 100
+    with pytest.raises(mosha.errors.DataError, match="no column"):
+        query('SELECT COUNT("age") AS n FROM visits', rho=1, **tables)

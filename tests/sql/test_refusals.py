@@ -1,0 +1,92 @@
+"""What cannot be made private is refused before anything is read or spent, with the reason."""
+
+import pytest
+
+import mosha
+from mosha.sql import query
+
+REFUSED = {
+    "SELECT * FROM visits": "rows of people",
+    "SELECT days FROM visits": "rows of people",
+    "SELECT ward FROM visits GROUP BY ward": "rows of people",
+    "SELECT ward, COUNT(*) FROM visits": "neither a key",
+    "SELECT SUM(days) FROM visits": "needs a range",
+    "SELECT AVG(days + age) FROM visits": "needs a range",
+    "SELECT SUM(DISTINCT days) FROM visits": "DISTINCT",
+    "SELECT STRING_AGG(ward, ',') FROM visits": "not an aggregate",
+    "SELECT COUNT(*) OVER () FROM visits": "window",
+    "SELECT DISTINCT ward FROM visits": "DISTINCT",
+    "SELECT COUNT(*) FROM visits WHERE random() < 0.5": "meaning is known",
+    "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 3": "HAVING",
+    "SELECT COUNT(*) FROM visits, people": "ON or USING",
+    "SELECT COUNT(*) FROM visits v JOIN people p ON v.age = p.patient_id": "person is the same",
+    "SELECT COUNT(*) FROM visits RIGHT JOIN wards USING (ward)": "INNER or LEFT",
+    "SELECT COUNT(*) FROM wards": "public table",
+    "SELECT COUNT(*) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x": "whose a row is",
+    "SELECT COUNT(*) FROM visits WHERE patient_id IN (SELECT patient_id FROM people)": "list of constants",
+    "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)": "HAVING",
+    "SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM people": "UNION",
+    "SELECT COUNT(*) FROM visits LIMIT -1": "LIMIT",
+    "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)": "ROLLUP",
+    "SELECT COUNT(*) AS a, SUM(CLAMP(age, 0, 1)) AS a FROM visits": "another name",
+    "SELECT nope, COUNT(*) FROM visits GROUP BY nope": "no column",
+    "SELECT COUNT(*) FROM nope": "no table",
+    "SELECT SUM(CLAMP(ward, 0, 1)) FROM visits": "number",
+    "SELECT SUM(CLAMP(age, 5, 1)) FROM visits": "low",
+    "": "SELECT",
+    "SELECT COUNT(* FROM visits": "not SQL",
+}
+
+INJECTED = [
+    "SELECT COUNT(*) FROM visits; DROP TABLE visits",
+    "DROP TABLE visits",
+    "COPY visits TO '/tmp/stolen.csv'",
+    "ATTACH 'x.db'",
+    "PRAGMA database_list",
+    "SET memory_limit = '1GB'",
+    "INSTALL httpfs",
+    "CALL pragma_version()",
+    "SELECT COUNT(*) FROM read_csv('/etc/passwd')",
+    "SELECT COUNT(*) FROM '/etc/passwd'",
+    "SELECT COUNT(*) FROM information_schema.tables",
+    "SELECT COUNT(*) FROM main.visits",
+    "SELECT COUNT(*) FROM duckdb_settings()",
+    "SELECT COUNT(*) FROM visits TABLESAMPLE 10%",
+    "SELECT COUNT(*) FROM visits WHERE getenv('HOME') = 'x'",
+    "SELECT COUNT(*) FROM visits WHERE error(ward) = 'x'",
+    "SELECT COUNT(*) FROM visits WHERE query('SELECT 1') = 1",
+    "SELECT COUNT(*) FROM visits WHERE ward = 'A' /* */ ; SELECT 2",
+    'SELECT COUNT(*) FROM visits WHERE "ward"";DROP TABLE visits;--" = 1',
+    "WITH RECURSIVE t AS (SELECT 1) SELECT COUNT(*) FROM t",
+    "SELECT COUNT(*) FROM visits CROSS JOIN people",
+    "SELECT COUNT(*) FROM visits POSITIONAL JOIN people",
+    "SELECT COUNT(*) FROM visits ASOF JOIN people USING (patient_id)",
+    "SELECT COUNT(*) INTO stolen FROM visits",
+    "SELECT COUNT(*) FILTER (WHERE random() > 0) FROM visits",
+    "SELECT COUNT(*) FROM UNNEST([1, 2, 3])",
+]
+
+
+@pytest.mark.parametrize(("sql", "reason"), REFUSED.items(), ids=list(REFUSED))
+def test_it_is_refused_with_a_reason_and_nothing_is_spent(sql, reason, tables):
+    with pytest.raises(mosha.errors.MoshaError, match=reason) as refusal:
+        query(sql, epsilon=1, delta=1e-6, **tables)
+    assert "\n" not in str(refusal.value)
+    assert tables["visits"].account.spent == 0
+
+
+@pytest.mark.parametrize("sql", INJECTED)
+def test_nothing_but_the_checked_plan_reaches_the_engine(sql, tables):
+    with pytest.raises(mosha.errors.MoshaError):
+        query(sql, epsilon=1, delta=1e-6, **tables)
+    assert tables["visits"].account.spent == 0
+
+
+def test_groups_from_the_data_ask_for_a_delta(tables):
+    with pytest.raises(mosha.errors.InvalidParameter, match="delta"):
+        query("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=1, **tables)
+
+
+def test_a_text_constant_cannot_leave_its_quotes(tables):
+    answer = query("SELECT COUNT(*) AS n FROM visits WHERE ward = 'A'' OR 1=1 --'", rho=1e6, **tables)
+    assert abs(answer.table["n"][0]) < 1
