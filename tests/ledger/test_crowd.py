@@ -120,6 +120,7 @@ def test_a_refusal_does_not_spoil_the_commit_it_shares(place):
     assert ledger.verify().ok
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_opens_the_book_anew_and_shares_no_answer(place):
     ledger = place.open()
     account = ledger.account("visits", unit=PERSON, epsilon=30)

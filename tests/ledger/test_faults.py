@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -183,6 +184,61 @@ def test_a_file_that_is_no_ledger_is_refused(path, content):
     with pytest.raises(errors.LedgerUnavailable):
         mosha.Ledger(path)
     assert path.read_bytes() == content
+
+
+def test_a_database_of_another_kind_is_left_alone(path):
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE patients (name TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(errors.LedgerUnavailable, match="not a ledger"):
+        mosha.Ledger(path)
+    assert path.read_bytes() == before
+
+
+def test_a_book_of_a_newer_version_is_refused(place):
+    place.open().close()
+    place.tamper("""UPDATE entries SET body = '{"version":2}' WHERE sequence = 1""")
+    with pytest.raises(errors.LedgerUnavailable, match="newer"):
+        place.open()
+
+
+def test_a_ledger_follows_its_file_and_not_the_folder_of_the_process(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    account = mosha.Ledger("privacy.db").account("visits", unit=PERSON, epsilon=5)
+    monkeypatch.chdir("/")
+    account.open(asking()).step(None)
+    assert spent_later(path) == 1.0
+
+
+def test_postgresql_without_its_extra_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "mosha.ledger.postgresql", raising=False)
+    with pytest.raises(errors.MissingExtra, match="postgres"):
+        mosha.Ledger("postgresql://host/book")
+
+
+def test_all_who_share_a_commit_learn_that_it_failed(path, account):
+    storage, heard = account._ledger._storage, []
+
+    def ask():
+        try:
+            account.open(asking())
+        except errors.LedgerUnavailable as error:
+            heard.append(error)
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        threads = [threading.Thread(target=ask) for _ in range(5)]
+        with storage._turn:
+            for thread in threads:
+                thread.start()
+            while len(storage._queue) < 5:
+                pass
+        for thread in threads:
+            thread.join()
+        other.execute("ROLLBACK")
+    assert len({id(error) for error in heard}) == 5
+    assert spent_later(path) == 0
 
 
 def test_a_damaged_file_is_refused(path, account):

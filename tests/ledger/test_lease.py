@@ -174,6 +174,7 @@ def test_threads_cannot_overspend_a_lease(account):
     assert account.spent == pytest.approx(1.5)
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_cannot_spend_its_parents_lease(account):
     with account.lease(SMALL * 3) as lease:
         child = os.fork()

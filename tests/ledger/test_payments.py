@@ -223,6 +223,16 @@ def test_a_step_that_may_have_met_the_data_is_not_handed_back(account):
     assert account.spent == pytest.approx(0.1)
 
 
+def test_a_step_that_a_lost_holder_may_have_started_is_not_handed_back(place):
+    place.open().account("visits", unit=PERSON, epsilon=10).open(counter(10), key="k")  # and the process is gone
+    account = place.open().account("visits")
+    run = account.open(counter(10, step=Flaky(errors.SourceUnavailable("away."))), key="k")
+    with pytest.raises(errors.SourceUnavailable):
+        run.step(None)
+    run.close()
+    assert account.spent == pytest.approx(0.1)
+
+
 def test_a_failed_step_is_not_handed_back(account):
     run = account.open(counter(10, step=Flaky(ValueError())))
     with pytest.raises(errors.StepFailed):

@@ -11,6 +11,7 @@ import typer
 
 from mosha.cli.terminal import Json, console, write_json
 from mosha.core.errors import InvalidParameter, LedgerTampered
+from mosha.core.guarantee import Guarantee
 from mosha.core.unit import Client, Edge, Event, Example, Node, Person, Row, Self, Unit
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def open_account(
             account = ledger.account(parent).block(name, **limits)
         else:
             account = ledger.account(name, unit=hidden, parent=parent, **limits)
-        _show([account], as_json=as_json, one=True)
+        _show([account], as_json=as_json)
 
 
 @app.command()
@@ -113,8 +114,10 @@ def show(
 ) -> None:
     """Show the accounts: what they promise, what they have spent, what is left."""
     with closing(_ledger(place)) as ledger:
-        accounts = ledger.accounts() if name is None else [ledger.account(name)]
-        _show(accounts, as_json=as_json, one=name is not None, head=str(ledger.head))
+        if name is None:
+            _show(ledger.accounts(), as_json=as_json, head=str(ledger.head))
+        else:
+            _show([ledger.account(name)], as_json=as_json, today=ledger.reprice(name))
 
 
 def _described(account: LedgerAccount) -> dict[str, Any]:
@@ -135,10 +138,14 @@ def _described(account: LedgerAccount) -> dict[str, Any]:
     }
 
 
-def _show(accounts: list[LedgerAccount], *, as_json: bool, one: bool, head: str | None = None) -> None:
+def _show(
+    accounts: list[LedgerAccount], *, as_json: bool, head: str | None = None, today: Guarantee | None = None
+) -> None:
+    """All accounts with the head of their book, or one account, perhaps with what it costs by today's accounting."""
     described = [_described(account) for account in accounts]
     if as_json:
-        write_json(described[0] if one else {"head": head, "accounts": described})
+        one = {} if head is not None else described[0] | ({} if today is None else {"today": today.to_dict()})
+        write_json(one or {"head": head, "accounts": described})
         return
     from rich.table import Table  # noqa: PLC0415  (slow to load, and --json needs none of it)
 
@@ -151,6 +158,8 @@ def _show(accounts: list[LedgerAccount], *, as_json: bool, one: bool, head: str 
     screen.print(table if described else "This ledger has no accounts.")
     if head is not None:
         screen.print(f"head {head}", soft_wrap=True)
+    if today is not None:
+        screen.print(f"spent so far: {accounts[0].spent_as}; by the tightest accounting of today, for reading: {today}")
 
 
 @app.command()

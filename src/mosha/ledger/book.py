@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from mosha.accounting.rules import Price
-from mosha.core.errors import InvalidParameter, UnknownAccount, WrongUnit
+from mosha.core.errors import InvalidParameter, LedgerUnavailable, UnknownAccount, WrongUnit
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.number import positive
@@ -70,7 +70,7 @@ class Ledger:
             create: begin a book where there is none; otherwise that is LedgerUnavailable.
             clock: microseconds since 1970; entries keep their order whatever it says.
         """
-        seen = Witness(Path(witness)) if witness is not None else None
+        seen = Witness(Path(witness).absolute()) if witness is not None else None
         options = {"patience": positive("patience", patience), "witness": seen, "create": create, "clock": clock}
         self._begin(_storage(place, options))
 
@@ -85,7 +85,8 @@ class Ledger:
         self._storage = storage
         self._terms: dict[str, Terms] = {}
         if storage.read(lambda transaction: transaction.head.sequence) == 0:
-            storage.write(_title)
+            storage.write(_begin_book)
+        storage.read(_check_version)
 
     @property
     def place(self) -> str:
@@ -286,10 +287,16 @@ def _storage(place: str | os.PathLike[str], options: dict[str, Any]) -> Storage:
     return SQLiteStorage(Path(place), **options)
 
 
-def _title(transaction: Transaction) -> None:
-    """The first row of a book."""
+def _begin_book(transaction: Transaction) -> None:
+    """Write the first row."""
     if transaction.head.sequence == 0:
         transaction.append("ledger", {"version": VERSION, "book": os.urandom(16).hex()})
+
+
+def _check_version(transaction: Transaction) -> None:
+    row = transaction.row("SELECT body FROM entries WHERE sequence = 1")
+    if row is not None and json.loads(row[0]).get("version", VERSION) > VERSION:
+        raise LedgerUnavailable("this book was begun by a newer version of mosha. Nothing was spent; upgrade.")
 
 
 def _read(transaction: Transaction, names: list[str] | None) -> dict[str, Terms]:

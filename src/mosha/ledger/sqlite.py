@@ -45,15 +45,16 @@ class SQLiteStorage(Storage):
         witness: Witness | None = None,
         create: bool = True,
     ) -> None:
-        beside = Witness(path.with_name(path.name + ".head")) if path else None
+        beside = Witness(path.absolute().with_name(path.name + ".head")) if path else None
         super().__init__(clock=clock, patience=patience, witness=witness or beside, create=create)
-        self.path = path
+        self._given = str(path or "memory")
+        self.path = path.absolute() if path else None  # the process may change its folder
         self._connect()
         self.recognise()
 
     @property
     def place(self) -> str:
-        return str(self.path or "memory")
+        return self._given
 
     def _connect(self) -> None:
         if self.path and not self._create and not self.path.exists():
@@ -72,9 +73,12 @@ class SQLiteStorage(Storage):
 
     def _settle(self, connection: sqlite3.Connection) -> None:
         """Make every commit durable, and begin the book where there is none."""
+        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if names and not {"entries", "accounts", "payments"} <= set(names):
+            raise LedgerUnavailable(f"{self.place} is a database and not a ledger. Choose another file.")
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {pragma}")
-        if not connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'entries'").fetchone()[0]:
+        if not names:
             if not self._create:
                 raise self._missing()
             connection.execute("BEGIN IMMEDIATE")
