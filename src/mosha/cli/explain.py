@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,8 @@ from mosha.core.number import positive, strict_probability
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from mosha.accounting.tradeoff import TradeOff
+
 __all__ = ["Meaning", "explain", "meaning"]
 
 FALSE_POSITIVE_RATES = (0.0001, 0.001, 0.01, 0.05, 0.1)
@@ -28,15 +29,13 @@ class Meaning:
 
     Fields:
         bounded: the guarantee with a bound on the odds, Pure or Approx; None where no bound was asked for.
-        misses: the trade-off curve, false-positive rate to least false-negative rate.
-        advantage: greatest true-positive rate minus false-positive rate.
+        curve: the trade-off, false-positive rate to least false-negative rate.
         prior: what the attacker believed before.
     """
 
     guarantee: Guarantee
     bounded: Pure | Approx | None
-    misses: Callable[[float], float]
-    advantage: float
+    curve: TradeOff
     prior: float
 
     @property
@@ -58,21 +57,19 @@ class Meaning:
             return 1.0
         return self.prior * factor / (1 - self.prior + self.prior * factor)
 
-    def found(self, false_positive_rate: float) -> float:
-        """The greatest true-positive rate at this false-positive rate."""
-        return 1 - self.misses(false_positive_rate)
-
-    def precision(self, false_positive_rate: float) -> float:
-        """How probably an accusation is right, at this false-positive rate and the prior."""
-        right = self.prior * self.found(false_positive_rate)
-        return right / (right + (1 - self.prior) * false_positive_rate)
+    def attacks(self) -> list[dict[str, float]]:
+        """What an attacker who accuses finds at most, and how probably an accusation is right at most."""
+        return [
+            {
+                "false_positive_rate": rate,
+                "true_positive_rate": self.curve.true_positive_rate(rate),
+                "posterior": self.curve.posterior(self.prior, false_positive_rate=rate),
+            }
+            for rate in FALSE_POSITIVE_RATES
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The meaning as plain data; the keys are documented in docs/reference/cli.md."""
-        rates = [
-            {"false_positive_rate": r, "true_positive_rate": self.found(r), "posterior": self.precision(r)}
-            for r in FALSE_POSITIVE_RATES
-        ]
         return {
             "guarantee": self.guarantee.to_dict(),
             "bound": None if self.bounded is None else self.bounded.to_dict(),
@@ -83,15 +80,15 @@ class Meaning:
                 "highest": self.belief(self.odds_factor),
                 "except_with_probability": self.delta,
             },
-            "advantage": self.advantage,
-            "true_positive_rates": rates,
-            "trade_off": [[i / 100, self.misses(i / 100)] for i in range(101)],
+            "advantage": self.curve.advantage(),
+            "true_positive_rates": self.attacks(),
+            "trade_off": [[i / 100, self.curve(i / 100)] for i in range(101)],
             "words": self.words(),
         }
 
     def words(self) -> list[str]:
         """The meaning in sentences."""
-        caught, wrongly = (1 + self.advantage) / 2, (1 - self.advantage) / 2
+        caught, wrongly = (1 + self.curve.advantage()) / 2, (1 - self.curve.advantage()) / 2
         guess = (
             f"If you take part, at most {_of_100(caught)} of 100 possible answers make the best attacker say so, "
             f"instead of {_of_100(wrongly)} of 100 if you do not."
@@ -123,15 +120,9 @@ def _of_100(share: float) -> str:
 
 def meaning(guarantee: Guarantee, *, prior: float, delta: float | None) -> Meaning:
     """What `guarantee` means to somebody whose belief was `prior`; `delta` bounds the odds of rho and mu."""
-    from mosha.accounting import tradeoff  # noqa: PLC0415  (numerics are loaded when they are needed)
+    from mosha.accounting.tradeoff import tradeoff  # noqa: PLC0415  (numerics are loaded when they are needed)
 
-    return Meaning(
-        guarantee,
-        _bounded(guarantee, delta),
-        tradeoff.tradeoff(guarantee),
-        tradeoff.advantage(guarantee),
-        strict_probability("prior", prior),
-    )
+    return Meaning(guarantee, _bounded(guarantee, delta), tradeoff(guarantee), strict_probability("prior", prior))
 
 
 def _bounded(guarantee: Guarantee, delta: float | None) -> Pure | Approx | None:
@@ -176,7 +167,7 @@ def explain(
     if plot is not None:
         from mosha.cli.curve import save  # noqa: PLC0415
 
-        save(found.misses, plot, title=str(found.guarantee), rates=[i / 500 for i in range(501)])
+        save(found.curve, plot, title=str(found.guarantee), rates=[i / 500 for i in range(501)])
     if as_json:
         write_json(found.to_dict() | ({} if plot is None else {"plot": str(plot)}))
     else:
@@ -195,7 +186,7 @@ def _show(found: Meaning, plot: Path | None) -> None:
     screen.print(_numbers(found))
     screen.print(_rates(found))
     screen.print("\nThe trade-off: no attacker gets below the line (dots: pure guessing).")
-    screen.print(draw(found.misses, unicode=screen.encoding.lower().startswith("utf")))
+    screen.print(draw(found.curve, unicode=screen.encoding.lower().startswith("utf")))
     if plot is not None:
         screen.print(f"picture: {plot}")
 
@@ -209,7 +200,7 @@ def _numbers(found: Meaning) -> Table:
     table.add_row(f"belief of {percent(found.prior)} becomes", f"between {percent(lowest)} and {percent(highest)}")
     if found.delta:
         table.add_row("except with probability", number(found.delta))
-    table.add_row("membership advantage", percent(found.advantage))
+    table.add_row("membership advantage", percent(found.curve.advantage()))
     return table
 
 
@@ -219,6 +210,6 @@ def _rates(found: Meaning) -> Table:
     table = Table(title=f"An attacker who accuses, with a prior of {percent(found.prior)}", title_justify="left")
     for heading in ("false alarms", "finds at most", "an accusation is right at most"):
         table.add_column(heading, justify="right")
-    for rate in FALSE_POSITIVE_RATES:
-        table.add_row(percent(rate), percent(found.found(rate)), percent(found.precision(rate)))
+    for attack in found.attacks():
+        table.add_row(*map(percent, attack.values()))
     return table
