@@ -185,6 +185,29 @@ def test_laplace_for_few_numbers_gaussian_for_many():
     assert math.isinf(best_noise(Count(), unit=Row(), epsilon=1, delta=0).gaussian)
 
 
+@pytest.mark.parametrize("rho", [0.01, 0.5, 50.0])
+@pytest.mark.parametrize("statistic", [Count(), ClippedSum(between=(0, 8)), Histogram(keys=[1, 2])], ids=repr)
+def test_the_better_noise_at_rho_keeps_it(rho, statistic):
+    found = best_noise(statistic, unit=REPLACED if statistic != Count() else Row(), rho=rho)
+    assert concentrated.rho(found.measurement.event)[0] <= rho
+    assert min(found.laplace, found.gaussian) == found.measurement.error.standard_deviation
+    assert found.noise == ("laplace" if found.laplace <= found.gaussian else "gaussian")
+    assert concentrated.rho(laplace(Count(), unit=Row(), epsilon=1.0).event)[0] > 0
+
+
+def test_a_budget_for_the_better_noise_is_one_budget():
+    for bad in (
+        {},
+        {"epsilon": 1},
+        {"delta": 0.1},
+        {"rho": 1, "delta": 0.1},
+        {"rho": 1, "epsilon": 1, "delta": 0.1},
+        {"rho": -1},
+    ):
+        with pytest.raises(InvalidParameter):
+            best_noise(Count(), unit=Row(), **bad)
+
+
 @pytest.mark.parametrize("budget", [
     {"epsilon": 1}, {"delta": 1e-5}, {"rho": 1, "delta": 1e-5}, {"rho": 1, "mu": 1}, {}, {"epsilon": 1, "delta": 0},
     {"epsilon": 1, "delta": 1}, {"epsilon": 1, "delta": 1e-40}, {"sigma": 0}, {"sigma": -1}, {"rho": 0},

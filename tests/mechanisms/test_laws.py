@@ -178,3 +178,11 @@ def test_noise_that_would_leave_the_integers_is_refused_at_once(case, epsilon):
     else:
         with pytest.raises(mosha.errors.InvalidParameter):
             case.make(epsilon)
+
+
+def test_too_many_rows_a_unit_are_refused_before_any_data():
+    for rows in (20_000, 10**9):
+        with pytest.raises(mosha.errors.InvalidParameter):
+            mosha.mechanisms.mean(between=(0, 8), unit=mosha.Person("who", at_most=rows), epsilon=1)
+    many = mosha.mechanisms.mean(between=(0, 8), unit=mosha.Person("who", at_most=10_000), epsilon=1)
+    many.step(None, ([1, 2], [3, 4]), None, secure())

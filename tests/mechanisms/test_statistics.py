@@ -168,6 +168,7 @@ def test_columns_are_found_by_name():
     for bad in (table, {"days": [1]}, [1, 2], ([1], [1, 2])):
         with pytest.raises(DataError):
             ClippedSum(between=(0, 10), grid=1).exact(bad, person)
+    assert Count().exact(table, person).tolist() == Count().exact({"who": ["x"] * 3}, person).tolist() == [3]
     with pytest.raises(DataError, match="'weight'"):
         Count(between=(0, 1), column="weight").exact(table, Row())
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mosha.accounting import concentrated
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, probability
 from mosha.core.unit import Unit
 from mosha.mechanisms.gaussian import gaussian
 from mosha.mechanisms.laplace import laplace
+from mosha.mechanisms.noisy_statistic import one_of
 from mosha.mechanisms.statistic import Statistic
 
 __all__ = ["NoiseChoice", "additive", "best_noise"]
@@ -28,8 +31,15 @@ class NoiseChoice:
     reason: str
 
 
-def best_noise(statistic: Statistic, *, unit: Unit, epsilon: float, delta: float) -> NoiseChoice:
-    """The additive noise with the smaller standard deviation at (epsilon, delta), and why.
+def best_noise(
+    statistic: Statistic,
+    *,
+    unit: Unit,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+) -> NoiseChoice:
+    """The additive noise with the smaller standard deviation at (epsilon, delta), or at rho, and why.
 
     Laplace noise grows with the l1 sensitivity and needs no delta; Gaussian noise grows with the l2 sensitivity and
     with sqrt(log(1 / delta)). The choice is made from public numbers alone, before any data is read.
@@ -47,15 +57,23 @@ def best_noise(statistic: Statistic, *, unit: Unit, epsilon: float, delta: float
     >>> best_noise(VectorSum(norm=1, coordinates=100), unit=Row(), epsilon=1, delta=1e-6).noise
     'gaussian'
     """
-    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
+    if (one_of(epsilon=epsilon, rho=rho) == "epsilon") != (delta is not None):
+        raise InvalidParameter("a budget is epsilon and delta together (delta may be 0), or rho.")
+    candidates: dict[str, Callable[[], Measurement]]
+    if rho is not None:
+        candidates = {
+            "laplace": lambda: laplace(statistic, unit=unit, epsilon=_epsilon_at(statistic, unit, rho)),
+            "gaussian": lambda: gaussian(statistic, unit=unit, rho=rho),
+        }
+    else:
+        candidates = {"laplace": lambda: laplace(statistic, unit=unit, epsilon=epsilon)}
+        if probability("delta", delta) >= 2.0**-90:
+            candidates["gaussian"] = lambda: gaussian(statistic, unit=unit, epsilon=epsilon, delta=delta)
     found: dict[str, Measurement] = {}
     problem = InvalidParameter("no noise keeps this budget.")
-    for name, make in (("laplace", laplace), ("gaussian", gaussian)):
-        budget = {"epsilon": epsilon} | ({"delta": delta} if name == "gaussian" else {})
-        if name == "gaussian" and delta < 2.0**-90:
-            continue
+    for name, make in candidates.items():
         try:
-            found[name] = make(statistic, unit=unit, **budget)
+            found[name] = make()
         except InvalidParameter as error:
             problem = error
     if not found:
@@ -66,7 +84,31 @@ def best_noise(statistic: Statistic, *, unit: Unit, epsilon: float, delta: float
     return NoiseChoice(found[noise], noise, deviations["laplace"], deviations["gaussian"], reason)
 
 
-def additive(statistic: Statistic, *, unit: Unit, epsilon: float, delta: float) -> Measurement:
+def _epsilon_at(statistic: Statistic, unit: Unit, rho: float) -> float:
+    """The largest epsilon, to one part in a million, at which Laplace noise costs at most `rho`."""
+
+    def cost(epsilon: float) -> float:
+        return concentrated.rho(laplace(statistic, unit=unit, epsilon=epsilon).event)[0]
+
+    low = high = math.sqrt(2 * positive("rho", rho))
+    while cost(low) > rho:
+        low /= 2
+    while cost(high) <= rho:
+        low, high = high, high * 2
+    while high > low * (1 + 1e-6):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if cost(middle) <= rho else (low, middle)
+    return low
+
+
+def additive(
+    statistic: Statistic,
+    *,
+    unit: Unit,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+) -> Measurement:
     """A statistic with the better of Laplace and Gaussian noise: the measurement that `best_noise` takes.
 
     >>> from mosha import Row
@@ -74,7 +116,7 @@ def additive(statistic: Statistic, *, unit: Unit, epsilon: float, delta: float) 
     >>> additive(Count(), unit=Row(), epsilon=1, delta=1e-6).name
     'laplace(Count)'
     """
-    return best_noise(statistic, unit=unit, epsilon=epsilon, delta=delta).measurement
+    return best_noise(statistic, unit=unit, epsilon=epsilon, delta=delta, rho=rho).measurement
 
 
 def _deviation(measurement: Measurement | None) -> float:

@@ -49,17 +49,17 @@ def rows_per_unit(unit: Unit) -> int:
     raise InvalidParameter(f"a statistic of rows cannot hide {unit.noun}: use a Row or a Person unit.")
 
 
-def read(data: Any, unit: Unit, column: str | None) -> tuple[Any, Any]:
+def read(data: Any, unit: Unit, column: str | None, *, any_column: bool = False) -> tuple[Any, Any]:
     """(values, persons) out of what was handed in; `persons` is None unless the unit is a Person.
 
     Data are an array of values, or columns by name (a dict, a data frame); for a Person a pair
-    (persons, values) will do as well.
+    (persons, values) will do as well. `any_column` is for a statistic that only counts rows.
     """
     persons: Any = None
     if hasattr(data, "keys") and hasattr(data, "__getitem__"):
         names = list(data.keys())
         owner = unit.column if isinstance(unit, Person) else None
-        values = data[_column(names, owner, column)]
+        values = data[names[0] if any_column and column is None and names else _column(names, owner, column)]
         if owner is not None:
             if owner not in names:
                 raise DataError(f"the data have no column {owner!r}, which says whose a row is.")

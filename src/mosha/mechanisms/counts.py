@@ -48,7 +48,7 @@ class Count:
         return sum_sensitivity(1 if self.between is None else 0, 1, unit)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column)
+        values, persons = read(data, unit, self.column, any_column=self.between is None)
         if self.between is None:
             ones = np.ones(len(entries(values)), np.int64)
         else:

@@ -24,6 +24,8 @@ from mosha.noise import LARGEST_SCALE, box_noise, discrete_laplace
 
 __all__ = ["mean"]
 
+_WIDEST = 1 << 42  # what `box_noise` counts exactly: 2**14 rows a unit
+
 
 def mean(
     *,
@@ -79,8 +81,10 @@ def _box(widths: tuple[int, int], epsilon: float) -> tuple[Any, Event]:
     """Noise on the pair (sum in steps, count in 2**-20 rows) for a unit that moves it within a box."""
     sides = [Fraction(widths[0], FINE), Fraction(widths[1])]
     scale = enlarged(FINE / Fraction(epsilon))
-    if max(sides) * scale > LARGEST_SCALE:
-        raise InvalidParameter("epsilon is too small for so many rows a unit: the noise would leave 64-bit integers.")
+    if max(sides) * scale > LARGEST_SCALE or max(widths) > _WIDEST:
+        raise InvalidParameter(
+            "a unit owns too many rows, or epsilon is too small: the noise would leave 64-bit integers."
+        )
     limits = [int((1 << 59) * side / max(Fraction(1), *sides)) for side in sides]
 
     def noise(exact: Steps, rng: Rng) -> tuple[float, float]:

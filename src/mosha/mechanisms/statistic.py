@@ -33,9 +33,6 @@ class Sensitivity:
         span: the length of the shortest interval that holds 0 and all coordinates of f(D) - f(D'): what a
             choice among coordinates can tell. At most 2 linf, and linf where all move the same way.
         monotone: adding a unit never lowers a coordinate, removing one never raises it.
-
-    >>> Sensitivity(l0=1, l1=3, l2=3.0, linf=3, span=3, monotone=True).times(2).l1
-    6
     """
 
     l0: int
@@ -44,17 +41,6 @@ class Sensitivity:
     linf: int
     span: int
     monotone: bool = False
-
-    def times(self, factor: int) -> Sensitivity:
-        """The sensitivity in steps that are `factor` times as fine; `factor` is a power of two."""
-        return Sensitivity(
-            l0=self.l0,
-            l1=self.l1 * factor,
-            l2=self.l2 * factor,
-            linf=self.linf * factor,
-            span=self.span * factor,
-            monotone=self.monotone,
-        )
 
 
 @runtime_checkable

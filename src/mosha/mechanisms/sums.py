@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class ClippedSum:
     column: str | None = None
     missing: str = "drop"
     grid: float = 0.0
-    labels: None = None
+    labels: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         low, high = bounds("sum", self.between)
