@@ -1,5 +1,14 @@
 """The platform attacks itself, and anything you give it.
 
+    attack, search              a lower bound on what a mechanism leaks, exact at the stated confidence
+    attack_timing               the same for how long it takes
+    neighbours                  where to look
+    register, attack_all        everything at once
+    additive_contract, trainer_contract     does each part do what the price assumes?
+    audit_one_run               many canaries, one training run
+    membership_attack, attribute_attack, reconstruction_attack, differencing    attacks on what was published
+    anonymity, compare          what k-anonymity leaves open
+
 >>> import mosha
 >>> import numpy as np
 >>> def noisy_count(rows, size):
@@ -13,9 +22,35 @@
 
 from __future__ import annotations
 
+from mosha.audit import neighbours as neighbours
 from mosha.audit.black_box import attack as attack
+from mosha.audit.canary import OneRun as OneRun
+from mosha.audit.canary import audit_one_run as audit_one_run
+from mosha.audit.canary import draw_inclusion as draw_inclusion
 from mosha.audit.claim import Claim as Claim
 from mosha.audit.claim import claim_of as claim_of
+from mosha.audit.contract import Contract as Contract
+from mosha.audit.contract import additive_contract as additive_contract
+from mosha.audit.k_anonymity import anonymity as anonymity
+from mosha.audit.k_anonymity import background_attack as background_attack
+from mosha.audit.k_anonymity import homogeneity_attack as homogeneity_attack
+from mosha.audit.masking import compare as compare
+from mosha.audit.masking import generalise as generalise
+from mosha.audit.masking import mask as mask
+from mosha.audit.masking import suppress as suppress
+from mosha.audit.membership import attribute_attack as attribute_attack
+from mosha.audit.membership import membership_attack as membership_attack
+from mosha.audit.neighbours import Proposal as Proposal
+from mosha.audit.pilot import search as search
+from mosha.audit.reconstruction import differencing as differencing
+from mosha.audit.reconstruction import reconstruct as reconstruct
+from mosha.audit.reconstruction import reconstruction_attack as reconstruction_attack
+from mosha.audit.registry import attack_all as attack_all
+from mosha.audit.registry import entries as entries
+from mosha.audit.registry import register as register
+from mosha.audit.timing import attack_timing as attack_timing
+from mosha.audit.trainer import Trainer as Trainer
+from mosha.audit.trainer import trainer_contract as trainer_contract
 from mosha.audit.verdict import Outcome as Outcome
 from mosha.audit.verdict import Verdict as Verdict
 from mosha.audit.verdict import Witness as Witness

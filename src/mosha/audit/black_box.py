@@ -37,7 +37,7 @@ TRAINING = 0.3  # the share of the runs on which events are chosen
 COMBINED = 8  # how many single features the combined score weighs
 HALF_LINES = 12  # how many single features are tried as they are
 LEARNED = 20_000  # runs that are enough to learn scores from
-LEAST_RUNS = 200
+LEAST_RUNS = 100
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosha.audit.claim import ApproxClaim, Claim, CurveClaim, GaussianClaim, claim_of
+from mosha.audit.report import Report
 from mosha.audit.verdict import Outcome
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -159,7 +160,7 @@ def _greatest(rejected: Any, *, start: float) -> float:
 
 
 @dataclass(frozen=True)
-class OneRun:
+class OneRun(Report):
     """What one training run with canaries showed.
 
     Fields:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.audit.features import lattice
+from mosha.audit.report import Report
 from mosha.core import events
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
@@ -39,7 +40,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Contract:
+class Contract(Report):
     """All clauses of one mechanism or trainer.
 
     Guarantee:

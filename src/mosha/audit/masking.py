@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.audit.anonymity import Anonymity, Exposed, anonymity, background_attack, homogeneity_attack
+from mosha.audit.k_anonymity import Anonymity, Exposed, anonymity, background_attack, homogeneity_attack
+from mosha.audit.report import Report
 from mosha.audit.table import Columns, classes, columns, pick
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer
@@ -53,7 +54,7 @@ def suppress(table: Any, *, quasi: Sequence[str], k: int) -> Columns:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Report):
     """One table, released twice: generalised to k-anonymity, and as private counts.
 
     Fields:
@@ -72,20 +73,15 @@ class Comparison:
     typical: float
 
     def __str__(self) -> str:
+        cells = f"within {self.error:g} (95%), on a typical cell of {self.typical:g}"
         lines = [
             f"as it is:      {self.before}",
             f"k-anonymised:  {self.after} {self.suppressed} rows were suppressed.",
             *(f"  {attack}" for attack in self.attacks),
-            f"private counts at epsilon {self.epsilon:g}: each cell within {self.error:g} (95%), a typical cell "
-            f"holds {self.typical:g}.",
-            f"  They raise nobody's odds of anything by more than {np.exp(self.epsilon):.3g}, whatever is known already.",
+            f"private counts at epsilon {self.epsilon:g}: {cells}",
+            f"  They change nobody's odds of anything by more than {np.exp(self.epsilon):.3g}, whatever is known.",
         ]
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        plain = {name: value for name, value in vars(self).items() if isinstance(value, int | float)}
-        figures = {"before": self.before.to_dict(), "after": self.after.to_dict()}
-        return {**plain, **figures, "attacks": [attack.to_dict() for attack in self.attacks]}
 
 
 def compare(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mosha.audit.canary import OneRun, audit_one_run
 from mosha.audit.claim import Claim
 from mosha.audit.interval import at_least, at_most
+from mosha.audit.report import Report
 from mosha.audit.table import columns, distances, pick
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -24,7 +25,7 @@ _CHUNK = 500  # candidates compared with the published rows at a time
 
 
 @dataclass(frozen=True)
-class MembershipAttack:
+class MembershipAttack(Report):
     """How well the published data betray who was in the original.
 
     Fields:
@@ -124,7 +125,7 @@ def membership_attack(
 
 
 @dataclass(frozen=True)
-class AttributeAttack:
+class AttributeAttack(Report):
     """How often one column of a known person is guessed from the published data.
 
     What matters is the difference: somebody who was never in the data is guessed as well as science allows; that is
@@ -143,9 +144,6 @@ class AttributeAttack:
             f"not in it (always the commonest value: {self.baseline:.1%}); the difference is at least "
             f"{self.difference_at_least:.3f} (confidence {self.confidence:.6g})."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        return vars(self).copy()
 
 
 def attribute_attack(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 from mosha.audit.picture import tradeoff
+from mosha.audit.report import Report
 from mosha.audit.verdict import Outcome, Verdict
 
-__all__ = ["page", "table", "verdict_page"]
+__all__ = ["finding_page", "page", "table", "verdict_page"]
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #6a7482; --line: #d5dae1; --back: #fff; --good: #2f7d57;
@@ -51,7 +54,7 @@ def _cell(value: object) -> str:
         return f'<td class="outcome {str(value).replace(" ", "-")}">{value}</td>'
     if isinstance(value, float):
         return f'<td class="number">{value:.4g}</td>'
-    return f'<td class="number">{value:,}</td>' if isinstance(value, int) else f"<td>{escape(str(value))}</td>"
+    return f'<td class="number">{value:,}</td>' if type(value) is int else f"<td>{escape(str(value))}</td>"
 
 
 def verdict_page(verdicts: Sequence[Verdict]) -> str:
@@ -65,6 +68,26 @@ def verdict_page(verdicts: Sequence[Verdict]) -> str:
         ],
     )
     return page(title, summary + "".join(_evidence(verdict) for verdict in verdicts))
+
+
+def finding_page(finding: Report) -> str:
+    """A page for any finding: its words, and its figures in a table."""
+    title = " ".join(re.sub(r"([A-Z])", r" \1", type(finding).__name__).split()).capitalize()
+    words = "".join(f"<p>{escape(line)}</p>" for line in str(finding).splitlines())
+    return page(title, words + table(["figure", "value"], _figures(finding.to_dict())))
+
+
+def _figures(plain: dict[str, Any], prefix: str = "") -> list[tuple[str, object]]:
+    rows: list[tuple[str, object]] = []
+    for name, value in plain.items():
+        label = f"{prefix}{name}".replace("_", " ")
+        if isinstance(value, dict):
+            rows += _figures(value, f"{prefix}{name}: ")
+        elif isinstance(value, list):
+            rows.append((label, f"{len(value)} entries" if len(value) > 12 else ", ".join(map(str, value))))
+        else:
+            rows.append((label, "" if value is None else value))
+    return rows
 
 
 def _evidence(verdict: Verdict) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosha.audit.interval import at_least
+from mosha.audit.report import Report
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer, strict_probability
 
@@ -48,7 +49,7 @@ def reconstruct(members: ArrayLike, answers: ArrayLike) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class Reconstruction(Report):
     """How much of a secret column was rebuilt from answers to counting questions."""
 
     right: int
@@ -64,13 +65,13 @@ class Reconstruction:
 
     def __str__(self) -> str:
         return (
-            f"Reconstruction: {self.right} of {self.people} secrets ({self.share:.1%}) from {self.questions} "
-            f"counts; always guessing the commoner one gives {self.baseline:.1%}. A person is rebuilt with probability at least "
+            f"Reconstruction: {self.right} of {self.people} secrets ({self.share:.1%}) from {self.questions} counts "
+            f"(always the commoner guess: {self.baseline:.1%}). A person is rebuilt with probability at least "
             f"{self.share_at_least:.1%} (confidence {self.confidence:.6g})."
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "share": self.share}
+        return {**super().to_dict(), "share": self.share}
 
 
 def reconstruction_attack(
@@ -101,7 +102,7 @@ def reconstruction_attack(
 
 
 @dataclass(frozen=True)
-class Differencing:
+class Differencing(Report):
     """Who is given away exactly by adding and subtracting exact published totals."""
 
     exposed: tuple[int, ...]
@@ -112,9 +113,6 @@ class Differencing:
     def __str__(self) -> str:
         head = f"Differencing: {len(self.exposed)} of {self.cells} cells follow exactly from the published totals."
         return "\n".join([head, *(f"  {recipe}" for recipe in self.recipes[:10])])
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
 
 
 def differencing(

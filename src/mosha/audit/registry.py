@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mosha.audit.neighbours import Proposal
-from mosha.audit.search import search
+from mosha.audit.pilot import search
 from mosha.audit.verdict import Verdict
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from mosha.audit.claim import Claim
+from mosha.audit.report import Report
 
 __all__ = ["Outcome", "Verdict", "Witness"]
 
@@ -52,7 +51,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Report):
     """The result of an attack.
 
     Guarantee:
@@ -77,7 +76,6 @@ class Verdict:
     neighbours: tuple[str, str]
     witness: Witness | None
     curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
-    timing: bool = False
 
     @property
     def broken(self) -> bool:
@@ -119,20 +117,11 @@ class Verdict:
             "curve": [list(point) for point in self.curve],
         }
 
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), ensure_ascii=False, sort_keys=True, allow_nan=False)
-
     def to_html(self) -> str:
         """One self-contained page with pictures."""
         from mosha.audit.page import verdict_page  # noqa: PLC0415  (loaded when it is needed)
 
         return verdict_page([self])
-
-    def save(self, path: str | Path) -> None:
-        """Write the report: as a page (.html), as JSON (.json) or as text."""
-        path = Path(path)
-        text = {".html": self.to_html, ".json": self.to_json}.get(path.suffix, self.__str__)()
-        path.write_text(text + "\n", encoding="utf-8")
 
 
 def _runs_needed(runs: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from mosha._version import __version__
-from mosha.cli import ledger
+from mosha.cli import audit, ledger
 from mosha.cli.explain import explain
 from mosha.cli.plan import plan
 from mosha.cli.terminal import Json, write_json
@@ -36,6 +36,7 @@ def application() -> typer.Typer:
     app.command("plan")(plan)
     app.command("version")(version)
     app.add_typer(ledger.app, name="ledger")
+    app.add_typer(audit.app, name="audit")
     return app
 
 

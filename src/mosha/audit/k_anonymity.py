@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.audit.report import Report
 from mosha.audit.table import Columns, classes, columns
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
@@ -21,7 +22,7 @@ __all__ = ["Anonymity", "anonymity", "background_attack", "homogeneity_attack"]
 
 
 @dataclass(frozen=True)
-class Anonymity:
+class Anonymity(Report):
     """The figures of one table.
 
     Fields:
@@ -50,9 +51,6 @@ class Anonymity:
             f"(entropy {self.entropy_l:.2f}), {self.t:.3f}-close. {self.alone} rows are alone; the secret of "
             f"{self.homogeneous} rows is certain from their class, that of {self.likely} rows nine times in ten."
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        return vars(self).copy()
 
 
 def anonymity(table: Any, *, quasi: Sequence[str], sensitive: str) -> Anonymity:
@@ -101,7 +99,7 @@ def _closeness(shares: NDArray[np.float64], overall: NDArray[np.float64], *, ord
 
 
 @dataclass(frozen=True)
-class Exposed:
+class Exposed(Report):
     """Rows whose secret follows from the table for an attacker who knows the quasi-identifiers."""
 
     attack: str
@@ -116,7 +114,7 @@ class Exposed:
         return f"{self.attack}: {len(self.rows)} of {self.total} rows ({self.share:.1%}) give their secret away."
 
     def to_dict(self) -> dict[str, Any]:
-        return {"attack": self.attack, "rows": list(self.rows), "total": self.total, "share": self.share}
+        return {**super().to_dict(), "share": self.share}
 
 
 def homogeneity_attack(table: Any, *, quasi: Sequence[str], sensitive: str) -> Exposed:
