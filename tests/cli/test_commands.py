@@ -1,6 +1,7 @@
 """Laws of every command: help, JSON, exit codes, errors in one line."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -50,3 +51,31 @@ def test_help_loads_no_numerics():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "explain" in done.stdout or "version" in done.stdout
+
+
+SCRIPT = "import sys; from mosha.cli import main; sys.exit(main())"
+
+
+def run_mosha(*arguments, **environment):
+    command = [sys.executable, "-c", SCRIPT, *arguments]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+
+
+def test_a_terminal_that_knows_letters_alone_is_served():
+    done = run_mosha("explain", "--epsilon", "1", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+    assert "***" in done.stdout
+
+
+def test_no_colour_when_nobody_looks():
+    assert "\x1b" not in run_mosha("explain", "--epsilon", "1").stdout
+
+
+def test_a_reader_who_leaves_early_is_no_error():
+    command = (
+        f"{sys.executable} -c 'import sys; from mosha.cli import main; sys.exit(main())' explain --mu 1 | head -n 1"
+    )
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout == "mu 1 (Gaussian)\n"
+    assert "Traceback" not in done.stderr
