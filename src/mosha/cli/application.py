@@ -13,6 +13,7 @@ from mosha._version import __version__
 from mosha.cli import audit, ledger
 from mosha.cli.explain import explain
 from mosha.cli.plan import plan
+from mosha.cli.query import query
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import MoshaError
 
@@ -34,6 +35,7 @@ def application() -> typer.Typer:
     app.callback()(_mosha)
     app.command("explain")(explain)
     app.command("plan")(plan)
+    app.command("query")(query)
     app.command("version")(version)
     app.add_typer(ledger.app, name="ledger")
     app.add_typer(audit.app, name="audit")

@@ -1,0 +1,133 @@
+"""`mosha query`: a SELECT about one protected file or table, paid from a ledger."""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mosha.cli.terminal import Json, console, write_json
+from mosha.core.errors import InvalidParameter
+from mosha.core.unit import Person, Row, Unit
+
+if TYPE_CHECKING:
+    from mosha.sql.declaration import Declaration
+    from mosha.tables import Answer
+
+__all__ = ["query"]
+
+
+def query(
+    data: Annotated[
+        str, typer.Argument(help="A CSV or Parquet file, folder or glob, a DuckDB file, a PostgreSQL URL.")
+    ],
+    sql: Annotated[str, typer.Argument(help="One SELECT; the table is called by the file's name, or 'data'.")],
+    *,
+    unit: Annotated[
+        str | None, typer.Option(help="The column that says whose a row is; 'row' if each is one's own.")
+    ] = None,
+    at_most: Annotated[int | None, typer.Option(help="Rows that one person may have; more are scaled down.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The price of this answer, or:")] = None,
+    rho: Annotated[float | None, typer.Option(help="The price in zero-concentrated differential privacy.")] = None,
+    delta: Annotated[float, typer.Option(help="Allows Gaussian noise and groups that come from the data.")] = 0.0,
+    within: Annotated[float | None, typer.Option(help="Pay for this accuracy instead (with --confidence).")] = None,
+    confidence: Annotated[float, typer.Option(help="How often the noise stays within the error bars.")] = 0.95,
+    table: Annotated[str | None, typer.Option(help="The table's name in a database.")] = None,
+    schema: Annotated[Path | None, typer.Option(help="A declaration of unit, ranges and keys (TOML or JSON).")] = None,
+    ledger: Annotated[str | None, typer.Option(help="The ledger that pays; DATA.privacy.db by default.")] = None,
+    account: Annotated[str | None, typer.Option(help="The account that pays; the table's name by default.")] = None,
+    limit_epsilon: Annotated[float, typer.Option(help="The limit of an account that is opened here.")] = 3.0,
+    limit_delta: Annotated[float, typer.Option(help="The delta of an account that is opened here.")] = 1e-6,
+    key: Annotated[str | None, typer.Option(help="Makes a retry free: the same key finds the same answer.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the SQL that would run and its price.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Ask a protected table: noisy answers with error bars, and what is left of the budget."""
+    import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
+    from mosha.sql import statement  # noqa: PLC0415
+    from mosha.sql.declaration import Declaration, read_declaration  # noqa: PLC0415
+
+    declared = read_declaration(schema) if schema else Declaration()
+    whose = _unit(unit, at_most, declared)
+    name = _table_name(data, table)
+    place = ledger or f"{_file(data)}.privacy.db"
+    protected = mosha.protect(data, unit=whose, table=table)
+    named = dict.fromkeys((name, "data"), protected)
+    checked = statement(sql, named, ranges=declared.ranges, keys=declared.keys)
+    if explain or checked.explained:
+        typer.echo(checked.question.explain(epsilon=epsilon, rho=rho, delta=delta))
+        return
+    with closing(mosha.Ledger(place)) as book:
+        known = {existing.name for existing in book.accounts()}
+        wanted = account or name
+        if wanted in known:
+            paying = book.account(wanted, unit=whose)
+        else:
+            paying = book.account(wanted, unit=whose, epsilon=limit_epsilon, delta=limit_delta, rule="pure")
+        asked = replace(checked.question, account=paying)
+        level = None if within is None else confidence
+        raw = asked.release(epsilon=epsilon, rho=rho, delta=delta, within=within, confidence=level, key=key)
+        answer = checked.answer(raw)
+        _show(answer, confidence, place, as_json=as_json)
+
+
+def _unit(unit: str | None, at_most: int | None, declared: Declaration) -> Unit:
+    if unit is None:
+        if declared.unit is None:
+            raise InvalidParameter("--unit says whose presence is hidden: --unit patient_id, or --unit row.")
+        return declared.unit
+    if unit == "row":
+        return Row(at_most=1 if at_most is None else at_most)
+    return Person(unit, at_most=at_most)
+
+
+def _file(data: str) -> str:
+    if data.startswith(("postgresql://", "postgres://")):
+        raise InvalidParameter("--ledger says which ledger pays: there is no file beside a database server.")
+    return data.rstrip("/*")
+
+
+def _table_name(data: str, table: str | None) -> str:
+    """What FROM calls the table: its name in the database, or the file's name without its ending."""
+    plain = table.rpartition(".")[2] if table else Path(data.rstrip("/*")).name.split(".")[0]
+    return re.sub(r"\W", "_", plain) or "data"
+
+
+def _show(answer: Answer, confidence: float, place: str, *, as_json: bool) -> None:
+    bars = answer.error(confidence)
+    receipt = answer.receipt
+    if as_json:
+        plain = {name: [None if _missing(bar) else bar for bar in column] for name, column in bars.items()}
+        described = {"table": answer.table, "error": {n: plain[n] for n in answer.columns}, "confidence": confidence}
+        write_json(described | {"receipt": receipt.to_dict(), "notes": list(answer.notes), "ledger": place})
+        return
+    from rich.table import Table  # noqa: PLC0415
+
+    shown = Table(*answer.table, box=None, header_style="bold")
+    for place_of, row in enumerate(answer):
+        cells = [_cell(value, None if n in answer.keys else bars[n][place_of]) for n, value in row.items()]
+        shown.add_row(*cells)
+    out = console()
+    out.print(shown)
+    out.print(f"± holds the noise in {confidence:.0%} of releases; it says nothing about what bounding cut off.")
+    for note in answer.notes:
+        out.print(note)
+    left = f"{receipt.remaining:.4g} of {receipt.limit:.4g} {receipt.measure} left"
+    out.print(f"Paid {receipt.measure} {receipt.cost:.4g} from account {receipt.account!r} in {place}: {left}.")
+
+
+def _missing(bar: Any) -> bool:
+    return isinstance(bar, float) and not math.isfinite(bar)
+
+
+def _cell(value: Any, bar: Any) -> str:
+    if value is None:
+        return "-"
+    if bar is None or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:.6g} ± {'?' if _missing(bar) else format(bar, '.3g')}"

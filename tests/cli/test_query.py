@@ -1,0 +1,86 @@
+"""`mosha query` as a person and as a program would use it: in a process of its own."""
+
+import json
+import random
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def visits(tmp_path):
+    generator = random.Random(3)
+    rows = [f"{generator.randrange(300)},{generator.choice('ABC')},{generator.randrange(30)}" for _ in range(1000)]
+    (tmp_path / "visits.csv").write_text("\n".join(["patient,ward,days", *rows]))
+    declared = [
+        'unit = {person = "patient", at_most = 5}',
+        "[columns]",
+        "days = {between = [0, 30]}",
+        'ward = {keys = ["A", "B"]}',
+    ]
+    (tmp_path / "visits.toml").write_text("\n".join(declared))
+    return tmp_path
+
+
+def run(folder, *arguments):
+    start = "import sys; from mosha.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, "query", "visits.csv", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_question_is_answered_with_error_bars_and_what_is_left(visits):
+    sql = "SELECT ward, COUNT(*) AS n FROM visits WHERE ward IN ('A', 'B', 'C') GROUP BY ward"
+    done = run(visits, sql, "--unit", "patient", "--at-most", "5", "--epsilon", "1")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("±") == 4
+    assert "2 of 3 epsilon left" in " ".join(done.stdout.split())
+
+
+def test_a_declaration_says_unit_ranges_and_keys_once_and_json_is_for_programs(visits):
+    sql = "SELECT ward, AVG(days) AS stay FROM visits GROUP BY ward"
+    done = run(visits, sql, "--schema", "visits.toml", "--epsilon", "1", "--json")
+    answer = json.loads(done.stdout)
+    assert answer["table"]["ward"] == ["A", "B"]
+    assert len(answer["error"]["stay"]) == 2
+    assert answer["receipt"]["cost"] == 1.0
+
+
+def test_the_budget_outlives_the_process(visits):
+    ask = ("SELECT COUNT(*) AS n FROM visits", "--unit", "patient", "--at-most", "5", "--epsilon", "2")
+    assert run(visits, *ask).returncode == 0
+    refused = run(visits, *ask)
+    assert refused.returncode == 1
+    assert "BudgetExceeded" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+
+
+def test_a_key_makes_a_retry_free(visits):
+    ask = ("SELECT COUNT(*) AS n FROM visits", "--schema", "visits.toml", "--epsilon", "2", "--key", "a", "--json")
+    first, second = (json.loads(run(visits, *ask).stdout) for _ in range(2))
+    assert first["table"] == second["table"]
+
+
+def test_explain_spends_nothing_and_makes_no_ledger(visits):
+    done = run(visits, "SELECT COUNT(*) AS n FROM visits", "--schema", "visits.toml", "--epsilon", "1", "--explain")
+    assert "SELECT" in done.stdout
+    assert not list(visits.glob("*.privacy.db*"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "options", "word"),
+    [
+        ("SELECT SUM(days) AS s FROM visits", ["--unit", "patient", "--epsilon", "1"], "range"),
+        ("SELECT COUNT(*) AS n FROM visits", ["--epsilon", "1"], "--unit"),
+        ("SELECT COUNT(*) AS n FROM visits", ["--unit", "nobody", "--epsilon", "1"], "no column"),
+        ("SELECT COUNT(*) AS n FROM visits", ["--unit", "patient"], "epsilon"),
+        ("SELECT COUNT(*) AS n FROM visits", ["--unit", "patient", "--epsilon", "nan"], "finite"),
+        ("SELECT COUNT(*) AS n FROM visits", ["--schema", "nope.toml", "--epsilon", "1"], "declaration"),
+    ],
+)
+def test_wrong_input_is_one_line_and_spends_nothing(visits, sql, options, word):
+    done = run(visits, sql, *options)
+    assert done.returncode == 1
+    assert word in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
