@@ -241,6 +241,22 @@ def test_all_who_share_a_commit_learn_that_it_failed(path, account):
     assert spent_later(path) == 0
 
 
+def test_a_thread_that_was_interrupted_holds_up_nobody(path, account):
+    storage = account._ledger._storage
+
+    class Torn(type(storage._queue)):
+        def popleft(self):
+            super().popleft()
+            raise KeyboardInterrupt
+
+    queue, storage._queue = storage._queue, Torn()
+    with pytest.raises(errors.LedgerUnavailable, match="interrupted"):
+        account.open(asking())
+    storage._queue = queue
+    account.open(asking()).step(None)
+    assert spent_later(path) == 1.0
+
+
 def test_a_damaged_file_is_refused(path, account):
     for number in range(50):
         account.open(asking(answer="x" * 500), key=str(number)).step(None)

@@ -184,8 +184,13 @@ class Storage(ABC):
         return ticket.result()
 
     def _serve(self, mine: _Ticket[Any]) -> None:
-        batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
+        if not self._queue:  # an interrupt took the ticket out of the queue and went no further
+            mine.error, mine.settled = _told(KeyboardInterrupt()), True
+            return
+        batch: list[_Ticket[Any]] = []
         try:
+            while self._queue and len(batch) < BATCH:
+                batch.append(self._queue.popleft())
             with self.transaction() as transaction:
                 self._recognise(transaction)
                 _perform(batch, transaction)
