@@ -37,6 +37,15 @@ def spent_later(path):
         return ledger.account("visits").spent
 
 
+def test_every_commit_waits_for_the_disk(place):
+    connection = place.open()._storage._connection
+    setting = lambda statement: connection.execute(statement).fetchone()[0]
+    if place.engine == "sqlite":
+        assert (setting("PRAGMA journal_mode"), setting("PRAGMA synchronous")) == ("wal", 2)
+    else:
+        assert (setting("SHOW fsync"), setting("SHOW synchronous_commit")) == ("on", "on")
+
+
 def test_a_locked_file_is_refused_after_a_bounded_wait(path, account):
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
