@@ -23,7 +23,7 @@ from mosha.core.number import non_negative, probability
 
 __all__ = ["bounds", "delta", "epsilon", "rough_delta"]
 
-TOLERANCE = 2e-5  # relative, of one bound on epsilon
+TOLERANCE = 3e-5  # relative, of one bound on epsilon
 GAP = 1e-4  # relative, between the two bounds that `bounds` aims at
 SPLITS = (0.5, 0.1, 0.9, 0.01, 0.99)  # of delta, between the parts that have a pair and the others
 
@@ -89,14 +89,14 @@ def _bracket(
     event: Event, given: float, price: Callable[[Event, float], float], lower: Price, upper: Price
 ) -> tuple[float, float]:
     reading = read(event)
-    least, most, tolerance = 0.0, price(event, given), TOLERANCE
-    for _ in range(3):
+    least, most, tolerance, gap = 0.0, price(event, given), TOLERANCE, math.inf
+    while True:
         least = max(least, lower(reading, given, tolerance))
-        if least >= most * (1 - GAP) or not reading.tight:
-            break
+        last, gap = gap, most - least
+        if math.isinf(most) or gap <= GAP * most or gap > last / 2 or not reading.tight:
+            return min(least, most), most
         tolerance /= 8
         most = min(most, upper(reading, given, tolerance))
-    return min(least, most), most
 
 
 def _event(event: Event) -> Event:
@@ -111,8 +111,8 @@ def _epsilon(event: Event, delta: float) -> float:
         return pure.epsilon(event)
     reading = read(event)
     if not reading.rest:
-        best = _upper_epsilon(reading, delta, TOLERANCE)
-        return best if reading.tight else min(best, _by_divergence(event, delta))
+        best = min(_upper_epsilon(reading, delta, TOLERANCE), _basic(event, delta))
+        return min(best, _by_divergence(event, delta)) if reading.crude else best
     best = _by_divergence(event, delta)
     rest = compose(reading.rest)
     reading.rest = []
@@ -125,22 +125,25 @@ def _epsilon(event: Event, delta: float) -> float:
 
 def _by_divergence(event: Event, delta: float) -> float:
     """Rényi divergences and basic composition, of the event with all wrappers opened."""
-    plain = opened(event)
-    basic, lost = pure.approx(plain)
-    return max(0.0, min(renyi.epsilon(plain, delta), basic if lost <= delta else math.inf))
+    return max(0.0, min(renyi.epsilon(opened(event), delta), _basic(event, delta)))
+
+
+def _basic(event: Event, delta: float) -> float:
+    basic, lost = pure.approx(opened(event))
+    return basic if lost <= delta else math.inf
 
 
 def rough_delta(event: Event, epsilon: float, tolerance: float) -> float:
     """`delta`, certified all the same, with a relative error of epsilon of about `tolerance` where that saves time."""
     reading = read(_event(event))
-    return _upper_delta(reading, epsilon, tolerance) if reading.tight else _delta(event, epsilon)
+    return _delta(event, epsilon) if reading.crude else _upper_delta(reading, epsilon, tolerance)
 
 
 @lru_cache(maxsize=1024)
 def _delta(event: Event, epsilon: float) -> float:
     reading = read(event)
     best = _upper_delta(reading, epsilon, TOLERANCE) if not reading.rest else 1.0
-    if reading.tight:
+    if not reading.crude:
         return best
     return _least_delta(lambda d: _epsilon(event, d), epsilon, best)
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mosha.accounting.lattice import Lattice
 from mosha.accounting.loss import UNIT, Array, Law
 
 __all__ = ["Kernel", "Sum", "convolve"]
 
-Spectrum = npt.NDArray[np.complex128]
+Spectrum = npt.NDArray[np.complexfloating]
 
 SMALL = 42.0  # e^-SMALL of the largest weight is not worth summing; it is charged as an error instead
 DROPPED = math.log(1e-40)  # Fourier coefficients below this are not worth their multiplication
@@ -67,6 +68,20 @@ class Kernel:
         hard = -math.log1p(theta) - theta * math.log1p(1 / theta)
         return hard + theta * (theta + 1) * self.mu * self.mu / 2
 
+    def reach(self, theta: float) -> tuple[float, float]:
+        """The range of x outside which e^(theta x) delta(x) is below e^-SMALL of the bound on its peak.
+
+        delta(x) <= 1, and delta(x) <= e^(log_peak(tau) - tau x) for every tau: with tau = theta -+ sqrt(2 SMALL) / mu.
+        """
+        low = (self.log_peak(theta) - SMALL) / theta
+        if self.mu == 0:
+            return low, 0.0
+        move = math.sqrt(2 * SMALL) / self.mu
+        high = (SMALL + self.log_peak(theta + move) - self.log_peak(theta)) / move
+        if theta > move:
+            low = max(low, -(SMALL + self.log_peak(theta - move) - self.log_peak(theta)) / move)
+        return low, high
+
 
 @dataclass(frozen=True)
 class Sum:
@@ -91,6 +106,18 @@ class Sum:
     def delta(self, epsilon: float, kernel: Kernel, *, above: bool) -> float:
         """The curve of the sum composed with `kernel`, never below it (`above`) or never above it."""
         sign = 1.0 if above else -1.0
+        found, lost, exponent = self._parts(epsilon, kernel, sign)
+        value = max(found * (1 + sign * self.relative) + sign * lost, 0.0)
+        finite = math.exp(min(exponent + math.log(value), 0.0)) if value > 0 else 0.0
+        return min(self.infinite + finite, 1.0)
+
+    def doubt(self, epsilon: float, kernel: Kernel) -> float:
+        """The share of rounding and folding in the curve at this epsilon."""
+        found, lost, _ = self._parts(epsilon, kernel, 1.0)
+        return lost / found if found > lost else 1.0
+
+    def _parts(self, epsilon: float, kernel: Kernel, sign: float) -> tuple[float, float, float]:
+        """The tilted sum, a bound on its absolute error, and the logarithm of the scale of both."""
         at = epsilon - sign * (self.shift + kernel.shift(abs(epsilon) + self.step * len(self.mass)))
         start, stop = self._seen(at, kernel)
         losses = self.step * np.arange(self.first + start, self.first + stop, dtype=np.float64)
@@ -99,63 +126,59 @@ class Sum:
         weight = np.exp(np.minimum(log_weight + self.theta * (at - losses) - top, 0.0) + sign * error)
         found = float((weight * np.maximum(self.mass[start:stop], 0.0)).sum())
         lost = self.noise * math.sqrt(float((weight * weight).sum())) + self.outside + math.exp(-SMALL)
-        found = max(found * (1 + sign * self.relative) + sign * lost, 0.0)
         exponent = self.log_scale + top - self.theta * at
         exponent += sign * 16 * UNIT * (abs(self.log_scale) + abs(top) + abs(self.theta * at) + len(self.mass))
-        finite = math.exp(min(exponent + math.log(found), 0.0)) if found > 0 else 0.0
-        return min(self.infinite + finite, 1.0)
+        return found, lost, exponent
 
     def _seen(self, epsilon: float, kernel: Kernel) -> tuple[int, int]:
         """The part of the window where the weight is neither zero nor below e^-SMALL of its peak."""
-        if kernel.mu:
-            return 0, len(self.mass)
-        start = math.floor(epsilon / self.step) - self.first
-        stop = math.ceil((epsilon + (SMALL - kernel.log_peak(self.theta)) / self.theta) / self.step) - self.first + 1
+        low, high = kernel.reach(self.theta)
+        start = math.floor(max((epsilon - high) / self.step, -1e15)) - self.first
+        stop = math.ceil(min((epsilon - low) / self.step, 1e15)) - self.first + 1
         return min(max(start, 0), len(self.mass)), min(max(stop, 0), len(self.mass))
 
 
-def convolve(
-    laws: Sequence[tuple[Law, int]], *, theta: float, window: tuple[int, int], chernoff: tuple[float, float]
-) -> Sum:
-    """The law of the sum of all losses, each law taken its number of times.
+def convolve(laws: Sequence[tuple[Law, int]], lattice: Lattice, *, long: bool = False) -> Sum:
+    """The law of the sum of all losses, each law on `lattice` and taken its number of times.
 
-    Args:
-        laws: laws on one lattice, with counts.
-        theta: the tilt, above zero.
-        window: the first lattice point that is kept, and how many (a power of two).
-        chernoff: two other tilts, below and above `theta`, that bound what lies outside the window.
+    With `long`, the transforms are made in long doubles: slower, with less noise.
     """
-    first, size = window
-    step = laws[0][0].step
-    spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
+    first, size, step, theta = lattice.first, lattice.size, lattice.step, lattice.theta
+    real = np.longdouble if long else np.float64
+    unit = float(np.finfo(real).eps) / 2
+    spectrum = np.ones(size // 2 + 1, dtype=np.result_type(real, np.complex64))
     log_scale, noise, relative, count = 0.0, 0.0, 0.0, 0
-    fourier = 8 * UNIT * math.log2(size)
-    moments = [0.0, 0.0]
+    fourier = 8 * unit * math.log2(size)
+    moments, bottom, top = [0.0, 0.0], 0, 0
     for law, times in laws:
         tilted, log_mass, error = _tilted(law, theta)
         folded = _folded(tilted, law.first, size)
-        own = np.fft.rfft(folded)
+        own = np.fft.rfft(folded.astype(real))
         noise += times * fourier * math.sqrt(float((folded * folded).sum()))
         spectrum *= _power(own, times)
         log_scale += times * log_mass
         relative += times * error
         count += times
+        support = np.flatnonzero(law.mass)
+        bottom += times * (law.first + int(support[0]))
+        top += times * (law.first + int(support[-1]))
         for i in (0, 1):
-            moments[i] += times * _log_moment(law, chernoff[i])
-    mass = np.roll(np.fft.irfft(spectrum, size), -(first % size))
+            moments[i] += times * _log_moment(law, lattice.chernoff[i])
+    mass = np.roll(np.fft.irfft(spectrum, size).astype(np.float64), -(first % size))
     growth = math.exp(noise * math.sqrt(size)) if noise * math.sqrt(size) < 1 else math.inf
     noise = (
         noise * growth
         + (fourier + 4 * UNIT * (count + len(laws))) * math.sqrt(float((mass * mass).sum()))
         + 1e-39 * len(laws)
     )
-    low, high = chernoff
-    below = moments[0] - log_scale + (theta - low) * step * first
-    beyond = moments[1] - log_scale - (high - theta) * step * (first + size - 1)
+    low, high = lattice.chernoff
+    below = moments[0] - log_scale + (theta - low) * step * first if bottom < first else -math.inf
+    last = first + size - 1
+    beyond = moments[1] - log_scale - (high - theta) * step * last if top > last else -math.inf
     outside = sum(math.exp(min(x + 0.01 + 1e-12 * count, 0.0)) for x in (below, beyond))
     infinite = -math.expm1(sum(times * math.log1p(-min(law.infinite, 0.5)) for law, times in laws))
     shift = sum(times * law.shift for law, times in laws) + 8 * UNIT * step * (abs(first) + size)
-    return Sum(first, step, mass, theta, log_scale, noise, relative, outside, shift, infinite)
+    return Sum(first, step, mass, theta, log_scale, noise, relative + UNIT, outside, shift, infinite)
 
 
 def _tilted(law: Law, theta: float) -> tuple[Array, float, float]:

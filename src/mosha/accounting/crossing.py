@@ -25,18 +25,16 @@ def crossing(curve: Callable[[float], float], level: float, guess: float, *, abo
         value = curve(x)
         return math.log(value) - target if value > 0 else -700.0
 
-    high = (guess, height(guess))
-    low = high
+    low = high = (guess, height(guess))
     while high[1] > 0:
         low, high = high, (high[0] * 1.25, height(high[0] * 1.25))
         if high[0] > LARGEST:
             return math.inf
-    if low is high:
-        low = (0.9 * guess, height(0.9 * guess))
+    for part in (0.002, 0.02, 0.08, 0.3, 1.0):  # a first guess is often a little too large
         if low[1] <= 0:
-            low, high = (0.0, height(0.0)), low
-            if low[1] <= 0:
-                return 0.0
+            low, high = (guess * (1 - part), height(guess * (1 - part))), low
+    if low[1] <= 0:
+        return 0.0
     return _narrowed(height, low, high, close)[1 if above else 0]
 
 

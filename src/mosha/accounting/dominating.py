@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, singledispatch
 
 import numpy as np
@@ -52,13 +52,16 @@ class Cover:
     """Pairs that cover an event, for a unit that is removed and for one that is added, and pairs that it may attain.
 
     `lower` is empty where no attained pair is known. Normal parts are given by their mu^2 alone, from below and above,
-    up to a factor e^slack of all masses and a displacement `slack` of all losses.
+    up to a factor e^slack of all masses and a displacement `slack` of all losses. `tight` says that upper and lower
+    agree, `crude` that other measures may know better.
     """
 
     upper: tuple[Pair, ...] = ()
     lower: tuple[Pair, ...] = ()
     variance: tuple[float, float] = (0.0, 0.0)
     slack: float = 0.0
+    tight: bool = True
+    crude: bool = False
 
     @property
     def symmetric(self) -> bool:
@@ -78,7 +81,12 @@ class Reading:
     @property
     def tight(self) -> bool:
         """Whether the pairs that cover the event are attained by it."""
-        return not self.rest and all(c.lower == c.upper or len(c.lower) > 1 for c, _ in self.parts)
+        return not self.rest and all(cover.tight for cover, _ in self.parts)
+
+    @property
+    def crude(self) -> bool:
+        """Whether other measures may know better than these pairs."""
+        return bool(self.rest) or any(cover.crude for cover, _ in self.parts)
 
 
 def read(event: Event) -> Reading:
@@ -186,12 +194,13 @@ def _(event: Approx) -> Cover:
 
 @_cover.register
 def _(event: Exponential) -> Cover:
-    return Cover((Band(event.epsilon, ends=False),), (flipped_coin(event.epsilon / 2),))
+    return Cover((Band(event.epsilon, ends=False),), (flipped_coin(event.epsilon / 2),), tight=False, crude=True)
 
 
 @_cover.register
 def _(event: SparseVector) -> Cover:
-    return Cover((flipped_coin((event.threshold_epsilon + event.answer_epsilon) * (1 + 2 * UNIT)),))
+    pair = flipped_coin((event.threshold_epsilon + event.answer_epsilon) * (1 + 2 * UNIT))
+    return Cover((pair,), tight=False, crude=True)
 
 
 @_cover.register
@@ -241,8 +250,9 @@ def _(event: Sampled) -> Cover | None:
     if event.neighbours is Neighbours.REPLACE_ONE:
         return _exchanged(inside, event.rate)
     if event.rate > SURE:
-        return inside if event.rate == 1 else Cover(inside.upper, _sampled(inside.lower, SURE), inside.variance)
-    return Cover(_sampled(inside.upper, event.rate), _sampled(inside.lower, event.rate))
+        lower = inside.lower if event.rate == 1 else _sampled(inside.lower, SURE)
+        return replace(inside, lower=lower)
+    return replace(inside, upper=_sampled(inside.upper, event.rate), lower=_sampled(inside.lower, event.rate))
 
 
 @_cover.register
@@ -256,7 +266,8 @@ def _exchanged(inside: Cover, rate: float) -> Cover | None:
         return None
     if rate > SURE:
         return inside
-    return Cover((replaced(inside.upper[0], rate),), _sampled(inside.lower, rate))
+    upper = (replaced(inside.upper[0], rate),)
+    return Cover(upper, _sampled(inside.lower, rate), tight=False, crude=inside.crude)
 
 
 def _sampled(pairs: tuple[Pair, ...], rate: float) -> tuple[Pair, ...]:
@@ -286,4 +297,4 @@ def _(event: Parallel) -> Cover | None:
         return Cover(variance=(max(low for low, _ in mus) ** 2, max(high for _, high in mus) ** 2 * (1 + 4 * UNIT)))
     sides = range(max(len(c.upper) for c in known))
     upper = tuple(Dearest(tuple(c.upper[min(i, len(c.upper) - 1)] for c in known)) for i in sides)
-    return Cover(upper, known[-1].lower)
+    return Cover(upper, known[-1].lower, tight=False, crude=any(c.crude for c in known))

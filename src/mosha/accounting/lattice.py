@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from mosha.accounting.loss import Array, connected
 from mosha.accounting.pair import Pair
@@ -18,8 +19,10 @@ from mosha.accounting.pair import Pair
 __all__ = ["Lattice", "Survey"]
 
 LARGEST = 2**19  # points
-OUTSIDE = math.log(1e-11)  # of the tilted mass may lie outside the window
+OUTSIDE = math.log(1e-8)  # of delta may come from outside the window
+STEEP = 1000.0  # tilt times epsilon: so that weights can be compared over a wide range of epsilons
 COARSE = 400  # knots
+MANY_MARKS = 12
 
 
 @dataclass(frozen=True)
@@ -34,69 +37,106 @@ class Lattice:
 
 
 class Survey:
-    """K(theta) of a composition on a grid of thetas, and the choices that follow from it."""
+    """K(theta) of a composition on a grid of thetas, and the choices that follow from it.
 
-    def __init__(self, parts: Sequence[tuple[Pair, int]], mu: float) -> None:
-        self.parts, self.mu = list(parts), mu
+    Up to the mass `lost`, in all of the composition, is cut off at the ends of the laws.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Pair, int]], mu: float, lost: float) -> None:
+        self.parts, self.mu, self.lost = list(parts), mu, lost
         up = np.geomspace(1e-3, 1e5, 171)
         self.thetas = np.concatenate((-up[::8][::-1], [0.0], up))
         self.moments = np.zeros(len(self.thetas))
-        self.ends = (0.0, 0.0)
+        self.ends, self.widest = (0.0, 0.0), 0.0
         for pair, count in self.parts:
-            knots = pair.knots(COARSE)
+            knots = pair.knots(COARSE, self.lost / count)
             mass, _ = connected(pair.cells(knots), knots)
             self.moments += count * _log_moments(knots, mass, self.thetas)
             self.ends = (self.ends[0] + count * float(knots[0]), self.ends[1] + count * float(knots[-1]))
+            self.widest = max(self.widest, float(knots[-1] - knots[0]))
         self.total = self.moments + self.thetas * (self.thetas + 1) * mu * mu / 2
 
-    def at_delta(self, delta: float) -> tuple[int, float]:
-        """The place in `thetas` of a good tilt for this delta, and a rough epsilon (by the Rényi conversion)."""
-        up = self.thetas > 0
-        theta = self.thetas[up]
-        epsilons = (self.total[up] - math.log(delta) - _peak(theta)) / theta
-        best = float(epsilons.min())
-        place = int(np.argmax(epsilons <= best + 1e-3 * abs(best)))
-        return place + int(np.argmax(up)), max(best, 1e-12)
+    def at_delta(self, delta: float) -> float:
+        """A rough epsilon for this delta, by the Rényi conversion at the best theta."""
+        theta = self.thetas[self._up]
+        return max(float(((self.total[self._up] - math.log(delta) - _peak(theta)) / theta).min()), 1e-12)
 
-    def at_epsilon(self, epsilon: float) -> tuple[int, float]:
-        """The place in `thetas` of a good tilt for this epsilon, and the epsilon."""
-        up = self.thetas > 0
-        theta = self.thetas[up]
-        logs = self.total[up] - theta * epsilon - _peak(theta)
-        place = int(np.argmax(logs <= float(logs.min()) + 1e-2))
-        return place + int(np.argmax(up)), max(epsilon, 1e-12)
+    def at_epsilon(self, epsilon: float) -> float:
+        """The logarithm of a rough delta for this epsilon, by the Rényi conversion at the best theta."""
+        return min(float(self._log_deltas(epsilon).min()), -1e-3)
 
-    def lattice(self, place: int, epsilon: float, tolerance: float, *, both: bool) -> Lattice:
-        """A lattice on which the bounds are expected to be within `tolerance` (relative) of the epsilon."""
-        theta = float(self.thetas[place])
-        low, high, bottom, top = self._window(place)
-        weight = sum(count * pair.spread for pair, count in self.parts)
-        budget = 2 * tolerance * epsilon / ((theta + 1) * (2 / 3 if both else 1 / 6))
-        step = math.sqrt(budget / weight) if weight > 0 else math.inf
-        step = self._aligned(step, max((top - bottom) / (LARGEST - 8), 1e-300))
+    def lattice(self, epsilon: float, tolerance: float, *, careful: bool = False) -> Lattice:
+        """A lattice on which a bound is expected to be within `tolerance` (relative) of this epsilon.
+
+        A careful one spares neither width nor tilt: for where the Rényi conversion is far off.
+        """
+        theta, low, high, bottom, top = self._window(epsilon, careful=careful)
+        budget = 12 * tolerance * epsilon / (self._best(epsilon) + 1)
+        least = max((top - bottom) / (LARGEST - 8), self.widest / LARGEST)
+        step = self._aligned(budget, least)
         size = 2 ** max(6, math.ceil(math.log2((top - bottom) / step + 8)))
         first = math.floor((bottom + top) / (2 * step)) - size // 2
         return Lattice(step, first, size, theta, (low, high))
 
-    def _window(self, place: int) -> tuple[float, float, float, float]:
+    @property
+    def _up(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self.thetas > 0)
+
+    def _log_deltas(self, epsilon: float) -> Array:
+        theta = self.thetas[self._up]
+        return np.asarray(self.total[self._up] - theta * epsilon - _peak(theta))
+
+    def _best(self, epsilon: float) -> float:
+        return float(self.thetas[self._up][np.argmin(self._log_deltas(epsilon))])
+
+    def _window(self, epsilon: float, *, careful: bool) -> tuple[float, float, float, float, float]:
+        """A tilt, one below and one above it, and the window that goes with them: the narrowest that will do.
+
+        The best theta makes delta largest against all else; a smaller one may allow a much narrower window.
+        """
+        logs = self._log_deltas(epsilon)
+        share = float(logs.min()) - logs  # of the tilted mass, that delta will be
+        start = len(self.thetas) - len(logs)
+        bright = start + np.flatnonzero(share > math.log(0.5 if careful else 1e-2))
+        gentle = bright[self.thetas[bright] * epsilon <= STEEP]  # near the largest loss all large tilts are alike
+        if not len(gentle):
+            gentle = np.array([max(start, int(np.searchsorted(self.thetas, STEEP / epsilon)) - 1)])
+        outside = OUTSIDE * (2 if careful else 1)
+        windows = [self._around(int(i), outside + float(share[i - start])) for i in gentle]
+        return min(windows, key=lambda w: w[-1] - w[-2])
+
+    def _around(self, place: int, outside: float) -> tuple[float, float, float, float, float]:
         theta, moment = self.thetas[place], self.moments[place]
         below, above = self.thetas[:place], self.thetas[place + 1 :]
-        bottoms = (OUTSIDE + moment - self.moments[:place]) / (theta - below)
-        tops = (self.moments[place + 1 :] - moment - OUTSIDE) / (above - theta)
-        low, high = int(np.argmax(bottoms)), int(np.argmin(tops))
-        bottom, top = max(float(bottoms[low]), self.ends[0]), min(float(tops[high]), self.ends[1])
-        return float(below[low]), float(above[high]), bottom, max(top, bottom + 1e-9)
+        bottoms = (outside + moment - self.moments[:place]) / (theta - below)
+        low, bottom = float(below[np.argmax(bottoms)]), max(float(bottoms.max()), self.ends[0])
+        high, top = 2 * float(theta), self.ends[1]
+        if len(above):
+            tops = (self.moments[place + 1 :] - moment - outside) / (above - theta)
+            high, top = float(above[np.argmin(tops)]), min(float(tops.min()), self.ends[1])
+        return float(theta), low, high, bottom, max(top, bottom + 1e-9)
 
-    def _aligned(self, step: float, least: float) -> float:
-        """A step, not much above `step` and not below `least`, that meets all landmarks if that can be."""
-        marks = [x for pair, _ in self.parts for x in pair.landmarks if x != 0]
-        unit = _common(marks)
-        if not math.isfinite(step) and unit < least:
-            step = least
+    def _aligned(self, budget: float, least: float) -> float:
+        """A step, not below `least`, that meets all landmarks, or nearly, and adds at most `budget` to the variance."""
+        marks = [(abs(x), count * abs(x)) for pair, count in self.parts for x in pair.landmarks if x != 0]
+        weight = sum(count * pair.spread for pair, count in self.parts)
+        step = math.sqrt(budget / weight) if weight > 0 else math.inf
+        unit = _common([x for x, _ in marks])
         if unit >= least:
             pieces = max(1, math.ceil(unit / step)) if math.isfinite(step) else 1
             return unit / min(pieces, max(1, math.floor(unit / least)))
-        return max(step, least)
+        step = max(math.sqrt(budget / sum(count for _, count in self.parts)), least)
+        if not marks or len(marks) > MANY_MARKS:
+            return step
+        heaviest = max(marks, key=lambda mark: mark[1] * mark[0])[0]
+        pieces = math.ceil(heaviest / step)
+        steps = heaviest / np.arange(max(1, pieces // 2), 2 * pieces + 2, max(1, pieces // 2048))
+        steps = steps[steps >= least]
+        if not len(steps):
+            return step
+        # a landmark just above a lattice point loses little when it is moved down to it
+        lost = sum(weight * steps * ((x / steps + 1e-9) % 1.0) for x, weight in marks)
+        return float(steps[np.argmin(lost)])
 
 
 def _common(marks: Sequence[float]) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["UNIT", "Array", "Cells", "Law", "connected", "lower", "upper"]
+__all__ = ["UNIT", "Array", "Cells", "Law", "connected", "upper"]
 
 Array = npt.NDArray[np.float64]
 
@@ -26,7 +26,8 @@ FAR = 690.0  # e^FAR is still a float; losses beyond it are rounded up, or down,
 class Cells:
     """How much of P and Q has a loss in each of the cells (knots[i], knots[i + 1]], and outside all of them.
 
-    `p_error` and `q_error` bound the errors of `p` and `q`; those of the four outer masses are relative, `tail_error`.
+    `p_error` and `q_error` bound the errors of `p` and `q`; those of the outer masses are relative, `tail_error`.
+    `p_above` includes `infinite`, the mass of P at an infinite loss.
     What was computed may belong to knots that lie up to `shift` away from the ones that were asked for.
     """
 
@@ -38,6 +39,7 @@ class Cells:
     q_below: float
     p_above: float
     q_above: float
+    infinite: float
     tail_error: float
     shift: float
 
@@ -95,48 +97,3 @@ def connected(cells: Cells, knots: Array) -> tuple[Array, float]:
     infinite = min(max(cells.p_above - inside + slack, 0.0), beyond)
     atoms[-1] += beyond - infinite
     return atoms * (1 + 8 * UNIT), infinite
-
-
-def lower(cells: Cells, first: int, step: float) -> Law:
-    """A law on the lattice whose curve lies nowhere above that of the pair.
-
-    Guarantee:
-        Three neighbouring cells are merged onto the two knots inside them, which keeps the masses of P and Q and tells
-        less, where the check below says so; else the mass of each cell moves down to its lower end. What lies above
-        the last knot moves down to it, what lies below the first is forgotten. Errors move mass down, never up.
-    """
-    count = -(-len(cells.p) // 3) * 3
-    p = np.zeros(count)
-    p[: len(cells.p)] = np.maximum(cells.p * (1 - 8 * UNIT) - cells.p_error, 0.0)
-    base = step * np.arange(first, first + count, 3, dtype=np.float64)
-    q = np.full(count, 1e-300)
-    q[: len(cells.q)] += cells.q * (1 + 8 * UNIT) + cells.q_error
-    thirds, weights = p.reshape(-1, 3), q.reshape(-1, 3)
-    lift = np.exp(np.minimum(base, FAR) + (8 + np.abs(base)) * UNIT + 2 * cells.shift)
-    weights = weights * np.where(base < FAR, lift, np.inf)[:, None]  # the mass times e^-L, with the base as origin
-    at_second, valid = _merged(thirds, weights, step)
-    total = thirds.sum(axis=1)
-    atoms = np.zeros(count + 1)
-    for offset, moved in ((0, 0.0), (1, total - at_second), (2, at_second)):
-        atoms[offset:count:3] = np.where(valid, moved, thirds[:, offset])
-    beyond = max(cells.p_above * (1 - cells.tail_error), 0.0)
-    atoms[len(cells.p)] += beyond
-    return Law(first, step, atoms * (1 - 8 * UNIT), 0.0, cells.shift)
-
-
-def _merged(p: Array, q: Array, step: float) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """The mass for the second of the two inner knots, and whether merging is proved to lower the curve.
-
-    The merged law has the curve g(t) = second * (t - far) between far = e^(-2 step) and near = e^-step and continues
-    as total t - sum(q); the three cells tell at least f(t) = sum max(0, p_i t - q_i), which is convex and has its
-    corners at q_i / p_i. So f >= g between far and near if f >= g at those corners.
-    """
-    near, far = np.exp(-step), np.exp(-2 * step)
-    total, weight = p.sum(axis=1), q.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        corners = np.clip(np.where(p > 0, q / p, far), far, near)
-    second = (total * near - weight) / (near - far)
-    second = np.minimum(second - 64 * UNIT * (total + weight) / (near - far), total)
-    told = np.maximum(p[:, None, :] * corners[:, :, None] - q[:, None, :], 0.0).sum(axis=2)
-    enough = told * (1 - 1e-12) >= second[:, None] * (corners - far)
-    return second, (second > 0) & enough.all(axis=1)

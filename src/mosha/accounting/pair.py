@@ -39,8 +39,8 @@ class Pair(Protocol):
         """Losses outside which P has at most this mass on either side (infinite losses not counted)."""
         ...
 
-    def knots(self, count: int) -> Array:
-        """About `count` knots that follow the shape of the law."""
+    def knots(self, count: int, mass: float) -> Array:
+        """About `count` knots that follow the shape of the law, up to the reach of `mass`."""
         ...
 
 
@@ -57,18 +57,17 @@ class Normal:
         p_at, q_at = knots / self.mu - self.mu / 2, knots / self.mu + self.mu / 2
         p, p_error, p_below, p_above = _normal_cells(p_at)
         q, q_error, q_below, q_above = _normal_cells(q_at)
-        far = float(np.abs(knots[np.isfinite(knots)]).max(initial=0.0))
+        shift = 4 * UNIT * (float(np.abs(knots[np.isfinite(knots)]).max(initial=0.0)) + self.mu**2)
         tail = normal_error(max(abs(float(p_at[-1])), abs(float(q_at[-1])))) if np.isfinite(knots[-1]) else 0.0
         tail = max(tail, normal_error(float(p_at[0])) if np.isfinite(knots[0]) else 0.0)
-        return Cells(p, q, p_error, q_error, p_below, q_below, p_above, q_above, tail, 4 * UNIT * (far + self.mu**2))
+        return Cells(p, q, p_error, q_error, p_below, q_below, p_above, q_above, 0.0, tail, shift)
 
     def reach(self, mass: float) -> tuple[float, float]:
         far = normal_quantile(mass)
         return self.mu**2 / 2 - far * self.mu, self.mu**2 / 2 + far * self.mu
 
-    def knots(self, count: int) -> Array:
-        # wide enough that a large order still finds all of its weight
-        return np.asarray(self.mu * np.linspace(-12.0 + self.mu / 2, 38.0 + self.mu / 2, count))
+    def knots(self, count: int, mass: float) -> Array:
+        return np.linspace(*self.reach(mass), count)
 
 
 def normal_error(point: float) -> float:
@@ -106,7 +105,7 @@ class Band:
 
     @property
     def landmarks(self) -> tuple[float, ...]:
-        return (self.width,) if self.ends else ()
+        return (self.width, -self.width) if self.ends else ()
 
     @property
     def spread(self) -> float:
@@ -125,12 +124,12 @@ class Band:
                 where = int(np.searchsorted(knots, at, side="left"))
                 p[where] += p_atom
                 q[where] += q_atom
-        return _binned(p, q, UNIT * (16 + 4 * self.width), 4 * UNIT * self.width)
+        return _binned(p, q, 0.0, UNIT * (16 + 4 * self.width), 4 * UNIT * self.width)
 
     def reach(self, mass: float) -> tuple[float, float]:  # noqa: ARG002  (the band is bounded)
         return -self.width, self.width
 
-    def knots(self, count: int) -> Array:
+    def knots(self, count: int, mass: float) -> Array:  # noqa: ARG002
         return np.linspace(-self.width, self.width, min(count, 129))
 
 
@@ -149,10 +148,10 @@ class Atoms:
 
     @property
     def landmarks(self) -> tuple[float, ...]:
-        finite = self.losses[np.isfinite(self.losses) & (self.p > 0)]
-        if len(finite) > 1 and self.spread == 0.0:
-            return (float(finite[-1]), float(finite[-1] - finite[-2]))
-        return tuple(float(x) for x in finite)
+        finite = self.losses[np.isfinite(self.losses)]
+        if len(finite) <= 4:
+            return tuple(float(x) for x in finite)
+        return float(finite[-1]), float(finite[-1] - finite[-2])  # a lattice
 
     @cached_property
     def q(self) -> Array:
@@ -164,7 +163,8 @@ class Atoms:
         q = np.asarray(np.bincount(where, weights=self.q, minlength=len(knots) + 1), dtype=np.float64)
         finite = np.abs(self.losses[np.isfinite(self.losses)]).max(initial=0.0)
         error = self.error + (8 + len(self.p) + float(finite)) * UNIT
-        return _binned(p, q, error, self.shift + 2 * UNIT * float(finite))
+        infinite = float(self.p[-1]) if self.losses[-1] > knots[-1] and np.isinf(self.losses[-1]) else 0.0
+        return _binned(p, q, infinite, error, self.shift + 2 * UNIT * float(finite))
 
     def reach(self, mass: float) -> tuple[float, float]:
         finite = np.isfinite(self.losses)
@@ -174,15 +174,16 @@ class Atoms:
         last = len(losses) - 1
         return float(losses[min(low, last)]), float(losses[max(last - high, 0)])
 
-    def knots(self, count: int) -> Array:
-        finite = self.losses[np.isfinite(self.losses)]
+    def knots(self, count: int, mass: float) -> Array:
+        low, high = self.reach(mass)
+        finite = self.losses[(self.losses >= low) & (self.losses <= high)]
         return finite if len(finite) <= count else finite[np.linspace(0, len(finite) - 1, count).astype(int)]
 
 
-def _binned(p: Array, q: Array, error: float, shift: float) -> Cells:
+def _binned(p: Array, q: Array, infinite: float, error: float, shift: float) -> Cells:
     """Cells from masses that are all good to one relative error; the first and the last bin lie outside."""
     outer = (float(p[0]), float(q[0]), float(p[-1]), float(q[-1]))
-    return Cells(p[1:-1], q[1:-1], error * p[1:-1], error * q[1:-1], *outer, error, shift)
+    return Cells(p[1:-1], q[1:-1], error * p[1:-1], error * q[1:-1], *outer, infinite, error, shift)
 
 
 def flipped_coin(epsilon: float, *, categories: int = 2, delta: float = 0.0) -> Atoms:

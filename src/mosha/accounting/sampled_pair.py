@@ -51,8 +51,8 @@ class Removed:
         low, high = _thinned(np.array([-high, high]), self.rate)
         return float(low), float(high)
 
-    def knots(self, count: int) -> Array:
-        return _with_zero(_thinned(self.pair.knots(count), self.rate))
+    def knots(self, count: int, mass: float) -> Array:
+        return _with_zero(_thinned(self.pair.knots(count, mass), self.rate))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +80,8 @@ class Added:
         low, high = -_thinned(-np.array(self.pair.reach(mass)), self.rate)
         return float(low), float(high)
 
-    def knots(self, count: int) -> Array:
-        return _with_zero(np.sort(-_thinned(self.pair.knots(count), self.rate)))
+    def knots(self, count: int, mass: float) -> Array:
+        return _with_zero(-_thinned(-self.pair.knots(count, mass), self.rate))
 
 
 def _thinned(losses: Array, rate: float) -> Array:
@@ -116,7 +116,9 @@ def _mixed(old: Cells, keep: float, rate: float, shift: float, *, into_p: bool) 
     p, q = mix(old.p, old.q)
     p_error, q_error = mix(old.p_error, old.q_error)
     outer = (*mix(old.p_below, old.q_below), *mix(old.p_above, old.q_above))
-    return Cells(p, q, p_error + 4 * UNIT * p, q_error + 4 * UNIT * q, *outer, old.tail_error + 4 * UNIT, shift)
+    infinite = rate * old.infinite if into_p else 0.0
+    error = old.tail_error + 4 * UNIT
+    return Cells(p, q, p_error + 4 * UNIT * p, q_error + 4 * UNIT * q, *outer, infinite, error, shift)
 
 
 def _with_zero(knots: Array) -> Array:
@@ -160,8 +162,8 @@ class Dearest:
         reaches = [pair.reach(mass) for pair in self.pairs]
         return min(low for low, _ in reaches), max(high for _, high in reaches)
 
-    def knots(self, count: int) -> Array:
-        return np.unique(np.concatenate([pair.knots(count) for pair in self.pairs]))
+    def knots(self, count: int, mass: float) -> Array:
+        return np.unique(np.concatenate([pair.knots(count, mass) for pair in self.pairs]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,4 +211,4 @@ def _joined(parts: list[Cells], best: npt.NDArray[np.int64], error: float) -> Ce
     p, p_error, q, q_error = masses
     first, last = parts[int(best[0])], parts[int(best[-1])]
     outer = (first.p_below, first.q_below, last.p_above, last.q_above)
-    return Cells(p, q, p_error, q_error, *outer, error, max(c.shift for c in parts))
+    return Cells(p, q, p_error, q_error, *outer, last.infinite, error, max(c.shift for c in parts))

@@ -7,20 +7,23 @@ below, and summed; the normal parts are never put on a lattice at all. The deare
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from mosha.accounting.convolution import Kernel, Sum, convolve
 from mosha.accounting.crossing import crossing
 from mosha.accounting.dominating import Reading
-from mosha.accounting.lattice import Lattice, Survey
-from mosha.accounting.loss import UNIT, Law, lower, upper
+from mosha.accounting.lattice import LARGEST, Survey
+from mosha.accounting.loss import UNIT, Law, upper
+from mosha.accounting.merging import lower
 from mosha.accounting.pair import Pair
 
 __all__ = ["Direction", "directions"]
 
-LOST = 1e-11  # of delta may be lost at either end of a law
+LOST = 1e-9  # of delta may be lost at either end of a law
+DOUBT = 0.3  # of the tolerance may be rounding and folding before long doubles are taken
 
 
 class Direction:
@@ -29,26 +32,36 @@ class Direction:
     def __init__(self, parts: Sequence[tuple[Pair, int]], variance: float, slack: float, *, above: bool) -> None:
         self.parts, self.above, self.slack = list(parts), above, slack
         self.kernel = Kernel(math.sqrt(variance) * (1 + (4 if above else -4) * UNIT))
-        self._survey: Survey | None = None
-
-    @property
-    def survey(self) -> Survey:
-        if self._survey is None:
-            self._survey = Survey(self.parts, self.kernel.mu)
-        return self._survey
 
     def delta(self, epsilon: float, tolerance: float) -> float:
         """A bound on delta at this epsilon."""
-        curve = self._curve(*self.survey.at_epsilon(epsilon), tolerance, 1e-30) if self._summed else self._direct
-        return curve(epsilon)
+        if not self._summed:
+            return self._direct(epsilon)
+        log_delta = Survey(self.parts, self.kernel.mu, 1e-60).at_epsilon(epsilon)
+        survey = Survey(self.parts, self.kernel.mu, LOST * math.exp(max(log_delta, -600.0)))
+        total = self._sum(survey, max(epsilon, 1e-9), tolerance)
+        if total.doubt(epsilon, self.kernel) > DOUBT * tolerance * (1 + epsilon * total.theta):
+            total = self._sum(survey, max(epsilon, 1e-9), tolerance, long=True)
+        return self._at(total, epsilon)
 
     def epsilon(self, delta: float, tolerance: float) -> float:
         """A bound on the least epsilon that has this delta; infinite if none has."""
         if not self._summed:
-            return crossing(self._direct, delta, self._guess(delta), above=self.above)
-        place, rough = self.survey.at_delta(delta)
-        curve = self._curve(place, rough, tolerance, delta)
-        return crossing(curve, delta, rough, above=self.above)
+            never = self._direct(1e6) > delta
+            return math.inf if never else crossing(self._direct, delta, self._guess(delta), above=self.above)
+        survey = Survey(self.parts, self.kernel.mu, LOST * delta)
+        rough, long = survey.at_delta(delta), False
+        for _ in range(3):
+            total = self._sum(survey, rough, tolerance, long=long)
+            if total.infinite >= delta:
+                return math.inf
+            found = crossing(partial(self._at, total), delta, rough, above=self.above)
+            doubt = total.doubt(found, self.kernel)
+            doubtful = not long and doubt > DOUBT * tolerance * (1 + found * total.theta)
+            if not doubtful and found > 0.8 * rough:
+                break
+            rough, long = found if found > 0 else rough, long or doubtful  # a poor guess also means a poor tilt
+        return found
 
     @property
     def _summed(self) -> bool:
@@ -75,32 +88,24 @@ class Direction:
         log_delta, error = self.kernel.log_delta(np.array([at]))
         return math.exp(min(float(log_delta[0]) + sign * (float(error[0]) + self.slack), 0.0))
 
-    def _curve(self, place: int, rough: float, tolerance: float, delta: float) -> Callable[[float], float]:
-        lattice = self.survey.lattice(place, rough, tolerance, both=not self.above)
-        total = self.sum(lattice, delta)
+    def _at(self, total: Sum, epsilon: float) -> float:
         sign = 1.0 if self.above else -1.0
-        factor = math.exp(sign * self.slack)
-        return lambda e: min(1.0, factor * total.delta(e - sign * self.slack, self.kernel, above=self.above))
+        value = total.delta(epsilon - sign * self.slack, self.kernel, above=self.above)
+        return min(1.0, math.exp(sign * self.slack) * value)
 
-    def sum(self, lattice: Lattice, delta: float) -> Sum:
-        """The law of the sum of all losses on this lattice."""
-        laws = [(self._law(pair, count, lattice, delta), count) for pair, count in self.parts]
-        window = (lattice.first, lattice.size)
-        return convolve(laws, theta=lattice.theta, window=window, chernoff=lattice.chernoff)
+    def _sum(self, survey: Survey, epsilon: float, tolerance: float, *, long: bool = False) -> Sum:
+        """The law of the sum of all losses, on a lattice for this epsilon."""
+        lattice = survey.lattice(epsilon, tolerance, careful=long)
+        laws = [(self._law(pair, survey.lost / count, lattice.step), count) for pair, count in self.parts]
+        return convolve(laws, lattice, long=long)
 
-    def _law(self, pair: Pair, count: int, lattice: Lattice, delta: float) -> Law:
-        step = lattice.step
-        low, high = pair.reach(max(LOST * delta / count, 1e-290))
-        width = lattice.size * step
-        first = math.floor(max(low, -width) / step) - 1
-        last = math.ceil(min(high, width) / step) + 1
-        knots = step * np.arange(first, last + 1, dtype=np.float64)
+    def _law(self, pair: Pair, lost: float, step: float) -> Law:
+        low, high = pair.reach(max(lost, 1e-290))
+        first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
+        first = max(first, last - 2 * LARGEST)  # what lies lower moves up, or is forgotten
         if self.above:
-            return upper(pair.cells(knots), first, step)
-        # atoms that rounding left just below a knot must still count as being on it
-        moved = step * 2.0**-32 + 8 * UNIT * float(np.abs(knots).max())
-        law = lower(pair.cells(knots - moved), first, step)
-        return Law(law.first, law.step, law.mass, law.infinite, law.shift + moved)
+            return upper(pair.cells(step * np.arange(first, last + 1, dtype=np.float64)), first, step)
+        return lower(pair, first, last, step)
 
 
 def directions(reading: Reading, *, above: bool) -> list[Direction]:
