@@ -6,7 +6,7 @@ import pytest
 
 import mosha
 from mosha.tables import Budget, median, protect, quantile
-from mosha.tables.quantiles import _choose
+from mosha.tables.points import choose_point
 
 PEOPLE = 4000
 
@@ -60,7 +60,7 @@ def test_a_point_with_the_median_on_it_is_the_best_candidate():
     cells, counts = np.array([5, 10, 11]), np.array([100, 1000, 100])
     from fractions import Fraction
 
-    drawn = {_choose(cells, counts, (0, 20), Fraction(1, 2), Fraction(1), mosha.noise.secure()) for _ in range(50)}
+    drawn = {choose_point(cells, counts, (0, 20), Fraction(1, 2), Fraction(1), mosha.noise.secure()) for _ in range(50)}
     assert drawn == {10}
 
 
@@ -95,7 +95,9 @@ def test_the_sampler_follows_the_law():
 
     cells, counts = np.array([2, 5, 6, 9]), np.array([2, 1, 3, 1])
     draws = 6_000
-    drawn = [_choose(cells, counts, (0, 11), Fraction(1, 2), Fraction(1), mosha.noise.secure()) for _ in range(draws)]
+    drawn = [
+        choose_point(cells, counts, (0, 11), Fraction(1, 2), Fraction(1), mosha.noise.secure()) for _ in range(draws)
+    ]
     found = np.bincount(drawn, minlength=12)
 
     def distance(epsilon):

@@ -6,6 +6,7 @@ from mosha.tables.aggregates import (
     correlation,
     count,
     covariance,
+    distinct,
     mean,
     persons,
     standard_deviation,
@@ -14,6 +15,7 @@ from mosha.tables.aggregates import (
 )
 from mosha.tables.answer import Answer
 from mosha.tables.budget import Budget
+from mosha.tables.key_values import date_range, interval, intervals
 from mosha.tables.quantiles import maximum, median, minimum, quantile
 from mosha.tables.question import Question
 from mosha.tables.table import Grouped, Table, protect, public_table
@@ -29,6 +31,10 @@ __all__ = [
     "correlation",
     "count",
     "covariance",
+    "date_range",
+    "distinct",
+    "interval",
+    "intervals",
     "lit",
     "maximum",
     "mean",

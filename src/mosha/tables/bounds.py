@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.connect.aggregation import Aggregation, Norms
 from mosha.connect.bounding import Bound, NormBound, Truncate, Unbounded
@@ -21,15 +22,33 @@ from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Person, Row, Unit
-from mosha.mechanisms.grid import enlarged
+from mosha.mechanisms.grid import enlarged, noised
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
+from mosha.tables.budget import Budget
+from mosha.tables.part import Frame, Keys
 
-__all__ = ["WEIGHT", "Limits", "bound_question", "fraction_bits", "limits_of", "thresholds"]
+__all__ = [
+    "SHARE_FOR_BOUNDS",
+    "WEIGHT",
+    "Limits",
+    "NormChoice",
+    "bound_question",
+    "bounded_note",
+    "filled",
+    "fraction_bits",
+    "limits_of",
+    "thresholds",
+]
 
 WEIGHT = "weight"
 """The name of the count of rows whose norm weighs a person's rows; it is summed and never released."""
 
+SHARE_FOR_BOUNDS = 0.1
+EMPTY = 0.01
+"""How often one of the buckets without people may look as if it had some."""
+
+LITTLE = 2.0
 _ROOM = 38
 _LARGEST = 2**20
 
@@ -52,11 +71,8 @@ class Limits:
         """How far one unit moves each channel, in units of `bound_question`'s answers.
 
         Guarantee:
-            A unit adds c_g in [0, ...] whole or fractional rows to group g, and channel j moves by at most
-            magnitude_j * c_g. Rows of a Row unit: sum and root of sum of squares of c are at most `rows`. Truncated to
-            k groups of r rows: at most k r and sqrt(k) r (also at most `rows`, where that is given). Norm bounding:
-            at most the limit by construction. A unit that is replaced is one taken away and one added: twice as
-            much; within one single group the two move a channel by at most its range.
+            A unit moves channel j in group g by at most reach_j c_g, where c has norm at most 1 (order 1: the sum,
+            order 2: the root of the sum of squares over groups): `joint_noise.md`.
         """
         factor = self._factor(order, norm, values)
         if self.twice and not split and not self.by_person:
@@ -150,31 +166,76 @@ def thresholds() -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class NormChoice:
-    """The norm that keeps bias and noise together smallest, judged by a noisy histogram of persons' norms.
+    """The norm that keeps bias and noise together smallest, judged by noisy histograms of persons' norms.
 
     Guarantee:
-        A person is in one bucket: the histogram has l1 sensitivity 1 (2 when one is replaced by another), and discrete
-        Laplace noise of that scale over epsilon makes it epsilon-differentially private. The choice is
-        post-processing.
+        A person is in one bucket of a histogram: it has l1 sensitivity 1 (2 when one is replaced by another), and
+        discrete Laplace noise of that scale over epsilon makes it epsilon-differentially private (its end: `held.md`).
+        For order 2 there are two, of the norms and of the numbers of rows. The choice is post-processing.
     """
 
     epsilon: float
+    order: int
     twice: bool
+
+    @staticmethod
+    def plan(budget: Budget, share: float, order: int, *, twice: bool) -> NormChoice:
+        """Bought with a share of the budget."""
+        return NormChoice(budget.epsilon_of(share / order), order, twice)
 
     @property
     def event(self) -> Event:
-        return DiscreteLaplace(laplace_multiplier(self.epsilon))
+        return DiscreteLaplace(laplace_multiplier(self.epsilon)) * self.order
 
-    def choose(self, question: Norms, spread: Any, groups: int, rng: Rng) -> int:
-        """`spread(norm)` is the variance that noise would have in each group."""
+    def choose(self, frame: Frame, keys: Keys, leader: Value, spread: Callable[[float], float], rng: Rng) -> int:
+        """`spread(norm)` is the standard deviation that the noise would have in each group."""
+        marks = np.array(thresholds(), np.float64)
+        people = self._people(frame, keys, leader, self.order, rng)
+        rows = marks if self.order == 1 else _matched(people, self._people(frame, keys, leader, 1, rng), marks)
+        groups = frame.groups
+        costs = []
+        for norm in marks:
+            kept = np.minimum(1.0, norm / marks)
+            lost = float(np.sum(people * rows * (1 - kept)))
+            costs.append(lost**2 / groups + groups * spread(float(norm)) ** 2)
+        return int(marks[int(np.argmin(costs))])
+
+    def _people(self, frame: Frame, keys: Keys, leader: Value, order: int, rng: Rng) -> NDArray[np.float64]:
+        """About how many persons have a norm in each bucket; buckets that noise alone would fill are empty."""
+        question = Norms(frame.relation, keys, only=frame.only, value=leader, order=order, thresholds=thresholds())
         exact = np.asarray(answer(question)["persons"]).astype(np.int64)
         scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * (2 if self.twice else 1))
-        noisy = exact + discrete_laplace(scale, len(exact), rng=rng)
-        certain = float(scale) * math.log(2 * len(exact) / 0.05)
-        people = np.where(noisy > certain, noisy, 0).astype(np.float64)
-        marks = np.array([*question.thresholds, 2 * question.thresholds[-1]], np.float64)
-        costs = []
-        for norm in question.thresholds:
-            lost = float(np.sum(people * np.maximum(0.0, marks - norm)))
-            costs.append(lost**2 / groups + groups * spread(norm))
-        return int(question.thresholds[int(np.argmin(costs))])
+        noisy = noised(exact, discrete_laplace(scale, len(exact), rng=rng)).astype(np.float64)
+        noisy[-2] += noisy[-1]
+        noisy[filled(noisy / float(scale))[1] + 1 :] = 0.0
+        return np.maximum(noisy, 0.0)[:-1]
+
+
+def filled(noisy: NDArray[np.float64]) -> tuple[int, int]:
+    """The first and the last bucket with more than noise, in scales of it, and neighbours with little more."""
+    full = np.flatnonzero(noisy > math.log(len(noisy) / (2 * EMPTY)))
+    first, last = (int(full[0]), int(full[-1])) if full.size else (int(np.argmax(noisy)),) * 2
+    while first > 0 and noisy[first - 1] > LITTLE:
+        first -= 1
+    while last < len(noisy) - 1 and noisy[last + 1] > LITTLE:
+        last += 1
+    return first, last
+
+
+def _matched(people: NDArray[np.float64], counted: NDArray[np.float64], marks: NDArray[np.float64]) -> Any:
+    """How many rows persons of each norm have, if the order of norms is that of numbers of rows."""
+    ranks = np.concatenate([[0.0], np.cumsum(people)])
+    upto = np.cumsum(counted)
+    if not upto[-1]:
+        return marks
+    middle = (ranks[:-1] + ranks[1:]) / 2 / max(ranks[-1], 1.0) * upto[-1]
+    found = marks[np.minimum(np.searchsorted(upto, middle), len(marks) - 1)]
+    return np.clip(found, marks, marks**2)
+
+
+def bounded_note(norm: int, choice: NormChoice | None, what: str = "rows") -> str:
+    bought = " (chosen with a tenth of the budget)" if choice else ""
+    return (
+        f"Nobody counts for more than {norm} {what}{bought}: larger parts are scaled down, and error bars are about "
+        "what is left."
+    )

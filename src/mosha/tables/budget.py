@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from mosha.accounting.rounding import round_down
 from mosha.core.errors import InvalidParameter
@@ -20,10 +21,11 @@ class Budget:
     """The price of one release, before it is cut into parts.
 
     Guarantee:
-        Parts whose shares sum to at most 1 cost together at most the budget. Pure parts: epsilons add. Gaussian parts:
-        squares of 1 / multiplier add, so a share w of the square is a multiplier over sqrt(w). Under rho a pure part
-        of share w has epsilon^2 / 2 <= w rho. With (epsilon, delta), pure parts and Gaussian parts are cut from
-        epsilon first; deltas are cut likewise (basic composition of the two kinds).
+        Parts whose shares sum to at most 1 cost together at most the budget. Pure parts: epsilons add. Gaussian parts
+        with shares w_i, W together, have the multipliers m sqrt(W / w_i), where one Gaussian of multiplier m costs
+        (W epsilon, delta): squares of 1 / multiplier add up to 1 / m^2, so that all of them cost what that one does.
+        The two kinds add by basic composition. Under rho a pure part of share w has epsilon^2 / 2 <= w rho, a choice of
+        bounded range epsilon^2 / 8 <= w rho, and a Gaussian part 1 / (2 multiplier^2) <= w rho.
 
     >>> Budget(epsilon=1).epsilon_of(0.5), Budget(rho=0.5).epsilon_of(1.0)
     (0.5, 1.0)
@@ -62,11 +64,18 @@ class Budget:
         assert self.rho is not None
         return positive("epsilon of a part", math.sqrt(2 * self.rho * share) * (1 - 2.0**-50))
 
-    def multiplier_of(self, share: float, *, delta: float = 0.0) -> float:
-        """The noise multiplier of a Gaussian part with this share of the budget (and `delta` of its delta)."""
+    def range_of(self, share: float) -> float:
+        """The epsilon of a choice of bounded range (an exponential mechanism) with this share of the budget."""
+        if self.rho is None:
+            return self.epsilon_of(share)
+        return positive("epsilon of a part", math.sqrt(8 * self.rho * share) * (1 - 2.0**-50))
+
+    def multiplier_of(self, share: float, *, gaussian: float) -> float:
+        """The noise multiplier of a Gaussian part with this share, all Gaussian parts together having `gaussian`."""
         if self.rho is not None:
             return gaussian_multiplier(rho=round_down(Fraction(self.rho) * Fraction(share)))
-        return gaussian_multiplier(epsilon=self.epsilon_of(share), delta=delta)
+        together = _multiplier(self.epsilon_of(gaussian), self.delta)
+        return together * math.sqrt(max(1.0, gaussian / share)) * (1 + 2.0**-50)
 
     def scaled(self, factor: float) -> Budget:
         """The same budget with epsilon (or rho) multiplied."""
@@ -74,3 +83,8 @@ class Budget:
             return Budget(epsilon=self.epsilon * factor, delta=self.delta)
         assert self.rho is not None
         return Budget(rho=self.rho * factor, delta=self.delta)
+
+
+@lru_cache(maxsize=256)
+def _multiplier(epsilon: float, delta: float) -> float:
+    return gaussian_multiplier(epsilon=epsilon, delta=delta)

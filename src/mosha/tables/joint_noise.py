@@ -8,7 +8,7 @@ and group g, where c_g >= 0 and the norm of c over groups is at most 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -27,10 +27,14 @@ from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_gaussian, discrete_laplace
 
-__all__ = ["BoxNoise", "GaussianNoise", "JointNoise"]
+__all__ = ["REACH", "BoxNoise", "GaussianNoise", "JointNoise"]
 
-SHELLS = 1 << 26
 FINE = 1 << 10
+REACH = 1 << 26
+"""Where a box or Gaussian noise is used, every channel is counted in parts of so much of its reach."""
+
+HELD = 1 << 59
+"""Channels are held within this size before and after noise (see `joint_noise.md`)."""
 
 
 class JointNoise(Protocol):
@@ -39,11 +43,8 @@ class JointNoise(Protocol):
     @property
     def event(self) -> Event: ...
 
-    def draw(self, reach: Sequence[int], groups: int, rng: Rng) -> NDArray[np.object_]:
-        """Integers, a row for each group, a column for each channel, on the grid of the channels over `finer`."""
-
-    def finer(self, reach: Sequence[int]) -> int:
-        """How many times finer than the channels' own grid the noise is."""
+    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        """The exact integers (a row for each group, a column for each channel) with noise, in the same units."""
 
     def deviation(self, reach: float) -> float:
         """Standard deviation of the noise on a channel with this reach."""
@@ -52,21 +53,46 @@ class JointNoise(Protocol):
         """A w with P(|sum of terms_j * noise_j| <= w) >= confidence; a term is a coefficient times a reach."""
 
 
+def _in_parts(exact: NDArray[np.object_], reach: Sequence[int]) -> NDArray[np.int64]:
+    """Each channel in whole parts of reach / REACH, rounded down, held within HELD."""
+    parts = [[min(max(n * REACH // r, -HELD), HELD) for n, r in zip(row, reach, strict=True)] for row in exact.tolist()]
+    return np.array(parts, np.int64).reshape(exact.shape)
+
+
+def _in_units(parts: NDArray[np.int64], reach: Sequence[int]) -> NDArray[np.float64]:
+    held = np.clip(parts, -HELD, HELD).tolist()
+    return np.array([[n * r / REACH for n, r in zip(row, reach, strict=True)] for row in held]).reshape(parts.shape)
+
+
+def _check(scale: Fraction) -> None:
+    if scale > LARGEST_SCALE:
+        raise InvalidParameter(
+            "this budget is too small for what one person may contribute: the noise would leave 64-bit integers. "
+            "Spend more, or bound a person's part more tightly."
+        )
+
+
 @dataclass(frozen=True)
 class BoxNoise:
     """The K-norm mechanism for the l1 sum over groups of the greatest channel: pure epsilon.
 
     Guarantee:
-        Let a unit move channel j in group g by |v_jg| <= reach_j c_g, sum of c_g <= 1. In each group `box_noise` of
-        scale s and widths reach_j / K has density proportional to exp(-N(z) / s), and the shift moves N by at most
-        ceil(K c_g) <= K c_g + 1. Groups are independent: the ratio of densities is at most
-        exp((K + G) / s), and s = (K + G) / epsilon for G groups. One channel needs no box: integers with l1
-        sensitivity `reach` and discrete Laplace noise.
+        epsilon-differential privacy for units that move channel j in group g by at most reach_j c_g, sum of
+        c_g <= 1: `joint_noise.md`. One channel needs no box: discrete Laplace noise on its integers.
     """
 
     epsilon: float
     channels: int
     groups: int
+
+    def __post_init__(self) -> None:
+        _check(self._scale)
+        if self.epsilon > REACH / FINE:
+            raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+
+    @property
+    def _scale(self) -> Fraction:
+        return enlarged((REACH + self.groups) / Fraction(self.epsilon))
 
     @property
     def event(self) -> Event:
@@ -74,26 +100,17 @@ class BoxNoise:
             return DiscreteLaplace(laplace_multiplier(self.epsilon))
         return Pure(self.epsilon)
 
-    def finer(self, reach: Sequence[int]) -> int:
-        del reach
-        return 1
-
-    def draw(self, reach: Sequence[int], groups: int, rng: Rng) -> NDArray[np.object_]:
-        if self.channels == 1:
+    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        if self.channels == 1 and reach[0] <= REACH:
             scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * reach[0])
-            self._check(scale)
-            return discrete_laplace(scale, (groups, 1), rng=rng).astype(object)
-        scale = enlarged((SHELLS + self.groups) / Fraction(self.epsilon))
-        widths = [Fraction(r, SHELLS) for r in reach]
-        self._check(scale * max(widths))
-        return box_noise(scale, [_short(width) for width in widths], groups, rng=rng).astype(object)
-
-    def _check(self, scale: Fraction) -> None:
-        if scale > LARGEST_SCALE:
-            raise InvalidParameter(
-                "this epsilon is too small for what one person may contribute: the noise would leave 64-bit integers. "
-                "Spend more, or bound a person's part more tightly."
-            )
+            held = np.array([min(max(n, -HELD), HELD) for n in exact[:, 0].tolist()], np.int64)
+            noisy = np.clip(held + discrete_laplace(scale, len(exact), rng=rng), -HELD, HELD)
+            return np.array(noisy, np.float64).reshape(-1, 1)
+        if self.channels == 1:
+            scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * (REACH + self.groups))
+            return _in_units(_in_parts(exact, reach) + discrete_laplace(scale, exact.shape, rng=rng), reach)
+        noise = box_noise(self._scale, [1] * self.channels, len(exact), rng=rng)
+        return _in_units(_in_parts(exact, reach) + noise, reach)
 
     def deviation(self, reach: float) -> float:
         d = self.channels
@@ -104,14 +121,8 @@ class BoxNoise:
         stacked = np.stack(tall, axis=-1)
         flat = stacked.reshape(-1, stacked.shape[-1])
         widths = np.array([_box_width(self.channels, _shape(row), confidence) * row.max() for row in flat])
-        slack = 1 + 2.0 * (self.groups + 2) / SHELLS
+        slack = 1 + 2.0 * (self.groups + 2) / REACH
         return (widths * slack / self.epsilon).reshape(stacked.shape[:-1])
-
-
-def _short(width: Fraction) -> Fraction:
-    """A width at least as large with a denominator that `box_noise` takes: rounding up only makes the box larger."""
-    bits = 20
-    return Fraction(-(-width.numerator * (1 << bits) // width.denominator), 1 << bits)
 
 
 def _shape(row: NDArray[np.float64]) -> tuple[float, ...]:
@@ -127,21 +138,21 @@ def _shape(row: NDArray[np.float64]) -> tuple[float, ...]:
 def _box_width(channels: int, shape: tuple[float, ...], confidence: float) -> float:
     """The quantile of r |sum of shape_i U_i|: r Gamma of shape channels + 1, U uniform on [-1, 1], rounded up.
 
-    The density of the sum of uniforms is built by convolution of cells, each moved to its outer edge.
+    Each U is widened to whole cells, which makes the sum of such symmetric, unimodal variables no smaller (Birnbaum
+    1948), and replaced by the middle of its cell, which is half a cell away at most: half a cell for each is added.
     """
     from scipy.special import gammaincc  # noqa: PLC0415  (slow to import)
 
     strict_probability("confidence", confidence)
-    cells = 256
-    mass = np.ones(1)
     total = sum(shape)
-    step = total / cells
+    step = total / 512
+    mass = np.ones(1)
     for part in shape:
         half = max(1, math.ceil(part / step))
         mass = np.convolve(mass, np.full(2 * half + 1, 1 / (2 * half + 1)))
     middle = len(mass) // 2
-    sizes = np.arange(1, middle + 1) * step
-    weights = 2 * mass[middle + 1 :]
+    sizes = (np.arange(middle + 1) + len(shape) / 2) * step
+    weights = np.concatenate([mass[middle : middle + 1], 2 * mass[middle + 1 :]])
     low, high = 0.0, total * (4 * channels + 60 - 2 * math.log(1 - confidence))
     for _ in range(60):
         point = (low + high) / 2
@@ -155,41 +166,38 @@ class GaussianNoise:
     """Gaussian noise on every channel: a box of half-lengths `reach` fits the ellipsoid that is noised.
 
     Guarantee:
-        Let a unit move channel j in group g by |v_jg| <= reach_j c_g, sum of c_g^2 <= 1. Channel j alone then has l2
-        sensitivity reach_j, and with noise multiplier m sqrt(d) costs DiscreteGaussian(m sqrt(d)); the d channels
-        compose to the price of one Gaussian of multiplier m.
+        For units that move channel j in group g by at most reach_j c_g, sum of c_g^2 <= 1, channel j counted in parts
+        has l2 sensitivity REACH + sqrt(groups) and costs DiscreteGaussian(m sqrt(d)); the d channels compose to
+        the price of one Gaussian of multiplier m (`joint_noise.md`).
     """
 
     multiplier: float
     channels: int
     groups: int
 
+    def __post_init__(self) -> None:
+        _check(self._sigma)
+        if self._sigma < FINE:
+            raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+
+    @property
+    def _sensitivity(self) -> int:
+        return REACH + math.isqrt(self.groups) + 1
+
     @property
     def _each(self) -> float:
-        return self.multiplier * math.sqrt(self.channels) * (1 + 2.0**-50)
+        return self.multiplier * math.sqrt(self.channels) * (1 + 2.0**-30)
+
+    @property
+    def _sigma(self) -> Fraction:
+        return enlarged(Fraction(self._each) * self._sensitivity)
 
     @property
     def event(self) -> Event:
-        """Charged for the coarsest noise that `draw` makes: 2**10 steps a standard deviation."""
-        each = DiscreteGaussian(self._each, FINE / self._each, self.groups)
-        return compose([(each, self.channels)])
+        return compose([(DiscreteGaussian(self._each, float(self._sensitivity), self.groups), self.channels)])
 
-    def finer(self, reach: Sequence[int]) -> int:
-        least = min(reach) * self._each
-        return 1 << max(0, math.ceil(math.log2(2 * FINE / least))) if least < 2 * FINE else 1
-
-    def draw(self, reach: Sequence[int], groups: int, rng: Rng) -> NDArray[np.object_]:
-        finer = self.finer(reach)
-        columns = []
-        for r in reach:
-            sigma = enlarged(Fraction(self._each) * r * finer)
-            if sigma > LARGEST_SCALE:
-                raise InvalidParameter(
-                    "this budget is too small for what one person may contribute: the noise would leave 64-bit "
-                    "integers. Spend more, or bound a person's part more tightly."
-                )
-            columns.append(discrete_gaussian(sigma, groups, rng=rng))
-        return np.stack(columns, axis=-1).astype(object)
+    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        return _in_units(_in_parts(exact, reach) + discrete_gaussian(self._sigma, exact.shape, rng=rng), reach)
 
     def deviation(self, reach: float) -> float:
         return reach * self._each
@@ -197,9 +205,5 @@ class GaussianNoise:
     def width(self, terms: Sequence[Any], confidence: float) -> Any:
         quantile = NormalDist().inv_cdf((1 + strict_probability("confidence", confidence)) / 2)
         tall = np.broadcast_arrays(*(np.asarray(term, np.float64) for term in terms))
-        return np.sqrt(np.sum(np.stack(tall, axis=-1) ** 2, axis=-1)) * self._each * quantile * (1 + 2.0**-9)
-
-
-def as_columns(names: Sequence[str], noisy: NDArray[np.object_], finer: int) -> Mapping[str, NDArray[np.float64]]:
-    """Noisy integers as floats in the channels' own grid units."""
-    return {name: (noisy[:, j] / finer).astype(np.float64) for j, name in enumerate(names)}
+        slack = (1 + 2.0**-9) * self._sensitivity / REACH
+        return np.sqrt(np.sum(np.stack(tall, axis=-1) ** 2, axis=-1)) * self._each * quantile * slack

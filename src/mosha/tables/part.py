@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mosha.connect.expression import Expression
 from mosha.connect.relation import Relation
@@ -12,7 +12,10 @@ from mosha.core.event import Event
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 
-__all__ = ["Frame", "Part"]
+if TYPE_CHECKING:
+    from mosha.tables.guess import Guess
+
+__all__ = ["Frame", "Keys", "Part", "Selection", "within"]
 
 Keys = tuple[tuple[str, Expression], ...]
 Rows = tuple[tuple[Any, ...], ...]
@@ -62,7 +65,7 @@ class Part(Protocol):
     def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
         """Half-widths of error bars, for each aggregate and group."""
 
-    def assumed(self, frame: Frame, rows: float | None) -> dict[str, Any]:
+    def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
         """Noisy numbers as they might be, from public guesses alone: what a forecast is made of."""
 
     def notes(self, noisy: Mapping[str, Any]) -> list[str]:
@@ -70,3 +73,27 @@ class Part(Protocol):
 
     def sql(self, frame: Frame) -> str:
         """The bounded SQL that runs in the engine."""
+
+
+class Selection(Protocol):
+    """What decides which groups are shown, before anything is asked of them."""
+
+    @property
+    def event(self) -> Event: ...
+
+    def select(self, frame: Frame, key: bytes, rng: Rng) -> Rows:
+        """The groups that are shown."""
+
+    def note(self) -> str: ...
+
+
+def within(frame: Frame, relation: Relation) -> Relation:
+    """The rows that can lie in a public group (each key column on its own: a superset, which is as private)."""
+    if frame.only is None:
+        return relation
+    for place, (_, expression) in enumerate(frame.keys):
+        values = [key[place] for key in frame.only]
+        present = [value for value in dict.fromkeys(values) if value is not None]
+        allowed = expression.is_in(*present) if present else expression.is_null()
+        relation = relation.where(allowed | expression.is_null() if None in values and present else allowed)
+    return relation

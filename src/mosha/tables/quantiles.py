@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,23 +14,22 @@ from numpy.typing import NDArray
 from mosha.connect.aggregation import Aggregation
 from mosha.connect.bounding import NormBound, Unbounded
 from mosha.connect.expression import Expression, grid
-from mosha.connect.relation import Relation
-from mosha.connect.schema import Schema
 from mosha.connect.source import answer, explain
 from mosha.connect.value import Rows
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import NOTHING, Event
+from mosha.core.event import Event
 from mosha.core.events import Exponential
 from mosha.core.number import real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
-from mosha.mechanisms.grid import enlarged
-from mosha.noise import exponential_choice, uniform
-from mosha.tables.aggregates import Aggregate, Measured
-from mosha.tables.bounds import Limits, NormChoice, limits_of
+from mosha.tables.additive import Aggregate
+from mosha.tables.bounds import SHARE_FOR_BOUNDS, Limits, NormChoice, bounded_note, limits_of
 from mosha.tables.budget import Budget
-from mosha.tables.part import Frame
-from mosha.tables.sums import SHARE_FOR_BOUNDS, chosen_norm
+from mosha.tables.guess import Guess
+from mosha.tables.measured import Measured, Range
+from mosha.tables.part import Frame, within
+from mosha.tables.points import descend
+from mosha.tables.ranges import SHARE_FOR_RANGES, RangeChoice, range_note
 
 __all__ = ["Quantile", "QuantilesPart", "maximum", "median", "minimum", "quantile"]
 
@@ -45,8 +44,11 @@ class Quantile(Aggregate):
     measured: Measured
     at: Fraction
 
-    def check(self, schema: Schema) -> None:
-        self.measured.check(schema)
+    def numbers(self) -> tuple[Measured, ...]:
+        return (self.measured,)
+
+    def settled(self, ranges: Mapping[str, Range]) -> Quantile:
+        return replace(self, measured=self.measured.settled(ranges))
 
     @property
     def exponent(self) -> int:
@@ -64,7 +66,7 @@ class Quantile(Aggregate):
         return grid(self.measured.of, self.measured.between, self.exponent)
 
 
-def quantile(column: Any, at: float, *, between: tuple[float, float]) -> Quantile:
+def quantile(column: Any, at: float, *, between: Any) -> Quantile:
     """The quantile `at` (0.5: the median) of a column whose values are clamped into [low, high]."""
     share = real("at", at)
     if not 0 <= share <= 1:
@@ -72,17 +74,17 @@ def quantile(column: Any, at: float, *, between: tuple[float, float]) -> Quantil
     return Quantile(Measured.of_column("quantile", column, between), Fraction(share).limit_denominator(1000))
 
 
-def median(column: Any, *, between: tuple[float, float]) -> Quantile:
+def median(column: Any, *, between: Any) -> Quantile:
     """The median of a column whose values are clamped into [low, high]."""
     return quantile(column, 0.5, between=between)
 
 
-def minimum(column: Any, *, between: tuple[float, float]) -> Quantile:
+def minimum(column: Any, *, between: Any) -> Quantile:
     """About the least value: the quantile at 0.01, because the least value itself is one person's secret."""
     return quantile(column, 0.01, between=between)
 
 
-def maximum(column: Any, *, between: tuple[float, float]) -> Quantile:
+def maximum(column: Any, *, between: Any) -> Quantile:
     """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret."""
     return quantile(column, 0.99, between=between)
 
@@ -92,18 +94,16 @@ class QuantilesPart:
     """Quantiles of one column: the middle one first, then those on either side within the rows that remain.
 
     Guarantee:
-        Let one unit add rows of weight w_g to group g, sum of w_g <= W. The score of point t in a group is minus the
-        distance of at * n from the ranks [below(t), up_to(t)]; a row of weight w moves it by at most
-        max(at, 1 - at) w. The exponential mechanism with scale 2 max(at, 1 - at) W / epsilon loses
-        epsilon w_g / W in group g, epsilon in all groups together. On the next level the rows are split at
-        the points already released; each row is in one piece, so all pieces of a level together lose epsilon again.
-        A level of the tree is one event Exponential(epsilon): for several groups its range is epsilon all the same.
+        Let one unit add rows of weight w_g to group g, sum of w_g <= W. The first choices of all groups together are
+        an exponential mechanism of range epsilon (`points`). On the next level the rows are split at the points
+        already released; each row is in one piece, so the choices of a level are again Exponential(epsilon) together.
     """
 
     aggregates: Mapping[str, Quantile]
     limits: Limits
     epsilon: float
     choice: NormChoice | None
+    ranges: RangeChoice | None = None
 
     @staticmethod
     def plan(frame: Frame, aggregates: Mapping[str, Quantile], budget: Budget, share: float) -> QuantilesPart:
@@ -112,13 +112,20 @@ class QuantilesPart:
             rows, groups, per_group = limits.truncation
             norm = groups * per_group if rows is None else min(rows, groups * per_group)
             limits = Limits(norm=norm, by_person=True, twice=limits.twice)
-        choice = None
+        choice, ranges, left = None, None, 1.0
         if limits.automatic:
-            choice = NormChoice(budget.epsilon_of(share * SHARE_FOR_BOUNDS), limits.twice)
-            share *= 1 - SHARE_FOR_BOUNDS
+            choice = NormChoice.plan(budget, share * SHARE_FOR_BOUNDS, 1, twice=limits.twice)
+            left -= SHARE_FOR_BOUNDS
+        if any(q.measured.automatic for q in aggregates.values()):
+            ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, 1)
+            left -= SHARE_FOR_RANGES
         levels = _levels(len({q.at for q in aggregates.values()}))
-        epsilon = _level_epsilon(budget, share, levels)
-        return QuantilesPart(aggregates, limits, epsilon, choice)
+        return QuantilesPart(aggregates, limits, budget.range_of(share * left / levels), choice, ranges)
+
+    def settled(self, ranges: Mapping[str, Any]) -> QuantilesPart:
+        """With the range that was bought."""
+        bought = {key: (float(low), float(high)) for key, (low, high) in ranges.items()}
+        return replace(self, aggregates={name: q.settled(bought) for name, q in self.aggregates.items()})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,7 +142,8 @@ class QuantilesPart:
     @property
     def event(self) -> Event:
         levels = Exponential(self.epsilon) * _levels(len(self._shares))
-        return levels + (self.choice.event if self.choice else NOTHING)
+        bought = (stage.event for stage in (self.choice, self.ranges) if stage is not None)
+        return sum(bought, start=levels)
 
     def _weight(self, norm: int | None) -> tuple[int, int]:
         """The weight of one unit in the engine's integers, and how many bits after the point those have."""
@@ -151,78 +159,72 @@ class QuantilesPart:
         """How many rows each group has in each cell of the grid, a person's rows weighing at most `norm` together."""
         _, bits = self._weight(norm)
         cell = self._first.cell
-        relation = _within(frame, frame.relation.where(~cell.is_null()))
+        relation = within(frame, frame.relation.where(~cell.is_null()))
         bound = NormBound(1, {"rows": norm}, bits) if self.limits.by_person and norm else Unbounded()
         return Aggregation(relation, (*frame.keys, (_CELL, cell)), (("rows", Rows()),), bound=bound)
 
     def ask(self, frame: Frame, key: bytes, rng: Rng) -> dict[str, Any]:
         del key
-        norm = self.limits.norm
+        norm, ranges, asked = self.limits.norm, {}, self
         if self.choice is not None:
-            norm = chosen_norm(frame, self.choice, Rows(), 1, lambda bound: bound / self.epsilon, rng)
-        totals = answer(self.question(frame, norm))
+            norm = self.choice.choose(frame, frame.keys, Rows(), lambda bound: bound / self.epsilon, rng)
+        if self.ranges is not None:
+            measured = self._first.measured
+            ranges = {measured.key: list(self.ranges.choose(frame, measured, self.limits, rng))}
+            asked = self.settled(ranges)
+        totals = answer(asked.question(frame, norm))
         weight, bits = self._weight(norm)
         cells = np.asarray(totals.keys[-1]).astype(np.int64)
         counts = np.asarray(totals["rows"]).astype(np.int64)
-        place = {group: i for i, group in enumerate(frame.only or ((),))}
-        groups = (
-            zip(*(column.tolist() for column in totals.keys[:-1]), strict=True) if frame.keys else [()] * len(cells)
-        )
-        owner = np.array([place.get(group, -1) for group in groups], np.int64)
+        owner = _owners(frame, totals.keys[:-1], len(cells))
+        order = np.lexsort((cells, owner))
+        ends = np.searchsorted(owner[order], np.arange(frame.groups + 1))
         found: list[list[float]] = []
         for group in range(frame.groups):
-            mine = owner == group
-            order = np.argsort(cells[mine], kind="stable")
-            found.append(self._quantiles(cells[mine][order], counts[mine][order], weight, rng))
-        return {"points": found, "norm": norm, "weight": weight / (1 << bits)}
+            mine = order[ends[group] : ends[group + 1]]
+            found.append(asked._quantiles(cells[mine], counts[mine], weight, rng))  # noqa: SLF001
+        return {"points": found, "norm": norm, "weight": weight / (1 << bits), "ranges": ranges}
 
     def _quantiles(self, cells: NDArray[np.int64], counts: NDArray[np.int64], weight: int, rng: Rng) -> list[float]:
         low, high = self._first.points
         scale = Fraction(weight) / Fraction(self.epsilon)
         points: dict[Fraction, int] = {}
-        _descend(cells, counts, (low, high), self._shares, (Fraction(0), Fraction(1)), scale, points, rng)
+        descend(cells, counts, (low, high), self._shares, (Fraction(0), Fraction(1)), scale, points, rng)
         return [math.ldexp(points[share], -self._first.exponent) for share in self._shares]
 
     def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
+        asked = self.settled(noisy.get("ranges", {}))
         table = np.array(noisy["points"], np.float64)
         place = {share: i for i, share in enumerate(self._shares)}
-        low, high = self._first.measured.between
+        low, high = asked._first.measured.between  # noqa: SLF001
         return {name: np.clip(table[:, place[q.at]], low, high) for name, q in self.aggregates.items()}
 
     def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
         """In rows: between the answer and the true quantile lie at most so many, with this confidence."""
         levels = _levels(len(self._shares))
-        low, high = self._first.points
+        low, high = self.settled(noisy.get("ranges", {}))._first.points  # noqa: SLF001
         level = 1 - (1 - strict_probability("confidence", confidence)) / levels
         regret = exponential_regret(high - low + 1, level) * levels
         rows = regret * 2 * float(noisy["weight"]) / self.epsilon
         groups = len(noisy["points"])
         return {name: np.full(groups, rows * float(max(q.at, 1 - q.at))) for name, q in self.aggregates.items()}
 
-    def assumed(self, frame: Frame, rows: float | None) -> dict[str, Any]:
-        del rows
-        if self.limits.automatic:
-            raise InvalidParameter("the error depends on a bound that is yet to be chosen: declare it for a forecast.")
-        weight, bits = self._weight(self.limits.norm)
+    def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
+        norm = guess.norm(self.limits)
+        weight, bits = self._weight(norm)
         return {"points": [[0.0] * len(self._shares)] * frame.groups, "weight": weight / (1 << bits)}
 
     def notes(self, noisy: Mapping[str, Any]) -> list[str]:
-        del noisy
         notes = [f"The error bars of {', '.join(self.names)} are in rows between the answer and the true quantile."]
         extreme = [name for name, q in self.aggregates.items() if q.at in (Fraction(1, 100), Fraction(99, 100))]
         if extreme:
             notes.append(f"{', '.join(extreme)}: the quantile at 0.01 or 0.99, in place of the extreme value itself.")
-        return notes
+        if self.limits.by_person:
+            notes.append(bounded_note(noisy["norm"], self.choice))
+        return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def sql(self, frame: Frame) -> str:
         return explain(self.question(frame, self.limits.norm or 1))
-
-
-def _level_epsilon(budget: Budget, share: float, levels: int) -> float:
-    """The epsilon of one level: under rho, epsilon^2 / 8 each (bounded range), else epsilons add."""
-    if budget.rho is not None:
-        return math.sqrt(8 * budget.rho * share / levels) * (1 - 2.0**-50)
-    return budget.epsilon_of(share / levels)
 
 
 def _levels(quantiles: int) -> int:
@@ -230,69 +232,13 @@ def _levels(quantiles: int) -> int:
     return quantiles.bit_length()
 
 
-def _within(frame: Frame, relation: Relation) -> Relation:
-    """The rows that can lie in a public group (each key column on its own: a superset, which is as private)."""
-    if frame.only is None:
-        return relation
-    for place, (_, expression) in enumerate(frame.keys):
-        values = [key[place] for key in frame.only]
-        present = [value for value in dict.fromkeys(values) if value is not None]
-        allowed = expression.is_in(*present) if present else expression.is_null()
-        relation = relation.where(allowed | expression.is_null() if None in values and present else allowed)
-    return relation
-
-
-def _descend(
-    cells: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    span: tuple[int, int],
-    shares: Sequence[Fraction],
-    part: tuple[Fraction, Fraction],
-    scale: Fraction,
-    points: dict[Fraction, int],
-    rng: Rng,
-) -> None:
-    """Release the middle share's quantile of these rows, then go on left and right of it."""
-    if not shares:
-        return
-    middle = len(shares) // 2
-    share, width = shares[middle], part[1] - part[0]
-    relative = (share - part[0]) / width if width else Fraction(1, 2)
-    point = _choose(cells, counts, span, relative, scale, rng)
-    points[share] = point
-    cut = int(np.searchsorted(cells, point, side="left"))
-    left = (cells[:cut], counts[:cut], (span[0], point), shares[:middle], (part[0], share))
-    right = (cells[cut:], counts[cut:], (point, span[1]), shares[middle + 1 :], (share, part[1]))
-    for side in (left, right):
-        _descend(*side, scale, points, rng)
-
-
-def _choose(
-    cells: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    span: tuple[int, int],
-    share: Fraction,
-    scale: Fraction,
-    rng: Rng,
-) -> int:
-    """One point of the grid: each data point is a candidate, and each gap between two is one with its width."""
-    bottom, top = share.denominator, share.numerator
-    upto = np.cumsum(counts)
-    total = int(upto[-1]) if counts.size else 0
-    target = top * total
-    edges = np.concatenate([[span[0] - 1], cells, [span[1] + 1]])
-    ranks = np.concatenate([[0], upto]) * bottom
-    gaps = np.maximum(np.diff(edges) - 1, 0)
-    at_points = -np.maximum(np.maximum(bottom * (upto - counts) - target, target - bottom * upto), 0)
-    in_gaps = -np.abs(ranks - target)
-    scores = np.concatenate([at_points, in_gaps]).astype(np.int64)
-    weights = np.concatenate([np.ones(cells.size, np.int64), gaps])
-    sensitivity = 2 * max(top, bottom - top)
-    chosen = exponential_choice(scores, enlarged(scale * sensitivity), weights=weights, rng=rng)
-    if chosen < cells.size:
-        return int(cells[chosen])
-    gap = chosen - cells.size
-    return int(edges[gap]) + 1 + int(uniform(int(gaps[gap]), rng=rng))
+def _owners(frame: Frame, keys: Sequence[Any], rows: int) -> NDArray[np.int64]:
+    """The place of each row's group among the groups that are shown, -1 for others."""
+    if not frame.keys:
+        return np.zeros(rows, np.int64)
+    place = {group: i for i, group in enumerate(frame.only or ())}
+    groups = zip(*(column.tolist() for column in keys), strict=True)
+    return np.array([place.get(group, -1) for group in groups], np.int64)
 
 
 def columns_of(quantiles: Mapping[str, Quantile]) -> Iterable[dict[str, Quantile]]:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mosha.connect.aggregation import Aggregation, Norms
+from mosha.connect.aggregation import Aggregation
 from mosha.connect.source import answer, explain
 from mosha.connect.value import Persons, Rows, Value
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import NOTHING, Event
-from mosha.core.number import positive
+from mosha.core.event import Event
 from mosha.core.randomness import Rng
-from mosha.tables.aggregates import Additive, Channels
-from mosha.tables.bounds import Limits, NormChoice, bound_question, limits_of, thresholds
+from mosha.tables.additive import Additive, Channels, Sum
+from mosha.tables.bounds import SHARE_FOR_BOUNDS, Limits, NormChoice, bound_question, bounded_note, limits_of
 from mosha.tables.budget import Budget
+from mosha.tables.guess import Guess
 from mosha.tables.joint_noise import BoxNoise, GaussianNoise, JointNoise
 from mosha.tables.part import Frame
+from mosha.tables.ranges import SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 
-__all__ = ["SHARE_FOR_BOUNDS", "Sums", "chosen_norm"]
+__all__ = ["Sums", "prefers_gaussian", "share_for_noise", "values_of"]
 
-SHARE_FOR_BOUNDS = 0.1
-MANY_GROUPS = 8
+MOST_CHANNELS = 16
+TYPICAL = 50
+"""Rows of a person with much, where nothing is known before the bound is bought."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,32 +36,46 @@ class Sums:
 
     Guarantee:
         `Limits.reach` bounds how one unit moves the exact sums, `noise` is made for that reach whatever it is, and
-        its event does not depend on it. The choice of a norm is paid for by `choice`; it scales data and noise alike.
+        its event does not depend on it. The choices of a norm and of ranges are paid for by `choice` and `ranges`;
+        they scale data and noise alike.
     """
 
     aggregates: Mapping[str, Additive]
-    values: Mapping[str, Value]
     limits: Limits
     noise: JointNoise
     choice: NormChoice | None
+    ranges: RangeChoice | None
 
     @staticmethod
-    def plan(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget, share: float, delta: float) -> Sums:
-        """The better noise for these aggregates within a share of the budget."""
-        values = {name: value for a in aggregates.values() for name, value in a.channels().items()}
-        people = any(isinstance(value, Persons) for value in values.values())
-        limits = limits_of(frame.unit, frame.relation, persons=people)
-        choice = None
+    def plan(
+        frame: Frame, aggregates: Mapping[str, Additive], budget: Budget, share: float, gaussian: float | None
+    ) -> Sums:
+        """Within a share of the budget; `gaussian` is what all Gaussian noise has of it, None for the pure kind."""
+        values = values_of(aggregates)
+        if len(values) > MOST_CHANNELS:
+            raise InvalidParameter(
+                f"these aggregates need {len(values)} sums at once, and {MOST_CHANNELS} can be noised together: ask "
+                "for them in two releases."
+            )
+        limits = _limits(frame, values)
+        choice, ranges = None, None
         if limits.automatic:
-            choice = NormChoice(budget.epsilon_of(share * SHARE_FOR_BOUNDS), limits.twice)
-            share *= 1 - SHARE_FOR_BOUNDS
-        options: list[JointNoise] = []
-        if budget.epsilon is not None:
-            options.append(BoxNoise(budget.epsilon_of(share), len(values), frame.most_groups))
-        if budget.allows_gaussian:
-            multiplier = budget.multiplier_of(share, delta=delta)
-            options.append(GaussianNoise(multiplier, len(values), frame.most_groups))
-        return Sums(aggregates, values, limits, _better(options, list(values.values()), limits, frame), choice)
+            order = 1 if gaussian is None else 2
+            choice = NormChoice.plan(budget, share * SHARE_FOR_BOUNDS, order, twice=limits.twice)
+        if bought := unknown(aggregates):
+            ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, len(bought))
+        left = share_for_noise(frame, aggregates)
+        noise: JointNoise
+        if gaussian is None:
+            noise = BoxNoise(budget.epsilon_of(share * left), len(values), frame.most_groups)
+        else:
+            multiplier = budget.multiplier_of(share * left, gaussian=gaussian)
+            noise = GaussianNoise(multiplier, len(values), frame.most_groups)
+        return Sums(aggregates, limits, noise, choice, ranges)
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        return values_of(self.aggregates)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +83,8 @@ class Sums:
 
     @property
     def event(self) -> Event:
-        return self.noise.event + (self.choice.event if self.choice else NOTHING)
+        bought = (stage.event for stage in (self.choice, self.ranges) if stage is not None)
+        return sum(bought, start=self.noise.event)
 
     @property
     def order(self) -> int:
@@ -87,74 +105,103 @@ class Sums:
     def reach(self, frame: Frame, norm: int | None) -> list[int]:
         return self.limits.reach(list(self.values.values()), self.order, norm, split=frame.split)
 
+    def settled(self, ranges: Mapping[str, Any]) -> Sums:
+        """With the ranges that were bought."""
+        bought = {key: (float(low), float(high)) for key, (low, high) in ranges.items()}
+        return replace(self, aggregates={name: a.settled(bought) for name, a in self.aggregates.items()})
+
     def ask(self, frame: Frame, key: bytes, rng: Rng) -> dict[str, Any]:
-        norm = self.limits.norm
+        norm, ranges = self.limits.norm, {}
         if self.choice is not None:
-            people = any(isinstance(value, Persons) for value in self.values.values())
-            leader: Value = Persons() if people else Rows()
-            norm = chosen_norm(frame, self.choice, leader, self.order, self.noise.deviation, rng)
+            leader: Value = Persons() if _counts_people(self.values) else Rows()
+            norm = self.choice.choose(frame, frame.keys, leader, self.noise.deviation, rng)
+        if self.ranges is not None:
+            for number in unknown(self.aggregates):
+                ranges[number.key] = list(self.ranges.choose(frame, number, self.limits, rng))
+        return self.settled(ranges)._noisy(frame, key, norm, rng) | {"norm": norm, "ranges": ranges}  # noqa: SLF001
+
+    def _noisy(self, frame: Frame, key: bytes, norm: int | None, rng: Rng) -> dict[str, Any]:
         question, bits = self.question(frame, norm, key)
         totals = answer(question)
         exact = np.stack([_column(totals[name], frame.groups) for name in self.values], axis=-1)
         reach = self.reach(frame, norm)
-        finer = self.noise.finer(reach)
-        noisy = exact * finer + self.noise.draw(reach, frame.groups, rng)
-        unit = finer << bits
-        channels = {name: [n / unit for n in noisy[:, j].tolist()] for j, name in enumerate(self.values)}
-        return {"channels": channels, "reach": [r / (1 << bits) for r in reach], "norm": norm}
+        noisy = np.ldexp(self.noise.add(exact, reach, rng), -bits)
+        return {"channels": noisy.T.tolist(), "reach": [math.ldexp(r, -bits) for r in reach]}
 
     def _channels(self, noisy: Mapping[str, Any]) -> Channels:
-        columns = {name: np.array(column, np.float64) for name, column in noisy["channels"].items()}
+        columns = {name: np.array(c, np.float64) for name, c in zip(self.values, noisy["channels"], strict=True)}
         return Channels(columns, dict(zip(self.values, noisy["reach"], strict=True)), self.noise)
 
     def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
-        channels = self._channels(noisy)
-        return {name: aggregate.answer(channels) for name, aggregate in self.aggregates.items()}
+        asked = self.settled(noisy["ranges"])
+        channels = asked._channels(noisy)  # noqa: SLF001
+        return {name: aggregate.answer(channels) for name, aggregate in asked.aggregates.items()}
 
     def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
-        channels = self._channels(noisy)
-        return {name: aggregate.error(channels, confidence) for name, aggregate in self.aggregates.items()}
+        asked = self.settled(noisy["ranges"])
+        channels = asked._channels(noisy)  # noqa: SLF001
+        return {name: aggregate.error(channels, confidence) for name, aggregate in asked.aggregates.items()}
 
-    def assumed(self, frame: Frame, rows: float | None) -> dict[str, Any]:
-        if self.limits.automatic:
-            raise InvalidParameter(
-                "the error depends on how much one person may contribute, which is to be chosen from the data: "
-                "declare it (Person(column, at_most=...)) for a forecast."
-            )
-        _, bits = self.question(frame, self.limits.norm, bytes(32))
-        guess = 0.0 if rows is None else positive("rows", rows)
-        columns = {name: [guess if value.magnitude == 1 else 0.0] * frame.groups for name, value in self.values.items()}
-        return {"channels": columns, "reach": [r / (1 << bits) for r in self.reach(frame, self.limits.norm)]}
+    def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
+        norm = guess.norm(self.limits)
+        ranges = {number.key: list(guess.range(number)) for number in unknown(self.aggregates)}
+        asked = self.settled(ranges)
+        _, bits = asked.question(frame, norm, bytes(32))
+        rows = 0.0 if guess.rows is None else float(guess.rows)
+        columns = [[rows if value.magnitude == 1 else 0.0] * frame.groups for value in asked.values.values()]
+        reach = [math.ldexp(r, -bits) for r in asked.reach(frame, norm)]
+        return {"channels": columns, "reach": reach, "norm": norm, "ranges": ranges}
 
     def notes(self, noisy: Mapping[str, Any]) -> list[str]:
         kind = "Gaussian" if isinstance(self.noise, GaussianNoise) else "Laplace" if len(self.values) == 1 else "Box"
         notes = [f"{kind} noise for {', '.join(self.names)}."]
         if self.limits.by_person and self.limits.truncation is None:
-            bought = " (chosen with a tenth of the budget)" if self.choice else ""
-            notes.append(f"Nobody counts for more than {noisy['norm']} rows{bought}: larger parts are scaled down.")
-        return notes
+            what = "groups" if _counts_people(self.values) else "rows"
+            notes.append(bounded_note(noisy["norm"], self.choice, what))
+        return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def sql(self, frame: Frame) -> str:
         return explain(self.question(frame, self.limits.norm or 1, bytes(32))[0])
 
 
-def _better(options: list[JointNoise], values: list[Value], limits: Limits, frame: Frame) -> JointNoise:
-    """The noise with the smaller standard deviation; where the bound is yet to be chosen, the one for many groups."""
-    if len(options) == 1:
-        return options[0]
+def values_of(aggregates: Mapping[str, Additive]) -> dict[str, Value]:
+    """The channels of some aggregates, each once; a sum that a mean's channels give needs none of its own."""
+    others = {
+        name: value for a in aggregates.values() if not isinstance(a, Sum) for name, value in a.channels().items()
+    }
+    sums = [a for a in aggregates.values() if isinstance(a, Sum) and not a.is_made_of(others)]
+    return others | {name: value for a in sums for name, value in a.channels().items()}
+
+
+def _counts_people(values: Mapping[str, Value]) -> bool:
+    return any(isinstance(value, Persons) for value in values.values())
+
+
+def _limits(frame: Frame, values: Mapping[str, Value]) -> Limits:
+    return limits_of(frame.unit, frame.relation, persons=_counts_people(values))
+
+
+def share_for_noise(frame: Frame, aggregates: Mapping[str, Additive]) -> float:
+    """What is left of a part's budget for its noise, after bounds and ranges are bought."""
+    bounds = SHARE_FOR_BOUNDS if _limits(frame, values_of(aggregates)).automatic else 0.0
+    return 1.0 - bounds - (SHARE_FOR_RANGES if unknown(aggregates) else 0.0)
+
+
+def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget, share: float) -> bool:
+    """Whether Gaussian noise has the smaller predicted error, this share of the budget being spent on either."""
+    if not budget.allows_gaussian:
+        return False
+    if budget.epsilon is None:
+        return True
+    values = values_of(aggregates)
+    limits = _limits(frame, values)
+    box = BoxNoise(budget.epsilon_of(share), len(values), frame.most_groups)
+    gaussian = GaussianNoise(budget.multiplier_of(share, gaussian=share), len(values), frame.most_groups)
     if limits.automatic:
-        return options[1] if frame.most_groups > MANY_GROUPS else options[0]
-    spread = [
-        option.deviation(limits.reach(values, order, limits.norm, split=frame.split)[0])
-        for order, option in zip((1, 2), options, strict=True)
-    ]
-    return options[0] if spread[0] <= spread[1] else options[1]
-
-
-def chosen_norm(frame: Frame, choice: NormChoice, leader: Value, order: int, deviation: Any, rng: Rng) -> int:
-    """The norm for a person's rows (or groups), bought with `choice`; `deviation(norm)` is that of the noise."""
-    norms = Norms(frame.relation, frame.keys, only=frame.only, value=leader, order=order, thresholds=thresholds())
-    return choice.choose(norms, lambda norm: deviation(norm) ** 2, frame.groups, rng)
+        together = math.sqrt(TYPICAL + TYPICAL**2 / frame.most_groups)
+        return gaussian.deviation(together) < box.deviation(TYPICAL)
+    reach = [limits.reach(list(values.values()), order, limits.norm, split=frame.split)[0] for order in (1, 2)]
+    return gaussian.deviation(reach[1]) < box.deviation(reach[0])
 
 
 def _column(totals: Any, groups: int) -> Any:

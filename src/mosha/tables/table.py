@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,14 @@ from mosha.connect.expression import Expression, as_expression, col
 from mosha.connect.opening import source as open_source
 from mosha.connect.relation import Relation, private, public
 from mosha.connect.schema import Schema
-from mosha.connect.source import Source
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
+from mosha.core.number import positive_integer
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables import aggregates
-from mosha.tables.aggregates import Aggregate
+from mosha.tables.additive import Aggregate
+from mosha.tables.declared import declared
+from mosha.tables.key_values import interval, intervals
 from mosha.tables.quantiles import quantile
 from mosha.tables.question import Question
 
@@ -39,27 +41,43 @@ class _Asks:
         """How many persons."""
         return self.aggregate(persons=aggregates.persons())
 
-    def sum(self, column: Any, *, between: tuple[float, float]) -> Question:
-        """The sum of a column, values clamped into [low, high]."""
+    def distinct(self, column: Any) -> Question:
+        """How many different values a column has."""
+        return self.aggregate(distinct=aggregates.distinct(column))
+
+    def sum(self, column: Any, *, between: Any) -> Question:
+        """The sum of a column, values clamped into [low, high]; between="automatic" buys a range from the budget."""
         return self.aggregate(sum=aggregates.sum(column, between=between))
 
-    def mean(self, column: Any, *, between: tuple[float, float]) -> Question:
+    def mean(self, column: Any, *, between: Any) -> Question:
         """The mean of a column, values clamped into [low, high]."""
         return self.aggregate(mean=aggregates.mean(column, between=between))
 
-    def variance(self, column: Any, *, between: tuple[float, float]) -> Question:
+    def variance(self, column: Any, *, between: Any) -> Question:
         """The variance of a column, values clamped into [low, high]."""
         return self.aggregate(variance=aggregates.variance(column, between=between))
 
-    def standard_deviation(self, column: Any, *, between: tuple[float, float]) -> Question:
+    def standard_deviation(self, column: Any, *, between: Any) -> Question:
         """The standard deviation of a column, values clamped into [low, high]."""
         return self.aggregate(standard_deviation=aggregates.standard_deviation(column, between=between))
 
-    def quantile(self, column: Any, at: float, *, between: tuple[float, float]) -> Question:
+    def covariance(self, columns: Sequence[Any], *, between: Sequence[Any]) -> Question:
+        """The covariance of two columns, each clamped into its own (low, high)."""
+        return self.aggregate(covariance=aggregates.covariance(columns, between=between))
+
+    def correlation(self, columns: Sequence[Any], *, between: Sequence[Any]) -> Question:
+        """The correlation of two columns, each clamped into its own (low, high)."""
+        return self.aggregate(correlation=aggregates.correlation(columns, between=between))
+
+    def quantile(self, column: Any, at: float, *, between: Any) -> Question:
         """The quantile `at` of a column, values clamped into [low, high]."""
         return self.aggregate(quantile=quantile(column, at, between=between))
 
-    def median(self, column: Any, *, between: tuple[float, float]) -> Question:
+    def quantiles(self, column: Any, at: Iterable[float], *, between: Any) -> Question:
+        """Several quantiles of a column, named quantile_0.25 and so on: 3 at the price of 2, 7 at the price of 3."""
+        return self.aggregate(**{f"quantile_{share:g}": quantile(column, share, between=between) for share in at})
+
+    def median(self, column: Any, *, between: Any) -> Question:
         """The median of a column, values clamped into [low, high]."""
         return self.aggregate(median=quantile(column, 0.5, between=between))
 
@@ -117,6 +135,28 @@ class Table(_Asks):
             type_of(expression, self.schema)
         return Grouped(self, tuple(named.items()), _listed(keys, tuple(named)))
 
+    def histogram(self, edges: Mapping[str, Sequence[float]]) -> Question:
+        """How many rows lie in each interval of a column, or in each cell of two columns: `{"age": [0, 18, 65, 120]}`.
+
+        The edges are public; a row outside of them counts nowhere.
+        """
+        if not isinstance(edges, Mapping) or not 1 <= len(edges) <= 2:
+            raise InvalidParameter("a histogram has edges for one or two columns: {'age': [0, 18, 65, 120]}.")
+        keys = {name: interval(name, marks) for name, marks in edges.items()}
+        listed = {name: intervals(marks) for name, marks in edges.items()}
+        return self.group_by(keys=listed, **keys).count()
+
+    def top(self, column: str, *, k: int, candidates: Iterable[Any] | None = None) -> Question:
+        """The k most frequent values of a column, with their counts, most frequent first.
+
+        Args:
+            column: whose values.
+            k: how many.
+            candidates: a public list of values; without one, values come from the data, which costs a delta.
+        """
+        grouped = self.group_by(column, keys=None if candidates is None else list(candidates))
+        return replace(grouped.count(), best=positive_integer("k", k))
+
     def aggregate(self, **named: Aggregate) -> Question:
         return Question(relation=self.relation, unit=self.unit, account=self.account, aggregates=named)
 
@@ -155,7 +195,14 @@ def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | 
     return tuple(found)
 
 
-def protect(source: Any, *, unit: Unit, account: Account | None = None, **options: Any) -> Table:
+def protect(
+    source: Any,
+    *,
+    unit: Unit,
+    account: Account | None = None,
+    schema: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Table:
     """Put a table behind frosted glass.
 
     Args:
@@ -163,6 +210,8 @@ def protect(source: Any, *, unit: Unit, account: Account | None = None, **option
             PostgreSQL URL (with table=...), a Spark DataFrame.
         unit: whose presence is hidden: `Row()`, or `Person(column)` with limits.
         account: what pays for releases.
+        schema: the columns and their types ("integer", "real", "boolean", "text", "date", "timestamp", "instant").
+            Declare it for a CSV file: without it types are guessed from private rows, which tells something of them.
         options: for the engine (see `mosha.connect.source`).
     """
     if not isinstance(unit, Row | Person):
@@ -172,14 +221,12 @@ def protect(source: Any, *, unit: Unit, account: Account | None = None, **option
             f"account {account.name!r} protects {account.unit.describe()}, this table {unit.describe()}: "
             "open an account for that unit."
         )
-    person = unit.column if isinstance(unit, Person) else None
-    return Table(private(_opened(source, options), person=person), unit, account)
+    opened = open_source(source, **options)
+    if schema is not None:
+        opened = declared(opened, schema)
+    return Table(private(opened, person=unit.column if isinstance(unit, Person) else None), unit, account)
 
 
 def public_table(source: Any, **options: Any) -> Relation:
     """A table that is no secret: for `Table.join_public`."""
-    return public(_opened(source, options))
-
-
-def _opened(source: Any, options: Mapping[str, Any]) -> Source:
-    return open_source(source, **options)
+    return public(open_source(source, **options))
