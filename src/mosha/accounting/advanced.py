@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.accounting import pure
+from mosha.accounting.binomial import binomial
 from mosha.accounting.rounding import above, round_up, times_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -24,7 +25,6 @@ __all__ = ["dwork_rothblum_vadhan", "epsilon", "kairouz_oh_viswanath", "optimal"
 
 Steps = Iterable[tuple[float, int]]
 Array = NDArray[np.float64]
-REACH = 42.0  # standard deviations of a binomial number; what is beyond has a probability below 1e-300
 
 
 def _checked(steps: Steps, delta: float) -> tuple[list[tuple[float, int]], float]:
@@ -113,7 +113,7 @@ def optimal_delta(epsilon: float, count: int, total: float, *, delta_each: float
     kept = count * math.log1p(-each)
     if total >= times_up(step, count):
         return min(1.0, above(-math.expm1(kept)))
-    truths, weights, error = _truths(step, count)
+    truths, weights, error = binomial(count, step)
     excess = np.maximum(0.0, -np.expm1(np.minimum(0.0, total - step * (2 * truths - count))))
     pure_delta = math.fsum(weights * excess) * (1 + error) + 2.0**-50 * (1 + total) * float(np.sum(weights[excess > 0]))
     if pure_delta >= 1:
@@ -129,28 +129,9 @@ def _left(delta: float, each: float, count: int) -> float:
     return -math.expm1(math.log1p(-delta) + spent) - 2.0**-48 * (delta + spent)
 
 
-def _truths(step: float, count: int) -> tuple[Array, Array, float]:
-    """How many of `count` randomized responses are true, with what probability, and a relative error that covers them.
-
-    The binomial probabilities are built by their ratios from the most likely one outward and divided by their sum, so
-    that their relative error grows by a few roundings a term.
-    """
-    truth = 1 / (1 + math.exp(-step))
-    spread = math.sqrt(count * truth * (1 - truth))
-    mode = min(count, int((count + 1) * truth))
-    low = max(0, math.floor(mode - REACH * spread - 1000))
-    high = min(count, math.ceil(mode + REACH * spread + 1000))
-    j = np.arange(low, high + 1, dtype=np.float64)
-    right = np.cumprod((count - j[mode - low : -1]) / (j[mode - low : -1] + 1) * math.exp(step))
-    left = np.cumprod(j[1 : mode - low + 1][::-1] / (count - j[1 : mode - low + 1][::-1] + 1) * math.exp(-step))
-    weights = np.concatenate((left[::-1], [1.0], right))
-    weights /= math.fsum(weights)
-    return j, weights, 2.0**-50 * len(j)
-
-
 def _tails(step: float, count: int) -> tuple[Array, Array]:
     """The chance of at least j truths, rounded up, and the logarithm of that of at least j lies, rounded down."""
-    truths, weights, error = _truths(step, count)
+    truths, weights, error = binomial(count, step)
     upper = np.minimum(1.0, np.cumsum(weights[::-1])[::-1] * (1 + 2 * error) + 1e-300)
     lower = np.maximum(_discounted(weights, math.exp(-2 * step)), 5e-324)
     return upper, np.log(lower) - step * (2 * truths - count) - error - 2.0**-50 * step * count

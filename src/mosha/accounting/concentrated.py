@@ -32,6 +32,7 @@ from mosha.core.events import (
     Plan,
     RandomizedResponse,
     Sampled,
+    Shuffled,
     Tree,
     ZeroConcentrated,
 )
@@ -133,22 +134,48 @@ def _(event: RandomizedResponse) -> Cost:
             return e
         return math.log1p(slope * math.sinh(order * e / 2) * math.sinh((order - 1) * e / 2)) / (order - 1)
 
-    return _cheaper(_from_pure(event), Cost(_least_rho(divergence, ceiling=e)))
+    return _cheaper(_from_pure(event), Cost(_least_rho(divergence, ceiling=e, step=1.05)))
 
 
-def _least_rho(divergence: Callable[[float], float], *, ceiling: float) -> float:
-    """An upper bound, at most 0.2 percent too large, on divergence(a) / a over all orders a > 1.
+def _least_rho(divergence: Callable[[float], float], *, ceiling: float, step: float) -> float:
+    """An upper bound, a little too large, on divergence(a) / a over all orders a > 1.
 
     Guarantee:
-        Divergences do not fall as the order grows, so on [a, 1.001 a] the ratio is at most divergence(1.001 a) / a;
-        beyond ceiling / best it is at most best.
+        (a - 1) divergence(a) is convex in a, so between two orders it is below its chord; the chord over a (a - 1) is
+        largest at an end or where its derivative vanishes. Beyond ceiling / best the ratio is at most best.
     """
-    order, best = 1.0, 0.0
-    while order * best < ceiling:
-        following = order * 1.001
-        best = max(best, divergence(following) / order)
-        order = following
-    return above(best)
+    low, below_low, best = 1.0, 0.0, 0.0
+    high = 1 + (step - 1) / 16
+    while low * best < ceiling:
+        above_high = (high - 1) * divergence(high)
+        slope = (above_high - below_low) / (high - low)
+        best = max(best, _steepest(low, high, below_low - slope * low, slope))
+        low, below_low, high = high, above_high, 1 + (high - 1) * step
+    return above(best, scale=best * 8)
+
+
+def _steepest(low: float, high: float, offset: float, slope: float) -> float:
+    """The largest (offset + slope a) / (a (a - 1)) for a in [low, high]; low may be 1, where the line is zero."""
+
+    def ratio(a: float) -> float:
+        return (offset + slope * a) / (a * (a - 1))
+
+    candidates = [ratio(high), slope if low == 1 else ratio(low)]
+    if slope > 0 and offset * (offset + slope) >= 0:
+        root = math.sqrt(offset * (offset + slope))
+        candidates += [ratio(a) for a in ((root - offset) / slope, (-root - offset) / slope) if low < a < high]
+    return max(candidates)
+
+
+@_one.register
+def _(event: Shuffled) -> Cost:
+    from mosha.accounting.shuffle import LARGEST, divergence  # noqa: PLC0415  (SciPy only where it is needed)
+
+    e, people = event.epsilon, event.people
+    if e * e > LARGEST / 16:
+        return _from_pure(event)
+    within = lambda order: divergence(e, people, order) if order * e <= LARGEST else e
+    return _cheaper(_from_pure(event), Cost(_least_rho(within, ceiling=e, step=1.5)))
 
 
 @_one.register
@@ -278,4 +305,4 @@ def delta_from_rho(rho: float, epsilon: float) -> float:
     excess = math.exp(low)
     terms = (excess * (rho * (1 + excess) - epsilon), -excess * math.log1p(1 / excess), -math.log1p(excess))
     logarithm = above(math.fsum(terms), scale=excess * max(rho * (1 + excess), epsilon, 1.0))
-    return min(1.0, above(math.exp(min(0.0, logarithm))))
+    return min(1.0, math.nextafter(above(math.exp(min(0.0, logarithm))), math.inf))

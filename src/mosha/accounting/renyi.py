@@ -36,6 +36,7 @@ from mosha.core.events import (
     Renyi,
     Sampled,
     Selected,
+    Shuffled,
     Tree,
     ZeroConcentrated,
 )
@@ -258,6 +259,13 @@ def _(event: FixedSizeSampled, order: float) -> Cost:
 @_one.register
 def _(event: Selected, order: float) -> Cost:
     return _cheaper(_from_pure(event, order), best_of(event, order, cost_of))
+
+
+@_one.register
+def _(event: Shuffled, order: float) -> Cost:
+    from mosha.accounting.shuffle import divergence as shuffled  # noqa: PLC0415  (SciPy only where it is needed)
+
+    return Cost(shuffled(event.epsilon, event.people, order))
 
 
 @_one.register
