@@ -1,0 +1,257 @@
+"""Events of Google's dp-accounting, read and written.
+
+Their noise multiplier is the noise over the norm of *one contribution*. Ours is over the sensitivity under the
+neighbours of the account, which under replacement is twice that norm: so multipliers are halved on the way in and
+doubled on the way out. (Their Rényi accountant takes a multiplier under replacement as if it were ours, by their issue
+378: it reports a quarter of the divergence.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+from mosha.accounting import concentrated
+from mosha.accounting.group import as_seen_by
+from mosha.accounting.renyi import ORDERS
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.event import NOTHING, Event, compose
+from mosha.core.events import (
+    DiscreteLaplace,
+    FixedSizeSampled,
+    Gaussian,
+    Group,
+    Laplace,
+    Matrix,
+    RandomizedResponse,
+    Renyi,
+    Sampled,
+    Selected,
+    Tree,
+    ZeroConcentrated,
+)
+from mosha.core.number import non_negative, positive, positive_integer, real
+from mosha.core.unit import Neighbours
+
+__all__ = ["from_dp_event", "to_dp_event"]
+
+
+def _neighbours(neighbours: Neighbours | str) -> Neighbours:
+    try:
+        return Neighbours(neighbours)
+    except ValueError:
+        raise InvalidParameter("neighbours must be 'add-remove' or 'replace-one'.") from None
+
+
+def from_dp_event(their_event: Any, *, neighbours: Neighbours | str) -> Event:
+    """The event that a `dp_accounting.DpEvent`, or its named tuple, describes. The library need not be installed.
+
+    `neighbours` is the relation of the account that will pay; see the head of this file.
+
+    >>> from collections import namedtuple
+    >>> theirs = namedtuple("GaussianDpEvent", "noise_multiplier")
+    >>> from_dp_event(theirs(2.0), neighbours="add-remove"), from_dp_event(theirs(2.0), neighbours="replace-one")
+    (Gaussian(noise_multiplier=2.0), Gaussian(noise_multiplier=1.0))
+    """
+    relation = _neighbours(neighbours)
+    name = getattr(their_event, "class_name", type(their_event).__name__)
+    reader = _READERS.get(name)
+    if reader is None:
+        raise InvalidParameter(
+            f"{name} has no counterpart here: describe it by what is proved of it (Pure, Renyi, ...)."
+        )
+    return reader(their_event, relation)
+
+
+def _sensitivity(relation: Neighbours) -> int:
+    return 2 if relation is Neighbours.REPLACE_ONE else 1
+
+
+def _only_replaced(name: str, relation: Neighbours) -> None:
+    if relation is not Neighbours.REPLACE_ONE:
+        raise InvalidParameter(f"{name} compares data sets of one size: it needs neighbours='replace-one'.")
+
+
+def _gaussian(theirs: Any, relation: Neighbours) -> Event:
+    return Gaussian(positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation))
+
+
+def _laplace(theirs: Any, relation: Neighbours) -> Event:
+    return Laplace(positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation))
+
+
+def _discrete_laplace(theirs: Any, relation: Neighbours) -> Event:
+    steps = positive_integer("sensitivity", theirs.sensitivity) * _sensitivity(relation)
+    return DiscreteLaplace(1 / (positive("noise_parameter", theirs.noise_parameter) * steps), steps)
+
+
+def _randomized_response(theirs: Any, relation: Neighbours) -> Event:
+    _only_replaced("randomized response", relation)
+    noise, buckets = real("noise_parameter", theirs.noise_parameter), positive_integer("buckets", theirs.num_buckets)
+    if noise == 1 or buckets == 1:
+        return NOTHING
+    if not 0 < noise < 1:
+        raise InvalidParameter("randomized response with a noise parameter of zero reveals everything.")
+    return RandomizedResponse(math.log1p(buckets * (1 - noise) / noise), buckets)
+
+
+def _composed(theirs: Any, relation: Neighbours) -> Event:
+    return compose([(from_dp_event(inner, neighbours=relation), 1) for inner in theirs.events])
+
+
+def _self_composed(theirs: Any, relation: Neighbours) -> Event:
+    return compose([(from_dp_event(theirs.event, neighbours=relation), theirs.count)])
+
+
+def _poisson_sampled(theirs: Any, relation: Neighbours) -> Event:
+    return Sampled(from_dp_event(theirs.event, neighbours=relation), theirs.sampling_probability, relation)
+
+
+def _fixed_size(theirs: Any, relation: Neighbours, *, replacement: bool) -> Event:
+    _only_replaced("a sample of fixed size", relation)
+    inner = from_dp_event(theirs.event, neighbours=relation)
+    return FixedSizeSampled(inner, theirs.sample_size, theirs.source_dataset_size, replacement)
+
+
+def _tree(theirs: Any, relation: Neighbours) -> Event:
+    counts = theirs.step_counts if hasattr(theirs.step_counts, "__iter__") else [theirs.step_counts]
+    steps = max((positive_integer("step_counts", count) for count in counts), default=0)
+    multiplier = positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation)
+    return Tree(multiplier, steps.bit_length()) if steps else NOTHING
+
+
+def _selected(theirs: Any, relation: Neighbours) -> Event:
+    inner = from_dp_event(theirs.event, neighbours=relation)
+    if math.isinf(theirs.shape):
+        return Selected(inner, theirs.mean, "poisson")
+    return Selected(inner, theirs.mean, shape=theirs.shape)
+
+
+def _concentrated(theirs: Any, relation: Neighbours) -> Event:
+    del relation
+    rho, offset = non_negative("rho", theirs.rho), non_negative("xi", theirs.xi)
+    if offset == 0:
+        return ZeroConcentrated(rho)
+    return Renyi(ORDERS, tuple(offset + rho * order for order in ORDERS))
+
+
+def _nothing(theirs: Any, relation: Neighbours) -> Event:
+    del theirs, relation
+    return NOTHING
+
+
+_READERS: dict[str, Callable[[Any, Neighbours], Event]] = {
+    "NoOpDpEvent": _nothing,
+    "GaussianDpEvent": _gaussian,
+    "LaplaceDpEvent": _laplace,
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "RandomizedResponseDpEvent": _randomized_response,
+    "ComposedDpEvent": _composed,
+    "SelfComposedDpEvent": _self_composed,
+    "PoissonSampledDpEvent": _poisson_sampled,
+    "SampledWithoutReplacementDpEvent": lambda theirs, relation: _fixed_size(theirs, relation, replacement=False),
+    "SampledWithReplacementDpEvent": lambda theirs, relation: _fixed_size(theirs, relation, replacement=True),
+    "SingleEpochTreeAggregationDpEvent": _tree,
+    "RepeatAndSelectDpEvent": _selected,
+    "ZCDpEvent": _concentrated,
+}
+
+
+def to_dp_event(event: Event, *, neighbours: Neighbours | str) -> Any:
+    """The `dp_accounting.DpEvent` that describes `event`.
+
+    What they have no word for is written as the rho that covers it; what may fail with a probability cannot be
+    written at all. `neighbours` is the relation under which `event` was priced; see the head of this file.
+    """
+    try:
+        from dp_accounting import dp_event as theirs  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise MissingExtra("interop", needed_for="writing events of dp-accounting") from None
+    if not isinstance(event, Event):
+        raise InvalidParameter(f"only events (see mosha.events) can be written, not {type(event).__name__}.")
+    relation = _neighbours(neighbours)
+    parts = [(_written(part, relation, theirs), count) for part, count in event.parts()]
+    counted = [theirs.SelfComposedDpEvent(one, count) if count > 1 else one for one, count in parts]
+    if not counted:
+        return theirs.NoOpDpEvent()
+    return counted[0] if len(counted) == 1 else theirs.ComposedDpEvent(counted)
+
+
+@singledispatch
+def _written(part: Event, relation: Neighbours, theirs: Any) -> Any:
+    """By the rho that covers it."""
+    del relation
+    rho, delta = concentrated.rho(part)
+    if delta > 0 or math.isinf(rho):
+        raise InvalidParameter(f"{type(part).__name__} cannot be written as an event of dp-accounting.")
+    return theirs.ZCDpEvent(rho)
+
+
+_by_rho = _written.dispatch(Event)
+
+
+@_written.register
+def _(part: Gaussian, relation: Neighbours, theirs: Any) -> Any:
+    return theirs.GaussianDpEvent(part.noise_multiplier * _sensitivity(relation))
+
+
+@_written.register
+def _(part: Matrix, relation: Neighbours, theirs: Any) -> Any:
+    return theirs.GaussianDpEvent(part.noise_multiplier / part.sensitivity * _sensitivity(relation))
+
+
+@_written.register
+def _(part: Laplace, relation: Neighbours, theirs: Any) -> Any:
+    return theirs.LaplaceDpEvent(part.noise_multiplier * _sensitivity(relation))
+
+
+@_written.register
+def _(part: DiscreteLaplace, relation: Neighbours, theirs: Any) -> Any:
+    steps, double = part.sensitivity, _sensitivity(relation)
+    if steps % double:
+        return _by_rho(part, relation, theirs)
+    return theirs.DiscreteLaplaceDpEvent(1 / (part.noise_multiplier * steps), steps // double)
+
+
+@_written.register
+def _(part: RandomizedResponse, relation: Neighbours, theirs: Any) -> Any:
+    if relation is not Neighbours.REPLACE_ONE or part.epsilon > 700:
+        return _by_rho(part, relation, theirs)
+    noise = part.categories / (math.expm1(part.epsilon) + part.categories)
+    return theirs.RandomizedResponseDpEvent(noise, part.categories)
+
+
+@_written.register
+def _(part: Tree, relation: Neighbours, theirs: Any) -> Any:
+    multiplier = part.noise_multiplier * _sensitivity(relation)
+    if part.noise == "laplace":
+        return theirs.SelfComposedDpEvent(theirs.LaplaceDpEvent(multiplier), part.levels)
+    return theirs.SingleEpochTreeAggregationDpEvent(multiplier, 2**part.levels - 1)
+
+
+@_written.register
+def _(part: Group, relation: Neighbours, theirs: Any) -> Any:
+    whole = as_seen_by(part.event, part.size)
+    return _by_rho(part, relation, theirs) if whole is None else to_dp_event(whole, neighbours=relation)
+
+
+@_written.register
+def _(part: Sampled, relation: Neighbours, theirs: Any) -> Any:
+    if part.neighbours is not relation:
+        raise InvalidParameter(f"this sample was priced for neighbours={str(part.neighbours)!r}: write it for those.")
+    return theirs.PoissonSampledDpEvent(part.rate, to_dp_event(part.event, neighbours=relation))
+
+
+@_written.register
+def _(part: FixedSizeSampled, relation: Neighbours, theirs: Any) -> Any:
+    _only_replaced("a sample of fixed size", relation)
+    kind = theirs.SampledWithReplacementDpEvent if part.replacement else theirs.SampledWithoutReplacementDpEvent
+    return kind(part.population, part.size, to_dp_event(part.event, neighbours=relation))
+
+
+@_written.register
+def _(part: Selected, relation: Neighbours, theirs: Any) -> Any:
+    shape = math.inf if part.distribution == "poisson" else part.shape
+    return theirs.RepeatAndSelectDpEvent(to_dp_event(part.event, neighbours=relation), part.mean, shape)
