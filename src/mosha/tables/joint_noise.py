@@ -126,11 +126,12 @@ class BoxNoise:
 
 
 def _shape(row: NDArray[np.float64]) -> tuple[float, ...]:
-    """Coefficients relative to the largest, rounded up to 1/64, so that a few widths serve many groups."""
+    """Coefficients relative to the largest, rounded up to a few values, so that a few widths serve many groups."""
     top = row.max()
     if top == 0:
         return (1.0,)
-    relative = np.ceil(row / top * 64) / 64
+    steps = 64 if row.size <= 2 else 8
+    relative = np.ceil(row / top * steps) / steps
     return tuple(sorted(relative[relative > 0].tolist(), reverse=True))
 
 

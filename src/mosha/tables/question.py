@@ -21,7 +21,7 @@ from mosha.core.unit import Unit
 from mosha.tables.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.answer import Answer
 from mosha.tables.budget import Budget
-from mosha.tables.distinct import DistinctPart
+from mosha.tables.distinct_values import DistinctPart
 from mosha.tables.guess import Guess
 from mosha.tables.key_values import from_plain, public_rows, to_plain
 from mosha.tables.keys import MOST_KEYS, KeySelection
@@ -242,8 +242,9 @@ class Question:
         else:
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
         measurement = self.measurement(budget)
-        with self._opened(self.account, measurement, budget.delta, key) as run:
-            release = run.step(None)
+        run = self._opened(self.account, measurement, budget.delta, key)
+        release = run.step(None)  # where this fails the payment stays, and a retry with the same key finds it
+        run.close()
         selection, parts = self._plan(budget)
         notes = [note for part, noisy in zip(parts, release.value["parts"], strict=False) for note in part.notes(noisy)]
         answer = Answer(

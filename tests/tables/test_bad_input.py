@@ -1,0 +1,158 @@
+"""What is refused: typed, without a word of the data, and nothing is spent."""
+
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import mosha
+from mosha.errors import DataError, InvalidParameter, Unbounded, WrongUnit
+from mosha.tables import Budget, correlation, count, date_range, interval, mean, protect
+from mosha.tables import sum as total
+
+UNIT = mosha.Person("who", at_most=3)
+CLOCK = datetime(2024, 1, 1)  # noqa: DTZ001  (the reading of a wall clock)
+ROWS = {"who": [1, 2, 3], "ward": ["A", "B", "secret"], "days": [1.5, 2.5, 77.25], "at": [CLOCK] * 3}
+
+
+@pytest.fixture
+def visits():
+    account = mosha.Ledger.memory().account("visits", unit=UNIT, epsilon=10)
+    return protect(pa.table(ROWS), unit=UNIT, account=account)
+
+
+BAD = {
+    "unknown column": lambda t: t.mean("age", between=(0, 1)),
+    "text is no number": lambda t: t.mean("ward", between=(0, 1)),
+    "no range": lambda t: t.sum("days", between=None),
+    "half a range": lambda t: t.sum("days", between=3),
+    "reversed range": lambda t: t.sum("days", between=(3, 1)),
+    "range with NaN": lambda t: t.sum("days", between=(0, float("nan"))),
+    "endless range": lambda t: t.sum("days", between=(0, float("inf"))),
+    "empty range": lambda t: t.mean("days", between=(1, 1)),
+    "range too far out": lambda t: t.mean("days", between=(1e300, 1.0000001e300)),
+    "quantile outside": lambda t: t.quantile("days", 1.5, between=(0, 1)),
+    "keys of another type": lambda t: t.group_by("ward", keys=[1, 2]).count(),
+    "keys of another width": lambda t: t.group_by("ward", keys=[("A", 1)]).count(),
+    "one text as keys": lambda t: t.group_by("ward", keys="AB").count(),
+    "no keys": lambda t: t.group_by("ward", keys=[]).count(),
+    "group by nothing": lambda t: t.group_by(keys=["A"]).count(),
+    "group by a nameless expression": lambda t: t.group_by(mosha.col("days") * 2, keys=[1.0]),
+    "group by an unknown column": lambda t: t.group_by("color", keys=["A"]),
+    "a condition that is a number": lambda t: t.where(mosha.col("days")),
+    "a wall clock beside a moment": lambda t: t.where(mosha.col("at") < datetime(2024, 1, 1, tzinfo=UTC)),
+    "the person computed anew": lambda t: t.compute(who=mosha.col("days")),
+    "no aggregate": lambda t: t.aggregate(),
+    "an aggregate that is none": lambda t: t.aggregate(n=3),
+    "an aggregate named like a key": lambda t: t.group_by("ward", keys=["A"]).aggregate(ward=count()),
+    "weights of nobody": lambda t: t.count().weighted(median=2),
+    "a weight below zero": lambda t: t.count().weighted(count=-1),
+    "three columns": lambda t: t.correlation(["days", "days", "days"], between=[(0, 1)] * 3),
+    "edges that fall": lambda t: t.histogram({"days": [3, 1]}),
+    "edges for three": lambda t: t.histogram({"days": [0, 1], "who": [0, 1], "x": [0, 1]}),
+    "more top values than candidates": lambda t: t.top("ward", k=3, candidates=["A"]),
+    "no top values": lambda t: t.top("ward", k=0, candidates=["A"]),
+    "too many sums at once": lambda t: t.aggregate(
+        **{f"c{i}": correlation(["days", "who"], between=[(0, 1 + i), (0, 1)]) for i in range(5)}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_questions_are_refused_before_anything_is_spent(visits, name):
+    with pytest.raises((InvalidParameter, DataError)) as caught:
+        BAD[name](visits)
+    assert "secret" not in str(caught.value)
+    assert "77" not in str(caught.value)
+    assert visits.account.spent == 0
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"epsilon": 0},
+        {"epsilon": -1},
+        {"epsilon": float("nan")},
+        {"epsilon": float("inf")},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "delta": -1e-9},
+        {"epsilon": 1, "rho": 1},
+        {},
+        {"epsilon": 1e-9},
+        {"epsilon": 1e9},
+        {"within": -1, "confidence": 0.9},
+        {"within": 1, "confidence": 2},
+        {"within": 1},
+        {"within": 1e-9, "confidence": 0.9},
+    ],
+    ids=repr,
+)
+def test_bad_budgets_are_refused_before_anything_is_spent(visits, budget):
+    with pytest.raises(InvalidParameter):
+        visits.mean("days", between=(0, 30)).release(**budget)
+    assert visits.account.spent == 0
+
+
+def test_a_unit_column_that_is_not_there_or_is_real_is_refused():
+    with pytest.raises(DataError, match="patient"):
+        protect(pa.table(ROWS), unit=mosha.Person("patient"))
+    with pytest.raises(DataError, match="real"):
+        protect(pa.table(ROWS), unit=mosha.Person("days"))
+    with pytest.raises(InvalidParameter, match="rows or persons"):
+        protect(pa.table(ROWS), unit=mosha.Edge())
+
+
+def test_an_account_for_somebody_else_is_refused():
+    account = mosha.Ledger.memory().account("rows", unit=mosha.Row(), epsilon=1)
+    with pytest.raises(WrongUnit):
+        protect(pa.table(ROWS), unit=UNIT, account=account)
+    with pytest.raises(InvalidParameter, match="account"):
+        protect(pa.table(ROWS), unit=UNIT).count().release(epsilon=1)
+
+
+def test_rows_of_nobody_are_left_out():
+    rows = pa.table({"who": pa.array([1, None, None], pa.int64()), "days": [1.0, 2.0, 3.0]})
+    table = protect(rows, unit=mosha.Person("who", at_most=1))
+    for question in (table.count(), table.persons(), table.distinct("days")):
+        value = question.measurement(Budget(epsilon=60)).step(None, None, None, mosha.noise.secure())[0]
+        found = question._answers(question.parts(Budget(epsilon=60)), value)
+        assert abs(next(iter(found.values()))[0] - 1) < 0.9
+
+
+def test_counting_persons_needs_persons():
+    with pytest.raises(InvalidParameter, match="Person"):
+        protect(pa.table(ROWS), unit=mosha.Row()).persons()
+
+
+@pytest.mark.parametrize("content", [b"", b"no parquet", b"PAR1 broken PAR1"], ids=["empty", "text", "broken"])
+def test_a_corrupt_parquet_file_is_refused(tmp_path, content):
+    (tmp_path / "t.parquet").write_bytes(content)
+    with pytest.raises(DataError, match="Parquet"):
+        protect(tmp_path / "t.parquet", unit=mosha.Row())
+
+
+def test_a_hundred_thousand_groups_that_nobody_listed_are_answered():
+    # False alarm: each of the groups has one person, and is shown with probability delta = 1e-15.
+    many = protect(pa.table({"who": np.arange(100_000)}), unit=mosha.Person("who", groups=1, per_group=1))
+    measurement = many.group_by("who").count().measurement(Budget(epsilon=1, delta=2e-15))
+    assert measurement.step(None, None, None, mosha.noise.secure())[0]["keys"] == []
+
+
+def test_an_empty_table_is_answered():
+    table = protect(pa.table({"who": pa.array([], pa.int64()), "x": pa.array([], pa.float64())}), unit=UNIT)
+    numbers = {"n": count(), "m": mean("x", between=(0, 1)), "s": total("x", between="automatic")}
+    question = table.aggregate(**numbers)
+    value = question.measurement(Budget(epsilon=1)).step(None, None, None, mosha.noise.secure())[0]
+    assert 0 <= question._answers(question.parts(Budget(epsilon=1)), value)["m"][0] <= 1
+
+
+def test_helpers_for_keys_refuse_nonsense():
+    with pytest.raises(InvalidParameter):
+        date_range(date(2024, 2, 1), date(2024, 1, 1))
+    with pytest.raises(InvalidParameter):
+        date_range(date(2024, 1, 1), date(2024, 2, 1), by="hour")
+    with pytest.raises(InvalidParameter):
+        interval("x", [1])
+    with pytest.raises(Unbounded):
+        mean("x", between=None)

@@ -1,0 +1,132 @@
+"""Error bars cover the truth as often as they say: one release of many groups is many independent trials.
+
+False alarm: every limit is a binomial tail of 1e-10. Bars less than half as wide must be rejected, and where a bar is
+exact and not merely safe, bars twice as wide as well.
+"""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import binom
+
+import mosha
+from mosha.connect.source import answer
+from mosha.tables import Budget, protect
+from mosha.tables import aggregates as ask
+from mosha.tables.quantiles import quantile
+
+GROUPS, ROWS, CONFIDENCE = 700, 80, 0.8
+EXACT = {"rows", "people", "total", "different"}
+LEAST = binom.ppf(1e-10, GROUPS, CONFIDENCE)
+MOST = binom.isf(1e-10, GROUPS, CONFIDENCE)
+
+
+@pytest.fixture(scope="module")
+def data():
+    generator = np.random.default_rng()
+    x = generator.uniform(2, 28, (GROUPS, ROWS))
+    y = np.clip(0.1 * x + generator.normal(0, 1, (GROUPS, ROWS)), -5, 5)
+    flat = {"group": np.repeat(np.arange(GROUPS), ROWS), "x": x.ravel(), "y": y.ravel()}
+    return pa.table({"who": np.arange(GROUPS * ROWS), **flat}), x, y
+
+
+def questions():
+    return {
+        "rows": ask.count(),
+        "people": ask.persons(),
+        "total": ask.sum("x", between=(0, 30)),
+        "different": ask.distinct("who"),
+        "average": ask.mean("x", between=(0, 30)),
+        "spread": ask.variance("x", between=(0, 30)),
+        "deviation": ask.standard_deviation("x", between=(0, 30)),
+        "together": ask.covariance(["x", "y"], between=[(0, 30), (-5, 5)]),
+        "related": ask.correlation(["x", "y"], between=[(0, 30), (-5, 5)]),
+    }
+
+
+def truths(x, y):
+    centred = [v - v.mean(axis=1, keepdims=True) for v in (x, y)]
+    together = (centred[0] * centred[1]).mean(axis=1)
+    return {
+        "rows": np.full(GROUPS, ROWS),
+        "people": np.full(GROUPS, ROWS),
+        "different": np.full(GROUPS, ROWS),
+        "total": x.sum(axis=1),
+        "average": x.mean(axis=1),
+        "spread": x.var(axis=1),
+        "deviation": x.std(axis=1),
+        "together": together,
+        "related": together / x.std(axis=1) / y.std(axis=1),
+    }
+
+
+@pytest.mark.parametrize("name", questions())
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_error_bars_cover_the_truth_as_often_as_they_say(data, name, kind):
+    table, x, y = data
+    exact = name in EXACT
+    budget = Budget(epsilon=0.3 if exact else 3) if kind == "pure" else Budget(rho=0.02 if exact else 2)
+    protected = protect(table, unit=mosha.Person("who", groups=1, per_group=1))
+    question = protected.group_by("group", keys=range(GROUPS)).aggregate(**{name: questions()[name]})
+    measurement = question.measurement(budget)
+    value, _ = measurement.step(None, None, None, mosha.noise.secure())
+    missed = np.abs(question._answers(question.parts(budget), value)[name] - truths(x, y)[name])
+    bars = measurement.error(CONFIDENCE, value)[name]
+
+    def covered(factor):
+        return int(np.sum(missed <= bars * factor + 1e-9))
+
+    assert covered(1) >= LEAST > covered(0.15 if name == "related" else 0.4)
+    if exact:
+        assert int(np.sum(missed <= bars - 1.0)) <= MOST < covered(2.2)  # a bar may be rounded up to a whole row
+
+
+def test_the_error_bar_of_a_median_is_in_rows_and_covers(data):
+    table, x, _ = data
+    protected = protect(table, unit=mosha.Person("who", at_most=1))
+    question = protected.group_by("group", keys=range(GROUPS)).aggregate(q=quantile("x", 0.5, between=(0, 30)))
+    measurement = question.measurement(Budget(epsilon=1))
+    value, _ = measurement.step(None, None, None, mosha.noise.secure())
+    answers = question._answers(question.parts(Budget(epsilon=1)), value)["q"]
+    rank = np.array([np.searchsorted(np.sort(row), point) for row, point in zip(x, answers, strict=True)])
+    missed = np.abs(rank - ROWS / 2)
+    bars = measurement.error(CONFIDENCE, value)["q"]
+    assert np.sum(missed <= bars) >= LEAST > np.sum(missed <= bars * 0.03)
+
+
+def squares_of_error(question, budget, truth, draws):
+    """Squared errors of many releases: the exact sums are asked for once, and noised many times."""
+    (part,) = question.parts(budget)
+    frame = question.frame
+    asked, bits = part.question(frame, None, bytes(32))
+    totals = answer(asked)
+    exact = np.array([[int(totals[name][0]) for name in part.values]] * draws, object)
+    reach = part.reach(frame, None)
+    noisy = part.noise.add(exact, reach, mosha.noise.secure())
+    value = {"channels": noisy.T.tolist(), "reach": reach, "ranges": {}}
+    assert bits == 0
+    return (part.answers(value)[part.names[0]] - truth) ** 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "bar"),
+    [(ask.mean("x", between=(0, 100)), 0.0105), (ask.sum("x", between=(0, 100)), 145.0), (ask.count(), 1.42)],
+    ids=["mean", "sum", "count"],
+)
+def test_the_error_of_ten_thousand_rows_at_epsilon_one(asked, bar):
+    # The bars of the project are 0.011 for a mean, and the best peer for the others. The mean of 40,000
+    # squares with kurtosis 6 has a deviation of 1.2%; it strays by 8% (4% of its root) with probability below 1e-10.
+    ages = np.random.default_rng().uniform(0, 100, 10_000)
+    question = protect(pa.table({"x": ages}), unit=mosha.Row()).aggregate(answer=asked)
+    truth = {"Mean": ages.mean(), "Sum": ages.sum(), "Count": 10_000}[type(asked).__name__]
+    found = squares_of_error(question, Budget(epsilon=1), truth, 40_000)
+    assert math.sqrt(found.mean()) <= bar * 1.04
+    assert math.sqrt(found.mean()) >= bar * 0.9
+
+
+def test_the_predicted_error_of_a_mean_keeps_the_bar():
+    table = protect(pa.table({"x": [1.0]}), unit=mosha.Row())
+    (part,) = table.mean("x", between=(0, 100)).parts(Budget(epsilon=1))
+    assert part.noise.deviation(50) / 10_000 <= 0.0101
