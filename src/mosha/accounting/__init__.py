@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from mosha.accounting.certified import bounds as bounds
     from mosha.accounting.certified import delta as delta
     from mosha.accounting.certified import epsilon as epsilon
+    from mosha.accounting.odometer import Odometer as Odometer
 
 _NAMES = {
+    "Odometer": "mosha.accounting.odometer",
     "bounds": "mosha.accounting.certified",
     "calibrate": "mosha.accounting.calibration",
     "delta": "mosha.accounting.certified",

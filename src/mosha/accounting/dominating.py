@@ -40,7 +40,7 @@ from mosha.core.events import (
 )
 from mosha.core.unit import Neighbours
 
-__all__ = ["Cover", "Reading", "cover", "opened", "read"]
+__all__ = ["Cover", "Reading", "cover", "flat", "opened", "read"]
 
 ROUGH = 1000.0  # a discrete Gaussian this wide (in grid steps) is priced through the continuous one
 MANY = 4096  # atoms; a discrete Laplace law with more is priced through the continuous one
@@ -92,7 +92,7 @@ class Reading:
 def read(event: Event) -> Reading:
     """The event, part by part; its composition is read through `event.parts()` and counted here only."""
     counts: Counter[Event] = Counter()
-    for part, count in _flat(event, 1):
+    for part, count in flat(event, 1):
         counts[part] += count
     reading = Reading()
     for part, count in counts.items():
@@ -112,22 +112,22 @@ def read(event: Event) -> Reading:
 
 def opened(event: Event) -> Event:
     """The same composition without plans and other wrappers that only group it."""
-    return compose(_flat(event, 1))
+    return compose(flat(event, 1))
 
 
-def _flat(event: Event, count: int) -> Iterator[tuple[Event, int]]:
+def flat(event: Event, count: int) -> Iterator[tuple[Event, int]]:
     """The parts of `event` with wrappers opened that mean a composition."""
     for part, inner in event.parts():
         times = count * inner
         if isinstance(part, Plan):
-            yield from _flat(part.event, times)
+            yield from flat(part.event, times)
         elif isinstance(part, Failure):
-            yield from _flat(part.event, times)
+            yield from flat(part.event, times)
             yield Approx(0.0, part.probability), times
         elif isinstance(part, Group) and (seen := as_seen_by(part.event, part.size)) is not None:
-            yield from _flat(seen, times)
+            yield from flat(seen, times)
         elif isinstance(part, Parallel) and len(part.events) == 1:
-            yield from _flat(part.events[0], times)
+            yield from flat(part.events[0], times)
         elif isinstance(part, Tree) and part.noise == "laplace":
             yield Laplace(part.noise_multiplier), times * part.levels
         elif not (isinstance(part, Pure | Approx) and part.epsilon == 0 and getattr(part, "delta", 0.0) == 0):

@@ -1,0 +1,295 @@
+"""What a growing history costs so far, in constant time whatever its length."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from mosha.accounting import certified, pure, renyi
+from mosha.accounting.contour import (
+    BOXES,
+    CENTRES,
+    HEIGHTS,
+    KERNEL,
+    LANES,
+    SPACING,
+    TAIL,
+    Complex,
+    Moments,
+    moments,
+)
+from mosha.accounting.crossing import crossing
+from mosha.accounting.dominating import Cover, cover, flat
+from mosha.accounting.loss import UNIT, Array
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event, compose
+from mosha.core.number import non_negative, positive_integer, strict_probability
+
+__all__ = ["Odometer"]
+
+FEW = 16  # kinds of events for which the lattice accountant is asked where no lane converges
+SHARP = 1e-4
+
+
+class Odometer:
+    """A running price: `add` what was done, ask for epsilon or delta at any time.
+
+    Guarantee:
+        Every answer is a valid price of the composition of all that was added: it may be shown, and a plan fixed in
+        advance may be sold at it. It does not decide what is admitted: parameters chosen after seeing earlier answers
+        need a rule (`mosha.accounting.rules`).
+
+    Units:
+        Nats and probabilities. Memory and time of an answer do not grow with the history.
+
+    >>> from mosha.core.events import Gaussian, Laplace
+    >>> odometer = Odometer()
+    >>> for _ in range(100):
+    ...     odometer.add(Gaussian(10) + Laplace(20))
+    >>> round(odometer.epsilon(1e-6), 3)
+    5.536
+    """
+
+    def __init__(self) -> None:
+        self._sides = [_Side()]
+        self._variance, self._slack = 0.0, 0.0
+        self._epsilons, self._deltas, self._added = 0.0, 0.0, 0
+        self._rest, self._rest_delta, self._has_rest = np.zeros(LANES), 0.0, False
+        self._kinds: Counter[Event] | None = Counter()
+
+    def add(self, event: Event, count: int = 1) -> None:
+        """`event` was done, `count` times."""
+        if not isinstance(event, Event):
+            raise InvalidParameter(f"an odometer adds events (see mosha.events), not a {type(event).__name__}.")
+        for part, times in flat(event, positive_integer("count", count)):
+            self._add(part, times)
+
+    def _add(self, part: Event, count: int) -> None:
+        covered, basic = _covered(part)
+        self._epsilons += basic[0] * count
+        self._deltas += basic[1] * count
+        self._added += 1
+        if self._kinds is not None:
+            self._kinds[part] += count
+            if len(self._kinds) > FEW:
+                self._kinds = None
+        if covered is None:
+            divergences, lost = _divergences(part)
+            self._rest = self._rest + divergences * count
+            self._rest_delta = min(self._rest_delta + lost * count, 1.0)
+            self._has_rest = True
+        elif not covered.upper:
+            self._variance += covered.variance[1] * count * (1 + 4 * UNIT)
+            self._slack += covered.slack * count
+        else:
+            losses = _moments(part)
+            if len(losses) > len(self._sides):
+                self._sides.append(self._sides[0].copy())
+            for i, side in enumerate(self._sides):
+                side.add(losses[min(i, len(losses) - 1)].times(count))
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon that the history is known to keep at this delta."""
+        wanted = strict_probability("delta", delta)
+        epsilons, deltas = self._basic
+        basic = epsilons if deltas <= wanted else math.inf
+        return max(0.0, min(basic, self._answer("epsilon", wanted, lambda side: self._side_epsilon(side, wanted))))
+
+    def delta(self, epsilon: float) -> float:
+        """The least delta that the history is known to keep at this epsilon."""
+        wanted = non_negative("epsilon", epsilon)
+        epsilons, deltas = self._basic
+        basic = deltas if epsilons <= wanted else 1.0
+        return min(basic, self._answer("delta", wanted, lambda side: self._side_delta(side, wanted)))
+
+    @property
+    def _basic(self) -> tuple[float, float]:
+        """Basic composition: sums, with what their rounding may have lost."""
+        more = 1 + 2 * UNIT * (1 + self._added)
+        return self._epsilons * more, min(self._deltas * more, 1.0)
+
+    def _answer(self, name: str, given: float, ask: Callable[[_Side], tuple[float, bool]]) -> float:
+        """The dearer direction; where no lane converges and the kinds are few, what the lattice accountant says."""
+        answers = [ask(side) for side in self._sides]
+        value = max(answer for answer, _ in answers)
+        if all(sure for _, sure in answers) or self._kinds is None:
+            return value
+        history = compose(self._kinds.items())
+        other = certified.epsilon if name == "epsilon" else certified.delta
+        return min(value, other(history, given))
+
+    def _side_epsilon(self, side: _Side, delta: float) -> tuple[float, bool]:
+        allowed = delta - self._lost(side)
+        if allowed <= 0:
+            return math.inf, True
+        allowed *= math.exp(-self._slack)
+        rough = (self._log_moments(side) - math.log(allowed) - _PEAK) / CENTRES
+        best = int(np.argmin(rough))
+        guess = float(rough[best])
+        if self._has_rest or guess <= 0:
+            return max(guess, 0.0) + self._slack, True
+        found, sure = guess, False
+        for i in (best, best + 1, best - 1):
+            if 0 <= i < LANES and not sure:
+                lane = side.lane(i, self._variance, guess)
+                answer = lane.epsilon(math.log(allowed), guess)
+                found, sure = min(found, answer), lane.is_sharp_at(answer)
+        return found + self._slack, sure
+
+    def _side_delta(self, side: _Side, epsilon: float) -> tuple[float, bool]:
+        at = epsilon - self._slack
+        logs = self._log_moments(side) - CENTRES * at - _PEAK
+        best = int(np.argmin(logs))
+        value, sure = math.exp(min(float(logs[best]), 0.0)), self._has_rest
+        for i in (best, best + 1, best - 1):
+            if 0 <= i < LANES and not sure:
+                lane = side.lane(i, self._variance, at)
+                value, sure = min(value, lane.delta(at)), lane.is_sharp_at(at)
+        return min(value * math.exp(self._slack) + self._lost(side), 1.0), sure
+
+    def _lost(self, side: _Side) -> float:
+        """The mass at infinity and the deltas that events without a pair carry."""
+        return min(-math.expm1(-side.infinite) + self._rest_delta, 1.0)
+
+    def _log_moments(self, side: _Side) -> Array:
+        normal = self._variance * CENTRES * (CENTRES + 1) / 2
+        return np.asarray(side.log_scale + side.error + normal * (1 + 1e-12) + self._rest)
+
+
+_PEAK: Array = np.log1p(CENTRES) + CENTRES * np.log1p(1 / CENTRES)
+
+
+class _Side:
+    """The moments of everything added so far, in one direction."""
+
+    def __init__(self) -> None:
+        self.log_scale = np.zeros(LANES)
+        self.phase = np.ones_like(KERNEL)
+        self.decay = np.zeros_like(BOXES)
+        self.error = np.zeros(LANES)
+        self.infinite = 0.0
+
+    def copy(self) -> _Side:
+        other = _Side()
+        for name, value in vars(self).items():
+            setattr(other, name, value if isinstance(value, float) else value.copy())
+        return other
+
+    def add(self, loss: Moments) -> None:
+        with np.errstate(under="ignore"):
+            self.phase *= loss.phase
+        self.log_scale += loss.log_scale
+        self.decay += loss.decay
+        self.error += loss.error + 4 * UNIT * (1 + np.abs(self.log_scale))
+        self.infinite += loss.infinite
+
+    def lane(self, i: int, variance: float, epsilon: float) -> _Lane:
+        """One lane, with a normal part of this mu^2 put in, and a little more where that makes the tail small.
+
+        A further normal part only adds to the price, so any amount is allowed; the best near `epsilon` is taken.
+        """
+        c = float(CENTRES[i])
+        with np.errstate(under="ignore"):
+            tail = float(np.exp(-self.decay[i] - variance / 2 * _SQUARES[i]) @ TAIL[i])
+            bare = self._lane(i, variance, tail)
+            total = bare.sum(epsilon)[0]
+            if tail < 1e-8 * total:
+                return bare
+            extra = _SMOOTHING / float(_SQUARES[i, 0])
+            tails = np.exp(-self.decay[i] - (variance + extra[:, None]) / 2 * _SQUARES[i]) @ TAIL[i]
+            least = 1e-3 * float(KERNEL[i, 0].real)
+            best = int(np.argmin(np.log(max(total, least) + tails) + c * (c + 1) / 2 * extra))
+            return self._lane(i, variance + float(extra[best]), float(tails[best]), bare)
+
+    def _lane(self, i: int, variance: float, tail: float, bare: _Lane | None = None) -> _Lane:
+        c, t = float(CENTRES[i]), HEIGHTS[i]
+        turn = variance * (2 * c + 1) / 2
+        terms = self.phase[i] * KERNEL[i] * np.exp(-variance / 2 * t * t + 1j * turn * t)
+        error = float(self.error[i]) + 16 * UNIT * (8 + turn * float(t[-1]))
+        rounding = error * 2 * _SIZES[i]
+        log_scale = float(self.log_scale[i]) + variance * c * (c + 1) / 2 * (1 + 8 * UNIT) + error
+        log_scale += math.log(float(SPACING[i]) / (2 * math.pi))
+        return _Lane(c, t, terms, tail + rounding, log_scale, float(np.abs(terms).sum()), float(t[-1]), bare)
+
+
+_SQUARES: Array = BOXES**2
+_SIZES = [float(np.abs(row).sum()) for row in KERNEL]
+_SMOOTHING: Array = np.concatenate(([0.0], 30.0 * 1.3 ** -np.arange(0.0, 31.0)))  # mu^2 t^2 at the first box
+
+
+@dataclass(frozen=True, eq=False)
+class _Lane:
+    """delta(e) <= e^(log_scale - c e) (sum over all nodes, the negative ones too, + slack)."""
+
+    c: float
+    t: Array
+    terms: Complex
+    slack: float
+    log_scale: float
+    size: float
+    highest: float
+    bare: _Lane | None
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on delta at this epsilon."""
+        return math.exp(min(self.log_delta(epsilon), 0.0))
+
+    def log_delta(self, epsilon: float) -> float:
+        return self._bound(epsilon, self.sum(epsilon)[0])
+
+    def epsilon(self, log_delta: float, guess: float) -> float:
+        """An epsilon, a relative 1e-8 too large at most, at which the bound was seen to be at most e^log_delta."""
+        x = guess
+        for _ in range(12):  # Newton's method: the logarithm of the curve is nearly straight
+            total, slope = self.sum(x)
+            above = self._bound(x, total) - log_delta
+            step = above / max(self.c - slope / total, 1e-3 * self.c) if total > 0 else 0.1 * guess
+            if -2e-9 * guess <= step <= 0:
+                return x  # the bound was seen to hold here
+            x = max(x + step, 0.0) + 1e-9 * guess
+            if x == 0:
+                break
+        return crossing(self.delta, math.exp(log_delta), guess, above=True, close=1e-8)
+
+    def sum(self, epsilon: float) -> tuple[float, float]:
+        """The sum over the nodes, without what bounds its errors, and its derivative."""
+        turned = self.terms * np.exp(-1j * epsilon * self.t)
+        return 2 * float(turned.real.sum()) - float(turned[0].real), 2 * float((turned.imag * self.t).sum())
+
+    def _bound(self, epsilon: float, total: float) -> float:
+        total += self.slack + 32 * UNIT * (8 + abs(epsilon) * self.highest) * self.size
+        return self.log_scale - self.c * epsilon + math.log(total) + 1e-14 if total > 0 else 0.0
+
+    def is_sharp_at(self, epsilon: float) -> bool:
+        """Whether tail, rounding and smoothing together move epsilon by less than a relative 1e-4, roughly."""
+        bare = self.bare or self
+        total = bare.sum(epsilon)[0]
+        if total <= 0:
+            return False
+        plain = bare.log_scale - self.c * epsilon + math.log(total)
+        return self.log_delta(epsilon) - plain < SHARP * (1 + self.c * epsilon)
+
+
+@lru_cache(maxsize=512)
+def _covered(event: Event) -> tuple[Cover | None, tuple[float, float]]:
+    return cover(event), pure.approx(event)
+
+
+@lru_cache(maxsize=128)
+def _moments(event: Event) -> tuple[Moments, ...]:
+    covered = cover(event)
+    assert covered is not None
+    return tuple(moments(pair) for pair in covered.upper)
+
+
+@lru_cache(maxsize=128)
+def _divergences(event: Event) -> tuple[Array, float]:
+    """The Rényi divergence of order c + 1, times c, on every lane, and the largest delta that goes with them."""
+    costs = [renyi.cost_of(event, 1 + float(c)) for c in CENTRES]
+    amounts = np.array([cost.amount for cost in costs]) * CENTRES * (1 + 4 * UNIT)
+    return amounts, max((cost.delta for cost in costs if cost.is_finite), default=1.0)
