@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,28 +19,35 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.aggregation import Norms, Question
+from mosha.connect.compiled import Compiled
 from mosha.connect.dialect import DUCKDB, Kind, Node, binary, call, cast, column, number, text
 from mosha.connect.duckdb_fields import csv_field, field_of, key_array
+from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
 from mosha.connect.rows import subquery
 from mosha.connect.schema import Type
 from mosha.connect.source import Engine, Field, Source
 from mosha.connect.statement import Query, alias, select
-from mosha.connect.totals import Array, integers
+from mosha.connect.totals import Array, Totals, integers
 from mosha.core.errors import DataError, InvalidParameter, SourceUnavailable
 from mosha.core.number import positive_integer
 
 __all__ = ["DuckDB", "LocalSource"]
 
 LIMB = 2**62
+BATCH = 122_880
 SNIFFED = ("Delimiter", "Quote", "Escape", "HasHeader", "Columns", "DateFormat", "TimestampFormat")
 
 
 @dataclass(frozen=True, eq=False)
 class LocalSource(Source):
-    """A table that DuckDB reads: `origin` builds its FROM clause; `rows` is its size where that is cheap to know."""
+    """A table that DuckDB reads: `origin` builds its FROM clause.
+
+    `rows` is its size where that is cheap to know; `version` tells its present state, None where that cannot be told.
+    """
 
     origin: Callable[[], Node] = exp.Null
     rows: int | None = None
+    version: Callable[[], str | None] = lambda: None
 
     def table(self, name: str) -> Node:
         return exp.alias_(self.origin(), name, table=True, quoted=True, copy=False)
@@ -48,15 +57,25 @@ class DuckDB(Engine):
     """An embedded engine. It spills to `spill` beyond `memory_limit`, reads only, and fetches no extensions.
 
     Units:
-        `memory_limit` is a size such as "2GB"; `threads` a number of processor threads.
+        `memory_limit` is a size such as "2GB"; `threads` a number of processor threads; tables of `compiled_from`
+        rows or more are bounded by compiled kernels (None: never), with the same answers.
     """
 
     dialect = DUCKDB
 
     def __init__(
-        self, *, memory_limit: str | None = None, threads: int | None = None, spill: str | Path | None = None
+        self,
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        spill: str | Path | None = None,
+        compiled_from: int | None = 1_000_000,
     ) -> None:
-        config: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+        config: dict[str, Any] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,  # a name in SQL never means a Python variable
+        }
         if memory_limit is not None:
             if not isinstance(memory_limit, str) or not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", memory_limit):
                 raise InvalidParameter("memory_limit is a size such as '2GB' or '512MB'.")
@@ -68,7 +87,15 @@ class DuckDB(Engine):
         self._connection = duckdb.connect(":memory:", config=config)
         self._lock = threading.Lock()
         self._frames = 0
+        self._forgotten: deque[str] = deque()
         self._attached: dict[str, str] = {}
+        self.compiled_from = compiled_from
+        self._compiled = Compiled(self._columns, self._batches, self._memory())
+
+    def _memory(self) -> int:
+        [(text_size,)] = self._connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        amount, unit = str(text_size).split()
+        return int(float(amount) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
 
     def file(self, path: str | Path) -> LocalSource:
         """A CSV or Parquet file, a folder of Parquet files, or a glob."""
@@ -82,7 +109,7 @@ class DuckDB(Engine):
         fields, skipped = self._describe(origin(), problem)
         counted = select([exp.Sum(this=column("num_rows"))], call("PARQUET_FILE_METADATA", text(place)))
         [(rows,)] = self._ask(self.dialect.sql(counted), problem)
-        return LocalSource(self, fields, skipped, origin, int(rows))
+        return LocalSource(self, fields, skipped, origin, int(rows), partial(_files_version, place))
 
     def _csv(self, place: str) -> LocalSource:
         problem = f"{place!r} is absent or is no readable CSV file"
@@ -121,16 +148,17 @@ class DuckDB(Engine):
             self._connection.register(name, frame)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem)
-        source = LocalSource(self, fields, skipped, origin, len(frame) if hasattr(frame, "__len__") else None)
-        weakref.finalize(source, self._forget, name)
+        frozen = type(frame).__module__.split(".")[0] in {"polars", "pyarrow"}  # a pandas frame may change in place
+        size = len(frame) if hasattr(frame, "__len__") else None
+        source = LocalSource(self, fields, skipped, origin, size, lambda: "frozen" if frozen else None)
+        weakref.finalize(source, self._forgotten.append, name)  # takes no lock: it may run amid anything
         return source
 
-    def _forget(self, name: str) -> None:
-        try:
-            with self._lock:
-                self._connection.unregister(name)
-        except duckdb.Error:  # the engine is gone already
-            return
+    def _unregister(self) -> None:
+        """Let go of frames that nobody holds any more (under the lock)."""
+        while self._forgotten:
+            with suppress(duckdb.Error):
+                self._connection.unregister(self._forgotten.popleft())
 
     def database(self, path: str | Path, table: str) -> LocalSource:
         """A table of a DuckDB database file, attached read only."""
@@ -153,6 +181,7 @@ class DuckDB(Engine):
         failed = False
         try:
             with self._lock:
+                self._unregister()
                 yield
         except (duckdb.Error, OSError, TypeError, ValueError):
             failed = True
@@ -169,19 +198,44 @@ class DuckDB(Engine):
         fields = tuple(field for _, field in read if field is not None)
         return fields, tuple(name for name, field in read if field is None)
 
+    def answer(self, question: Question) -> Totals:
+        size = _size(question.relation)
+        if size is not None and self.compiled_from is not None and size >= self.compiled_from:
+            versions = [source.version() for source in question.relation.sources if isinstance(source, LocalSource)]
+            version = None if None in versions else "\n".join(map(str, versions))
+            found = self._compiled.answer(question, size, version)
+            if found is not None:
+                return found
+        return super().answer(question)
+
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
         kinds = (Type.INTEGER,) if isinstance(question, Norms) else question.key_types
-        lost = False
+        return [self._fetch(query, kinds) for query in found]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What the engine says when it fails in the middle is not passed on."""
+        problem: DataError | None = None
         try:
             with self._lock:
-                return [self._fetch(query, kinds) for query in found]
+                yield
         except duckdb.IOException:
-            lost = True
+            problem = SourceUnavailable("the file did not answer while it was read. Try again when it is back.")
         except duckdb.Error:
-            lost = False
-        if lost:
-            raise SourceUnavailable("the file did not answer while it was read. Try again when it is back.")
-        raise DataError("the engine could not finish this question: too little memory, or the table has changed.")
+            problem = DataError("the engine could not finish: too little memory, or the table has changed.")
+        if problem is not None:
+            raise problem
+
+    def _columns(self, statement: str) -> Mapping[str, Any]:
+        """The columns of an answer as arrays."""
+        with self._reading():
+            return dict(self._connection.sql(statement).fetchnumpy())
+
+    def _batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
+        """The columns of an answer in batches, for the compiled kernels."""
+        with self._reading():
+            for batch in self._connection.sql(statement).to_arrow_reader(BATCH):
+                yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
 
     def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> tuple[list[Array], list[Array]]:
         """Keys and sums as columns; a wide sum travels as two 64-bit limbs."""
@@ -192,9 +246,27 @@ class DuckDB(Engine):
             columns.append(alias(cast(binary(exp.IntDiv, total, limb.copy()), Kind.BIGINT), f"h{i}"))
             columns.append(alias(cast(binary(exp.Mod, total.copy(), limb.copy()), Kind.BIGINT), f"l{i}"))
         outer = select(columns, subquery(query.statement, "answer"))
-        found = self._connection.execute(self.dialect.sql(outer)).fetchnumpy()
+        found = self._columns(self.dialect.sql(outer))
         sums = [_whole(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
         return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
+
+
+def _files_version(place: str) -> str:
+    """The state of all files of a path or glob: a changed file has another size or time."""
+    states = [(path, Path(path).stat()) for path in sorted(glob.glob(place, recursive=True))]  # noqa: PTH207
+    return repr([(path, state.st_mtime_ns, state.st_size, state.st_ino) for path, state in states])
+
+
+def _size(relation: Relation) -> int | None:
+    """At most how many rows a relation has, where that is cheap to know."""
+    if isinstance(relation, Scan):
+        return relation.source.rows if isinstance(relation.source, LocalSource) else None
+    if isinstance(relation, (Where, Compute, Limit)):
+        return _size(relation.parent)
+    if isinstance(relation, PublicJoin):
+        left = _size(relation.left)
+        return None if left is None else left * relation.at_most
+    return None
 
 
 def _whole(high: Array, low: Array) -> Array:

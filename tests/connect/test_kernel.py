@@ -1,0 +1,223 @@
+"""The compiled kernels give the answers of the SQL plan, number for number, on every kind of question."""
+
+import random
+import secrets
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mosha.connect import (
+    Aggregation,
+    Clamped,
+    NormBound,
+    Norms,
+    Persons,
+    Product,
+    Rows,
+    Truncate,
+    answer,
+    col,
+    private,
+)
+from mosha.connect.duckdb import DuckDB
+
+pytest.importorskip("numba")
+
+
+def people(rows, seed):
+    """A few busy persons and many quiet ones, with missing and odd values."""
+    pick = np.random.default_rng(seed)
+    who = np.minimum(pick.zipf(1.3, rows), 400) * 7 - 3
+    text = [None if n % 97 == 0 else f"person {n}" for n in who]
+    x = pick.normal(5, 30, rows)
+    x[pick.integers(0, rows, 5)] = [np.nan, np.inf, -np.inf, 1e300, -0.0]
+    wide = pick.choice([-(2**62), 0, 3, 2**62, 2**63 - 1], rows)
+    return pa.table(
+        {
+            "who": pa.array(who, mask=who % 53 == 0),
+            "name": pa.array(text),
+            "wide": pa.array(np.where(who % 2, who * 2**50, -who * 2**49)),
+            "group": pa.array(pick.integers(-4, 6, rows), mask=pick.random(rows) < 0.1),
+            "letter": pa.array([None if k == 0 else "ABCDE"[k - 1] for k in pick.integers(0, 6, rows)]),
+            "x": pa.array(x),
+            "n": pa.array(pick.integers(-9, 60, rows)),
+            "far": pa.array(wide),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kernel") / "people.parquet"
+    pq.write_table(people(6000, secrets.randbits(60)), path)
+    compiled, plain = DuckDB(threads=1, compiled_from=1), DuckDB(threads=1, compiled_from=None)
+    return compiled, [engine.file(path) for engine in (compiled, plain)]
+
+
+X = Clamped(col("x"), (-20, 50), exponent=6)
+N = Clamped(col("n"), (0, 40), exponent=0)
+FINE = Clamped(col("x"), (-20, 50), exponent=40)
+VALUES = {"rows": Rows(), "known": Rows(of=col("x")), "x": X, "n": N, "product": Product(X, N)}
+LIMITS = {"rows": 5, "known": 3, "x": 9000, "n": 100, "product": 40_000}
+SHARED = {"rows": Rows(), "x": Clamped(col("x"), (-20, 50), exponent=4, centre=240)}
+KEYS = {
+    "no keys": {},
+    "integer": {"g": col("group")},
+    "far integers": {"g": col("far")},
+    "text": {"l": col("letter")},
+    "two": {"l": col("letter"), "g": col("group")},
+    "real": {"x": col("x").bin(10)},
+}
+BOUNDS = {
+    "order 1": (VALUES, NormBound(1, LIMITS, fraction=7)),
+    "order 2": (VALUES, NormBound(2, LIMITS, fraction=7)),
+    "fine grid, order 1": ({"x": FINE}, NormBound(1, {"x": 2**47 - 5}, fraction=4)),
+    "fine grid, order 2": ({"x": FINE}, NormBound(2, {"x": 2**46 - 5}, fraction=5)),
+    "shared weight, order 1": (SHARED, NormBound(1, {("rows", "x"): 4}, fraction=10)),
+    "shared weight, order 2": (SHARED, NormBound(2, {("rows", "x"): 2}, fraction=10)),
+    "persons": ({"rows": Rows(), "p": Persons()}, NormBound(1, {"rows": 9, "p": 2}, fraction=9)),
+    "persons, order 2": ({"p": Persons()}, NormBound(2, {"p": 1}, fraction=20)),
+}
+TRUNCATIONS = [
+    {"rows": 3},
+    {"groups": 2},
+    {"per_group": 2},
+    {"groups": 2, "per_group": 3},
+    {"groups": 3, "per_group": 2, "rows": 4},
+    {"per_group": 1, "rows": 2},
+    {},
+]
+
+
+def both(engines, ask, person="who"):
+    """The same question on both engines; also whether the kernel answered it."""
+    compiled, sources = engines
+    answers, used = [], []
+    original = compiled._compiled.answer
+    compiled._compiled.answer = lambda *args: used.append(original(*args)) or used[-1]
+    try:
+        answers = [answer(ask(private(source, person=person))) for source in sources]
+    finally:
+        compiled._compiled.answer = original
+    assert used
+    return answers[0].to_dict(), answers[1].to_dict(), used[0] is not None
+
+
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_norm_bounds_are_the_same_integers(engines, keys, bound):
+    values, rule = BOUNDS[bound]
+    compiled, plain, used = both(engines, lambda r: Aggregation(r, KEYS[keys], values, bound=rule))
+    assert used
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("person", ["who", "name", "wide"])
+def test_persons_of_any_type_are_told_apart(engines, person):
+    values, rule = BOUNDS["order 2"]
+    compiled, plain, used = both(engines, lambda r: Aggregation(r, KEYS["two"], values, bound=rule), person)
+    assert used
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("limits", TRUNCATIONS, ids=str)
+@pytest.mark.parametrize(
+    "values", [{"rows": Rows(), "x": X}, {"rows": Rows(), "p": Persons()}], ids=["rows and x", "rows and persons"]
+)
+def test_truncation_keeps_the_same_rows(engines, limits, values):
+    bound = Truncate(secrets.token_bytes(16), **limits)
+    keys = KEYS[random.choice(["integer", "two", "text"])]
+    compiled, plain, used = both(engines, lambda r: Aggregation(r, keys, values, bound=bound))
+    assert used
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("value", [Rows(), Rows(of=col("x")), N, Persons()], ids=["rows", "known", "n", "persons"])
+def test_norms_fall_into_the_same_buckets(engines, order, value):
+    thresholds = (0, 1, 2, 5, 10, 100, 1000)
+    ask = lambda r: Norms(r, KEYS["two"], value=value, order=order, thresholds=thresholds)
+    compiled, plain, used = both(engines, ask)
+    assert used
+    assert compiled == plain
+
+
+def test_public_keys_and_filters_go_through_the_kernel(engines):
+    bound = NormBound(1, LIMITS, fraction=3)
+    only = [("A", 1), (None, 2), ("B", None), ("Z", 0)]
+    ask = lambda r: Aggregation(r.where(col("n") > 3), KEYS["two"], VALUES, bound=bound, only=only)
+    compiled, plain, used = both(engines, ask)
+    assert used
+    assert compiled == plain
+    assert list(compiled) == only
+
+
+def test_what_may_leave_64_bits_is_left_to_sql(engines):
+    huge = Clamped(col("x"), (-(2.0**40), 2.0**40), exponent=10)
+    ask = lambda r: Aggregation(r, {}, {"r": Rows(), "x": huge}, bound=NormBound(1, {("r", "x"): 2**20}, fraction=30))
+    compiled, plain, used = both(engines, ask)
+    assert not used
+    assert compiled == plain
+
+
+def test_the_least_integer_as_a_key_is_not_taken_for_a_missing_key(tmp_path):
+    table = pa.table({"who": [1, 2, 3], "g": pa.array([-(2**63), None, 5])})
+    pq.write_table(table, tmp_path / "t.parquet")
+    source = DuckDB(compiled_from=1).file(tmp_path / "t.parquet")
+    question = Aggregation(private(source, person="who"), {"g": col("g")}, {"n": Rows()}, bound=NormBound(2, {"n": 1}))
+    assert answer(question).to_dict() == {(-(2**63),): (1,), (None,): (1,), (5,): (1,)}
+
+
+def test_columns_are_kept_until_the_file_changes(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"who": [1, 2], "g": [1, 1]}), path)
+    engine = DuckDB(compiled_from=1)
+    relation = private(engine.file(path), person="who")
+
+    def count(limit):
+        question = Aggregation(relation, {"g": col("g")}, {"n": Rows()}, bound=NormBound(1, {"n": limit}))
+        return answer(question).to_dict()
+
+    reads = []
+    original = engine._compiled._read
+    engine._compiled._read = lambda *args, **named: reads.append(1) or original(*args, **named)
+    assert count(1) == count(2) == {(1,): (2,)}
+    assert len(reads) == 1
+    pq.write_table(pa.table({"who": [1, 2, 3], "g": [1, 1, 1]}), path)
+    assert count(1) == {(1,): (3,)}
+    assert len(reads) == 2
+
+
+def test_a_pandas_frame_may_change_and_is_read_again():
+    pandas = pytest.importorskip("pandas")
+    engine = DuckDB(compiled_from=1)
+    frame = pandas.DataFrame({"who": [1, 2], "g": [1, 1]})
+    relation = private(engine.frame(frame), person="who")
+    question = Aggregation(relation, {"g": col("g")}, {"n": Rows()}, bound=NormBound(1, {"n": 1}))
+    answer(question)
+    assert engine._compiled._kept is None
+
+
+def test_too_little_memory_leaves_the_question_to_sql(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(people(20_000, 1), path)
+    engine = DuckDB(memory_limit="1MB", compiled_from=1)
+    question = Aggregation(
+        private(engine.file(path), person="who"), {}, {"n": Rows()}, bound=NormBound(1, {"n": 1}, fraction=2)
+    )
+    assert engine._compiled.answer(question, 20_000, None) is None
+
+
+def test_a_tie_of_hashes_is_left_to_sql(engines):
+    """With all first bits equal the kernel cannot choose, and says so instead of choosing."""
+    from mosha.connect.kernel_truncation import TIE, truncate
+
+    rows = np.array([[0, 7, 1], [1, 7, 1], [2, 7, 1]], dtype=np.int32)
+    offsets, columns = np.array([0, 3]), np.array([0])
+    assert truncate(offsets, rows, columns, (-1, 2, -1), (2, -1, 2), 3)[2] == TIE
+    assert truncate(offsets, rows, columns, (-1, 3, -1), (2, -1, 2), 3)[2] == 0
+    same = np.array([[0, 7, 1], [0, 7, 1], [0, 7, 1]], dtype=np.int32)
+    sums, _, flag = truncate(offsets, same, columns, (2, -1, -1), (2, 2, 2), 1)
+    assert (flag, sums.tolist()) == (0, [[14]])
