@@ -1,64 +1,55 @@
 """What Mosha does, on the visits of a made-up hospital: `make demo`.
 
-A ledger is opened, a few questions are asked, each answer is shown with its error bar and with what is left of the
+A table is protected, a few questions are asked, each answer is shown with its error bar and with what is left of the
 budget, one question is refused, and a picture is drawn. The hospital is generated (see hospital.py).
 """
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from hospital import WARDS, visits
+from hospital import WARDS, write
 from rich.console import Console
 from rich.table import Table
 
 import mosha
-from mosha.mechanisms import Count, Histogram, laplace, mean, permute_and_flip
+from mosha.tables import Answer, Question, count, mean
 
 OUTPUT = Path("demo-output")
 PATIENT = mosha.Person("patient_id", at_most=3)
+SCHEMA = {"patient_id": "integer", "age": "integer", "ward": "text", "days": "integer", "cost": "real"}
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked, and how its answer is read out."""
-
-    words: str
-    measurement: mosha.Measurement
-    show: Any
-
-
-def questions() -> list[Question]:
-    """Four questions about all patients, none about one of them."""
-    wards = Histogram(keys=WARDS, column="ward")
-    return [
-        Question(
-            "How many stays were longer than a week?",
-            laplace(Count(between=(8, 365), column="days"), unit=PATIENT, epsilon=0.5),
-            lambda release: (f"{release.value:,}", f"{release.error(0.95):,.0f}"),
+def questions(visits: mosha.tables.Table) -> dict[str, Question]:
+    """Five questions about all patients, none about one of them."""
+    wards = visits.group_by("ward", keys=WARDS)
+    return {
+        "How many patients stayed longer than a week?": visits.where(mosha.col("days") > 7).persons(),
+        "What does a stay cost, in the middle?": visits.median("cost", between=(0, 50_000)),
+        "How old are patients, at the quarters?": visits.quantiles("age", [0.25, 0.5, 0.75], between=(0, 110)),
+        "Which two wards have the most visits?": visits.top("ward", k=2, candidates=WARDS),
+        "How many visits has each ward, and how long?": wards.aggregate(
+            visits=count(), days=mean("days", between=(0, 30))
         ),
-        Question(
-            "How long is a stay, on average (0 to 30 days)?",
-            mean(between=(0, 30), column="days", unit=PATIENT, epsilon=0.5),
-            lambda release: (f"{release.value['mean']:.2f} days", f"{release.error(0.95)['mean']:.2f}"),
-        ),
-        Question(
-            "Which ward has the most visits?",
-            permute_and_flip(wards, unit=PATIENT, epsilon=0.5),
-            lambda release: (str(release.value), ""),
-        ),
-        Question(
-            "How many visits has each ward?",
-            laplace(wards, unit=PATIENT, epsilon=1.0),
-            lambda release: (
-                "\n".join(f"{ward} {count:,}" for ward, count in zip(WARDS, release.value, strict=True)),
-                f"{max(release.error(0.95)):,.0f} each",
-            ),
-        ),
-    ]
+    }
+
+
+def lines(answer: Answer) -> str:
+    """Each row of an answer in one line, with its error bars."""
+    written = []
+    for row, bars in zip(answer, _rows(answer.error(0.95)), strict=True):
+        named = len(row) > 1
+        cells = [str(row[key]) for key in answer.keys]
+        for name in answer.columns:
+            bar = f"(+- {bars[name]:,.0f} rows)" if name in answer.in_rows else f"+- {bars[name]:,.2g}"
+            cells.append(f"{name + ' ' if named else ''}{row[name]:,.{2 if name == 'days' else 0}f} {bar}")
+        written.append(", ".join(cells))
+    return "\n".join(written)
+
+
+def _rows(columns: dict[str, list[object]]) -> list[dict[str, object]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def main() -> None:
@@ -66,37 +57,30 @@ def main() -> None:
     shutil.rmtree(OUTPUT, ignore_errors=True)
     OUTPUT.mkdir()
     screen = Console(highlight=False)
-    data = visits()
+    write(OUTPUT / "visits.csv")
     ledger = mosha.Ledger(OUTPUT / "privacy.db")
     account = ledger.account("visits", unit=PATIENT, epsilon=3)
+    visits = mosha.protect(OUTPUT / "visits.csv", unit=PATIENT, account=account, schema=SCHEMA)
     screen.print(f"[bold]The promise[/bold]: {account.promise}, hidden: {PATIENT.describe()}")
-    screen.print(
-        "At most 3 visits of each patient are used, so totals are a little low; the error bar covers the noise.\n"
-    )
+    screen.print("Nobody counts for more than 3 visits: totals are a little low, and the error bar covers the noise.\n")
 
-    table = Table("question", "answer", "error (95%)", "cost", "left", show_lines=True)
-    release = None
-    for question in questions():
-        release = account.open(question.measurement).step(data)
-        answer, error = question.show(release)
-        receipt = release.receipt
-        table.add_row(
-            question.words, answer, error and f"+- {error}", f"{receipt.cost:.3g}", f"{receipt.remaining:.3g}"
-        )
+    table = Table("question", "answer and error (95%)", "cost", "left", show_lines=True)
+    answer = None
+    for words, question in questions(visits).items():
+        answer = question.release(epsilon=0.5)
+        receipt = answer.receipt
+        table.add_row(words, lines(answer), f"{receipt.cost:.3g}", f"{receipt.remaining:.3g}")
     screen.print(table)
 
-    refused = mean(between=(0, 50_000), column="cost", unit=PATIENT, epsilon=1.0)
     try:
-        account.open(refused).step(data)
+        visits.mean("cost", between=(0, 50_000)).release(epsilon=1.0)
     except mosha.errors.BudgetExceeded as refusal:
         screen.print("\nOne more: what does a stay cost, on average? For epsilon 1. [bold]Refused[/bold]:")
         screen.print(f"  {refusal}")
 
     picture = OUTPUT / "wards.png"
-    assert release is not None
-    figure = release.plot()
-    figure.set_size_inches(8, 4.5)
-    figure.savefig(picture)
+    assert answer is not None
+    answer.plot().savefig(picture)
     screen.print(f"\nWritten: {picture} (the last answer), {ledger.place} (the book).")
     screen.print("Next: .venv/bin/mosha ledger show demo-output/privacy.db; .venv/bin/mosha explain --epsilon 3")
 

@@ -14,6 +14,10 @@ from mosha.core.release import Receipt
 
 __all__ = ["Answer"]
 
+MOST_LABELS = 40
+WIDEST = 50
+"""Labels longer than this together are slanted."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -30,6 +34,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     errors: Callable[[float], Mapping[str, Any]] = field(repr=False)
     kept: tuple[int, ...] | None = None
+    in_rows: tuple[str, ...] = ()
+    """The aggregates whose error bar is a number of rows, not of their own unit: quantiles."""
 
     @property
     def _places(self) -> tuple[int, ...]:
@@ -104,9 +110,13 @@ class Answer:
         )
         for place, name in enumerate(self.columns):
             axes = figure.add_subplot(len(self.columns), 1, place + 1)
-            axes.bar(range(len(self)), table[name], yerr=bars[name], capsize=3, color="#7d9fb5", ecolor="#333333")
-            axes.set_xticks(range(len(self)), labels, rotation=45 if len(self) > 6 else 0)
-            axes.set_title(f"{name} (bars: 95% of the noise)", fontsize=10)
+            error = None if name in self.in_rows else bars[name]
+            axes.bar(range(len(self)), table[name], yerr=error, capsize=3, color="#7d9fb5", ecolor="#333333")
+            ticks = range(0, len(self), max(1, len(self) // MOST_LABELS))
+            slanted = sum(len(labels[i]) for i in ticks) > WIDEST
+            style: Any = {"rotation": 40, "ha": "right"} if slanted else {}
+            axes.set_xticks(ticks, [labels[i] for i in ticks], fontsize=8, **style)
+            axes.set_title(name if error is None else f"{name} (bars: 95% of the noise)", fontsize=10)
             axes.spines[["top", "right"]].set_visible(False)
         return figure
 

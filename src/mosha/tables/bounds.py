@@ -45,6 +45,7 @@ WEIGHT = "weight"
 """The name of the count of rows whose norm weighs a person's rows; it is summed and never released."""
 
 SHARE_FOR_BOUNDS = 0.1
+FEW_GROUPS = 4
 EMPTY = 0.01
 """How often one of the buckets without people may look as if it had some."""
 
@@ -97,8 +98,11 @@ def fraction_bits(norm: int, values: Sequence[Value]) -> int:
     return max(0, min(16, _ROOM - largest.bit_length()))
 
 
-def limits_of(unit: Unit, relation: Relation, *, persons: bool) -> Limits:
-    """What the unit's declaration says about one unit's part in this relation."""
+def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | None = None) -> Limits:
+    """What the unit's declaration says about one unit's part in this relation.
+
+    With `persons`, a person counts once in each group, so in no more than there are public `groups`.
+    """
     twice = unit.neighbours is Neighbours.REPLACE_ONE
     if isinstance(unit, Row):
         changed = relation.stability.per_row
@@ -120,6 +124,9 @@ def limits_of(unit: Unit, relation: Relation, *, persons: bool) -> Limits:
             truncation=(None if persons else unit.at_most, unit.groups, per_group), by_person=True, twice=twice
         )
     norm = unit.at_most if unit.total is None else max(1, math.floor(unit.total))
+    if persons and groups is not None:
+        known = norm is not None or groups <= FEW_GROUPS  # a bound is bought only where it can help
+        norm = min(norm or groups, groups) if known else None
     return Limits(norm=norm, by_person=True, twice=twice)
 
 

@@ -178,7 +178,8 @@ def _counts_people(values: Mapping[str, Value]) -> bool:
 
 
 def _limits(frame: Frame, values: Mapping[str, Value]) -> Limits:
-    return limits_of(frame.unit, frame.relation, persons=_counts_people(values))
+    listed = None if frame.keys and frame.only is None else frame.most_groups
+    return limits_of(frame.unit, frame.relation, persons=_counts_people(values), groups=listed)
 
 
 def share_for_noise(frame: Frame, aggregates: Mapping[str, Additive]) -> float:
