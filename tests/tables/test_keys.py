@@ -30,7 +30,7 @@ def test_keys_from_data_cost_a_delta_and_say_so():
         table.group_by("ward").count().measurement(Budget(epsilon=1))
 
 
-@pytest.mark.parametrize("limit", [1, 3])
+@pytest.mark.parametrize("limit", [1, 3, 20])
 def test_the_price_is_kept(limit):
     table = protect(visits(10, ["A"]), unit=mosha.Person("who", groups=limit, per_group=1))
     event = table.group_by("ward").count().measurement(Budget(epsilon=1, delta=1e-6)).event

@@ -82,6 +82,8 @@ def bounds(event: Event, *, delta: float | None = None, epsilon: float | None = 
     return _bracket(_event(event), non_negative("epsilon", epsilon), _delta, _lower_delta, _upper_delta)
 
 
+MARGIN = 1e-12  # more than the rounding of a probability and of what is done with it
+
 Price = Callable[[Reading, float, float], float]
 
 
@@ -162,21 +164,41 @@ def _least_delta(price: Callable[[float], float], epsilon: float, most: float) -
 
 
 def _upper_epsilon(reading: Reading, delta: float, tolerance: float) -> float:
-    return _dearest(directions(reading, above=True), lambda d, t: d.epsilon(delta, t), tolerance)
+    left = _left(delta, _failing(reading) * (1 + MARGIN)) * (1 - MARGIN)
+    if left <= 0:
+        return math.inf
+    return _dearest(directions(reading, above=True), lambda d, t: d.epsilon(left, t), tolerance)
 
 
 def _upper_delta(reading: Reading, epsilon: float, tolerance: float) -> float:
-    return _dearest(directions(reading, above=True), lambda d, t: d.delta(epsilon, t), tolerance)
+    failing = _failing(reading) * (1 + MARGIN)
+    other = _dearest(directions(reading, above=True), lambda d, t: d.delta(epsilon, t), tolerance)
+    return min(1.0, (failing + (1 - failing) * other) * (1 + MARGIN)) if failing else other
 
 
 def _lower_epsilon(reading: Reading, delta: float, tolerance: float) -> float:
     if delta == 0:
         return 0.0
-    return max(d.epsilon(delta, tolerance) for d in directions(reading, above=False))
+    left = _left(delta, _failing(reading) * (1 - MARGIN)) * (1 + MARGIN)
+    if left <= 0:
+        return math.inf
+    return max(d.epsilon(left, tolerance) for d in directions(reading, above=False))
 
 
 def _lower_delta(reading: Reading, epsilon: float, tolerance: float) -> float:
-    return max(d.delta(epsilon, tolerance) for d in directions(reading, above=False))
+    failing = _failing(reading) * (1 - MARGIN)
+    other = max(d.delta(epsilon, tolerance) for d in directions(reading, above=False))
+    return (failing + (1 - failing) * other) * (1 - MARGIN) if failing else other
+
+
+def _failing(reading: Reading) -> float:
+    """The probability that something fails: what delta is, whatever epsilon (to one part in 2^50)."""
+    return -math.expm1(reading.log_spared)
+
+
+def _left(delta: float, failing: float) -> float:
+    """What a delta leaves for the rest: delta = p + (1 - p) rest."""
+    return (delta - failing) / (1 - failing) if failing else delta
 
 
 def _dearest(sides: Sequence[Direction], price: Callable[[Direction, float], float], tolerance: float) -> float:

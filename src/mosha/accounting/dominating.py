@@ -70,11 +70,16 @@ class Cover:
 
 @dataclass
 class Reading:
-    """What the tight accountant sees of an event: sum of mu^2 (below, above), covers with counts, and the rest."""
+    """What the tight accountant sees of an event: sum of mu^2 (below, above), covers with counts, and the rest.
+
+    `log_spared` is the logarithm of the probability that nothing fails: failures are kept apart, because a loss that is
+    infinite stays so whatever is added to it.
+    """
 
     lower_variance: float = 0.0
     upper_variance: float = 0.0
     slack: float = 0.0
+    log_spared: float = 0.0
     parts: list[tuple[Cover, int]] = field(default_factory=list)
     rest: list[tuple[Event, int]] = field(default_factory=list)
 
@@ -96,6 +101,9 @@ def read(event: Event) -> Reading:
         counts[part] += count
     reading = Reading()
     for part, count in counts.items():
+        if isinstance(part, Approx) and part.epsilon == 0:
+            reading.log_spared += count * math.log1p(-part.delta)
+            continue
         covered = cover(part)
         if covered is None:
             reading.rest.append((part, count))
@@ -277,7 +285,7 @@ def _sampled(pairs: tuple[Pair, ...], rate: float) -> tuple[Pair, ...]:
 def _single(event: Event) -> Cover | None:
     """The pairs of an event that, wrappers opened, is one normal or one other part; None for true compositions."""
     reading = read(event)
-    if reading.rest or len(reading.parts) > 1:
+    if reading.rest or len(reading.parts) > 1 or reading.log_spared < 0:
         return None
     if not reading.parts and reading.slack == 0:
         low, high = math.sqrt(reading.lower_variance), math.sqrt(reading.upper_variance)
