@@ -315,7 +315,7 @@ UP, DOWN = (1.0,) * 5 + (0.0,) * 5, (0.0,) * 5 + (1.0,) * 5
 
 FAULTS = [
     Fault("float Laplace with porous support", float_laplace, grid_laplace, (0.0, 1.0)),
-    Fault("sparse vector 3", sparse_3, sparse_1, ((0.0,) * 9 + (1.0,), (1.0,) * 9 + (0.0,))),
+    Fault("sparse vector 3", sparse_3, sparse_1, ((1.0, 1.0, 1.0, 2.0), (2.0, 2.0, 2.0, 1.0))),
     Fault("sparse vector 4", sparse_4, sparse_1, (UP, DOWN)),
     Fault("sparse vector 5", sparse_5, sparse_2, (UP, DOWN)),
     Fault("sparse vector 6", sparse_6, sparse_1, (UP, DOWN)),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mosha import Row, events, mechanisms
+from mosha.audit import entries
 from mosha.audit.contract import additive_contract
 from mosha.audit.trainer import trainer_contract
 from mosha.core.errors import InvalidParameter
@@ -58,6 +59,18 @@ def test_noise_for_half_the_sensitivity_breaks_the_contract(measurement, neighbo
     contract = additive_contract(replace(measurement, event=event), neighbours=neighbours, draws=1_500)
     assert not contract.kept
     assert "noise as large as the price says" in contract.broken[0]
+
+
+def additive_entries():
+    kinds = (events.DiscreteLaplace, events.DiscreteGaussian)
+    return [entry for entry in entries() if isinstance(entry.build().event, kinds)]
+
+
+@pytest.mark.parametrize("entry", additive_entries(), ids=lambda entry: entry.name)
+def test_every_additive_mechanism_of_mosha_keeps_its_contract(entry):
+    for proposal in entry.proposals[:3]:
+        contract = additive_contract(entry.build(), neighbours=proposal.pair, draws=150)
+        assert contract.kept, str(contract)
 
 
 def test_a_step_that_draws_its_own_randomness_breaks_the_contract():

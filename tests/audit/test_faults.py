@@ -6,7 +6,7 @@ from mosha.audit import Outcome, attack
 from mosha.core.guarantee import Pure
 from tests.audit.faults import FAULTS
 
-RUNS = 40_000
+RUNS = 60_000
 SURE = 1 - 1e-9  # false-alarm rate of each twin: 1e-9
 
 

@@ -68,14 +68,15 @@ def _nearest(published: Any, candidates: Any, names: Sequence[str] | None) -> tu
 
 
 def closeness(published: Any, candidates: Any, *, names: Sequence[str] | None = None, near: int = 3) -> Any:
-    """A score for each candidate: how close its nearest published rows are (0: equal to them)."""
+    """A score for each candidate: how close its nearest published row is, and next to it the few nearest (0: equal)."""
     released, asked, shared = _nearest(published, candidates, names)
     scores = []
     total = len(asked[shared[0]])
     for start in range(0, total, _CHUNK):
         apart = distances(pick(asked, slice(start, start + _CHUNK)), released, shared)
         kept = min(near, apart.shape[1])
-        scores.append(-np.partition(apart, kept - 1, axis=1)[:, :kept].mean(axis=1))
+        nearest = np.partition(apart, kept - 1, axis=1)[:, :kept]
+        scores.append(-nearest.min(axis=1) - 0.1 * nearest.mean(axis=1))
     return np.concatenate(scores)
 
 

@@ -25,11 +25,10 @@ def claim_of_event(event: Event, *, delta: float) -> Claim:
     'mu (Gaussian) 1'
     """
     parts = event.parts()
-    mus = [_mu(part) for part, _ in parts]
-    if parts and all(mu is not None for mu in mus):
-        return GaussianClaim(
-            math.sqrt(sum(count * (mu or 0.0) ** 2 for mu, (_, count) in zip(mus, parts, strict=True)))
-        )
+    if parts and all(_is_gaussian(part) for part, _ in parts):
+        from mosha.accounting import gaussian  # noqa: PLC0415  (loaded when it is needed)
+
+        return GaussianClaim(gaussian.mu(event)[0])
     if parts and all(isinstance(part, events.ZeroConcentrated) for part, _ in parts):
         return ZeroConcentratedClaim(sum(part.rho * count for part, count in parts))  # type: ignore[attr-defined]
     if len(parts) == 1 and parts[0][1] == 1:
@@ -39,22 +38,17 @@ def claim_of_event(event: Event, *, delta: float) -> Claim:
     return _curve(event, delta)
 
 
-def _mu(event: Event) -> float | None:
-    """The mu of Gaussian noise; None for anything else.
+def _is_gaussian(event: Event) -> bool:
+    """Whether the event is Gaussian noise, or so finely discrete that only a probability of 2^-100 tells it apart.
 
-    A discrete Gaussian of sigma >= 32 steps is, up to a probability below 1e-100, a rounded Gaussian of variance
-    sigma^2 - 16 (see accounting).
+    That probability is added to the false-alarm rate of an attack once a run: nothing, next to 1 - confidence.
     """
     match event:
-        case events.Gaussian(multiplier):
-            return 1 / multiplier
-        case events.DiscreteGaussian(multiplier, sensitivity, _) if multiplier * sensitivity >= _SMOOTH:
-            return sensitivity / math.sqrt((multiplier * sensitivity) ** 2 - 16)
-        case events.Matrix(multiplier, sensitivity):
-            return sensitivity / multiplier
-        case events.Tree(multiplier, levels, "gaussian"):
-            return math.sqrt(levels) / multiplier
-    return None
+        case events.Gaussian() | events.Matrix() | events.Tree(noise="gaussian"):
+            return True
+        case events.DiscreteGaussian(multiplier, sensitivity, _):
+            return multiplier * sensitivity >= _SMOOTH
+    return False
 
 
 def _single(event: Event) -> Claim | None:
@@ -75,7 +69,7 @@ def _single(event: Event) -> Claim | None:
 
 def _curve(event: Event, delta: float) -> Claim:
     """Points of the curve delta(epsilon), each an upper bound, and the pure epsilon where there is one."""
-    from mosha import accounting  # noqa: PLC0415  (loaded when it is needed)
+    from mosha import accounting  # noqa: PLC0415
     from mosha.accounting import pure  # noqa: PLC0415
 
     strict = pure.epsilon(event)
