@@ -260,10 +260,20 @@ def _(event: Tree) -> Cost:
 
 @_one.register
 def _(event: DiscreteGaussian) -> Cost:
-    """A rounded Gaussian of slightly less noise, but for a probability of 2^-100 (`gaussian.md`, lemma 2)."""
-    exponent = 100 * math.log(2) + math.log(5 * event.coordinates)
+    return rounded_gaussian(event.noise_multiplier, event.sensitivity, event.coordinates)
+
+
+def rounded_gaussian(noise_multiplier: float, sensitivity: float, coordinates: int) -> Cost:
+    """Discrete Gaussian noise as a rounded Gaussian of slightly less noise, but for a probability of 2^-100.
+
+    Proved in `gaussian.md`, lemma 2; infinite where the grid is too coarse for it.
+
+    >>> rounded_gaussian(10.0, 1000.0, 5).amount
+    0.0100000...
+    """
+    exponent = 100 * math.log(2) + math.log(5 * coordinates)
     smoothing = Fraction(exponent) / Fraction(19.7392)  # r^2, where 2 pi^2 > 19.7392
-    left = Fraction(event.noise_multiplier) ** 2 - smoothing / Fraction(event.sensitivity) ** 2
+    left = Fraction(noise_multiplier) ** 2 - smoothing / Fraction(sensitivity) ** 2
     return Cost(round_up(1 / left), 2.0**-100) if left > 0 else Cost(math.inf)
 
 

@@ -25,9 +25,15 @@ Divergence = Callable[[int], float]
 
 
 @lru_cache(maxsize=64)
-def _log_binomials(order: int) -> tuple[float, ...]:
+def log_binomials(order: int) -> tuple[float, ...]:
+    """Logarithms of binomial coefficients, rounded up."""
     whole = math.lgamma(order + 1)
-    return tuple(whole - math.lgamma(k + 1) - math.lgamma(order - k + 1) for k in range(order + 1))
+    return tuple(above(whole - math.lgamma(k + 1) - math.lgamma(order - k + 1), scale=whole) for k in range(order + 1))
+
+
+def summed_up(*terms: float) -> float:
+    """The sum of a few logarithms, rounded up."""
+    return above(math.fsum(terms), scale=sum(map(abs, terms)) / 4) if math.isfinite(terms[-1]) else terms[-1]
 
 
 def log_expm1(x: float) -> float:
@@ -53,15 +59,15 @@ def log_one_plus(logarithms: Iterable[float]) -> float:
     if math.isinf(top := max(terms)):
         return math.inf
     total = top + math.log(math.fsum(math.exp(x - top) for x in terms))
-    total += 1e-14 + 2e-15 * max(abs(x) for x in terms)  # the logarithms are sums of a few numbers of their own size
+    total += 1e-14 + 2e-15 * abs(top)
     return above(math.log1p(math.exp(total)) if total < 40 else total + math.exp(-total))
 
 
 def _terms(order: int, rate: float, start: int, excess: Callable[[int], float]) -> Iterable[float]:
     """The logarithms of C(order, k) q^k (1-q)^(order-k) e^(excess(k)) for k = start..order."""
-    binomials, log_rate, log_rest = _log_binomials(order), math.log(rate), math.log1p(-rate)
+    binomials, log_rate, log_rest = log_binomials(order), math.log(rate), math.log1p(-rate)
     for k in range(start, order + 1):
-        yield binomials[k] + k * log_rate + (order - k) * log_rest + excess(k)
+        yield summed_up(binomials[k], k * log_rate, (order - k) * log_rest, excess(k))
 
 
 def added(order: int, rate: float, divergence: Divergence) -> float:
@@ -75,7 +81,7 @@ def added(order: int, rate: float, divergence: Divergence) -> float:
 
 def replaced(order: int, rate: float, divergence: Divergence) -> float:
     """The same for (1-q) O + q P1 against (1-q) O + q P0, whose worst pair is known."""
-    extra = _log_binomials(order)[2] + 2 * math.log(rate) + log_expm1(divergence(2))
+    extra = summed_up(log_binomials(order)[2], 2 * math.log(rate), log_expm1(divergence(2)))
     terms = _terms(order, rate, 2, lambda k: log_expm1((k - 1) * divergence(k)))
     return log_one_plus([*terms, extra])
 
@@ -94,12 +100,12 @@ def replaced_by_divergence_alone(order: int, rate: float, divergence: Divergence
 
 def _pearson(order: int, rate: float, divergence: Divergence, square: float) -> float:
     """log(1 + sum over k >= 2 of C(order, k) q^k v_k): log v_2 = square, v_k = 2 e^((k-1) divergence(k)) beyond."""
-    binomials, log_rate = _log_binomials(order), math.log(rate)
+    binomials, log_rate = log_binomials(order), math.log(rate)
 
     def log_value(k: int) -> float:
         return square if k == 2 else math.log(2) + (k - 1) * divergence(k)
 
-    return log_one_plus(binomials[k] + k * log_rate + log_value(k) for k in range(2, order + 1))
+    return log_one_plus(summed_up(binomials[k], k * log_rate, log_value(k)) for k in range(2, order + 1))
 
 
 def interpolated(order: float, log_moment: Callable[[int], float]) -> float:

@@ -13,17 +13,17 @@ numerical accountant is not such a rule; it may price a `Plan`, whose parameters
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mosha.accounting import concentrated, gaussian, pure, renyi
-from mosha.accounting.composition import Cost, fold
+from mosha.accounting.composition import Cost
 from mosha.accounting.price import FREE, UNIT, Price
-from mosha.accounting.rounding import above, below, round_down, round_up
-from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.accounting.rounding import above, below, round_down
+from mosha.accounting.rule import VERSION, Converted, Rule, limit_units
+from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 from mosha.core.number import non_negative, positive, probability, real, strict_probability
@@ -40,80 +40,7 @@ __all__ = [
     "rule_for",
 ]
 
-VERSION = 1
 SHARE_FOR_EVENTS = 0.1
-SLACK = Fraction(1, 2**51)  # see `_limit`
-
-
-def _limit(value: float | Fraction) -> int:
-    """`value` as a limit in units: the last digit of a double is given, so that ten times 0.1 fit into 1.0.
-
-    The double 0.1 exceeds a tenth by less than one part in 2^53, and the double of a limit may fall short by as much.
-    A limit is therefore kept at value (1 + 2^-51), and what an account promises is computed from that.
-    """
-    exact = Fraction(value) * (1 + SLACK) * UNIT
-    return exact.numerator // exact.denominator
-
-
-@dataclass(frozen=True)
-class Rule(ABC):
-    """The root of all rules: frozen, comparable, JSON.
-
-    `returns_unused` says that steps of a run that were never started may be handed back (corollary 2 of `rules.md`).
-    """
-
-    name: ClassVar[str]
-    returns_unused: ClassVar[bool] = True
-    advice: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def measure(self) -> str:
-        """What amounts of this rule are amounts of."""
-
-    @property
-    @abstractmethod
-    def limit(self) -> Price:
-        """What may be spent in total."""
-
-    @abstractmethod
-    def promise(self) -> Guarantee:
-        """What holds for everything the account will ever pay for, together."""
-
-    @abstractmethod
-    def spent_as(self, price: Price) -> Guarantee:
-        """What spending this much, and no more, would promise: for display, the promise is `promise()`."""
-
-    @abstractmethod
-    def _cost(self, part: Event) -> Cost:
-        """What one part costs in the measure of this rule."""
-
-    def price(self, event: Event) -> Price:
-        """What `event` costs under this rule; Unpriced where it cannot be paid at all.
-
-        >>> rule_for(rho=0.5).price(Event.kinds["Gaussian"](10) * 100).as_floats()
-        (0.5000000000000001, 0.0)
-        """
-        if not isinstance(event, Event):
-            raise InvalidParameter(f"a price is asked for an event (see mosha.events), not {type(event).__name__}.")
-        return fold(event, lambda part: _price(self, part), FREE)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The rule as plain data; its meaning never changes."""
-        return {"rule": self.name, "version": VERSION, **asdict(self)}
-
-
-@lru_cache(maxsize=16384)
-def _price(rule: Rule, part: Event) -> Price:
-    cost = rule._cost(part)  # noqa: SLF001
-    if not cost.is_finite:
-        raise Unpriced(
-            f"{type(part).__name__} has no price in {rule.measure}: this account cannot pay for it. {rule.advice} "
-            "Nothing was spent."
-        )
-    return Price.of(cost.amount, cost.delta)
-
-
 _PLAN = "Sell it as one piece with a delta of its own: mosha.events.Plan(event, delta)."
 
 
@@ -142,7 +69,7 @@ class PureRule(Rule):
 
     @cached_property
     def limit(self) -> Price:
-        return Price(_limit(self.epsilon), _limit(self.delta))
+        return Price(limit_units(self.epsilon), limit_units(self.delta))
 
     def promise(self) -> Guarantee:
         return self.spent_as(self.limit)
@@ -156,70 +83,7 @@ class PureRule(Rule):
 
 
 @dataclass(frozen=True)
-class _Converted(Rule):
-    """A rule whose measure is turned into (epsilon, delta) at the end.
-
-    `delta` is split once: `delta_for_events` pays for events that carry a delta of their own, the rest is for the
-    conversion. Without a delta the promise is made in the rule's own measure.
-    """
-
-    epsilon: float | None = None
-    delta: float = 0.0
-    delta_for_events: float = 0.0
-
-    @property
-    @abstractmethod
-    def _amount(self) -> float | Fraction:
-        """The limit in the rule's measure."""
-
-    @abstractmethod
-    def _epsilon(self, amount: float, delta: float) -> float:
-        """Epsilon at `delta` of something that costs `amount`."""
-
-    @abstractmethod
-    def _own(self, amount: float) -> Guarantee:
-        """The guarantee in the rule's own measure."""
-
-    def _check(self) -> None:
-        object.__setattr__(self, "delta", probability("delta", self.delta))
-        object.__setattr__(self, "delta_for_events", probability("delta_for_events", self.delta_for_events))
-        if self.delta == 0:
-            if self.epsilon is not None or self.delta_for_events > 0:
-                raise InvalidParameter(f"a limit in {self.measure} becomes an epsilon at a delta only: give delta.")
-            return
-        if self._conversion_delta <= 0:
-            raise InvalidParameter("delta_for_events must be below delta: the conversion to epsilon needs the rest.")
-        reached = self._epsilon(self.limit.as_floats()[0], self._conversion_delta)
-        epsilon = reached * (1 + 1e-12) if self.epsilon is None else positive("epsilon", self.epsilon)
-        object.__setattr__(self, "epsilon", epsilon)
-        if reached > epsilon:
-            raise InvalidParameter(f"a limit of this {self.measure} allows more than epsilon at this delta.")
-
-    @cached_property
-    def limit(self) -> Price:
-        return Price(_limit(self._amount), _limit(self.delta_for_events))
-
-    @cached_property
-    def _conversion_delta(self) -> float:
-        return round_down(Fraction(self.delta) - Fraction(self.limit.delta, UNIT))
-
-    def promise(self) -> Guarantee:
-        if self.epsilon is None:
-            return self._own(self.limit.as_floats()[0])
-        return Approx(self.epsilon, self.delta)
-
-    def spent_as(self, price: Price) -> Guarantee:
-        amount, delta = price.as_floats()
-        if self.epsilon is None:
-            return self._own(amount)
-        if price.amount == 0:
-            return Approx(0.0, delta)
-        exact = Fraction(self._conversion_delta) + Fraction(price.delta, UNIT)
-        return Approx(self._epsilon(amount, self._conversion_delta), round_up(exact))
-
-
-@dataclass(frozen=True)
-class ZeroConcentratedRule(_Converted):
+class ZeroConcentratedRule(Converted):
     """Rhos add.
 
     >>> rule = rule_for(epsilon=3, delta=1e-6)
@@ -254,7 +118,7 @@ class ZeroConcentratedRule(_Converted):
 
 
 @dataclass(frozen=True)
-class RenyiRule(_Converted):
+class RenyiRule(Converted):
     """Rényi divergences of one fixed order add; at least as good as rho for every event, equal for Gaussians.
 
     >>> rule = rule_for(epsilon=1, delta=1e-6, rule="renyi")
@@ -294,7 +158,7 @@ class RenyiRule(_Converted):
 
 
 @dataclass(frozen=True)
-class GaussianRule(_Converted):
+class GaussianRule(Converted):
     """Squares of mu add.
 
     Pays for events that are Gaussian-private: Gaussian, matrix and tree noise, discrete Gaussians (which need a
@@ -404,7 +268,7 @@ def _chosen(given: str, delta: float, rule: str) -> type[Rule]:
 
 
 def _from_epsilon(kind: type[Rule], epsilon: float, split: dict[str, float]) -> Rule:
-    left = round_down(Fraction(split["delta"]) - Fraction(_limit(split["delta_for_events"]), UNIT))
+    left = round_down(Fraction(split["delta"]) - Fraction(limit_units(split["delta_for_events"]), UNIT))
     if left <= 0:
         raise InvalidParameter("delta_for_events must be below delta: the conversion to epsilon needs the rest.")
     if kind is GaussianRule:

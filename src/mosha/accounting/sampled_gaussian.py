@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.accounting.mixture import added, interpolated, log_one_plus, replaced
+from mosha.accounting.mixture import added, interpolated, log_binomials, log_one_plus, replaced, summed_up
 from mosha.accounting.normal import tail
 from mosha.accounting.rounding import above
 
@@ -48,7 +48,8 @@ def _trapezoid(mu: float, rate: float, order: float) -> float:
     u = rate * np.expm1(mu * z - mu * mu / 2)
     shift = max(0.0, float(np.max(order * np.log1p(u) - z * z / 2)))
     scaled = step / math.sqrt(2 * math.pi) * float(np.sum(_weighted_remainder(u, order, -z * z / 2 - shift)))
-    return log_one_plus([shift + math.log(scaled * (1 + 1e-12))])
+    error = 4 * math.exp(-DIGITS) * (scaled + (2 + 2 * order * rate) * math.exp(-shift))
+    return log_one_plus([shift + math.log(scaled * (1 + 1e-12) + error)])
 
 
 def _weighted_remainder(u: Array, order: float, log_weight: Array) -> Array:
@@ -96,11 +97,8 @@ def _upper_half(order: int, mu: float, rate: float) -> float:
         """The logarithm of E[L^k - 1 - k (L - 1); L > 1]."""
         log_moment = k * (k - 1) * mu * mu / 2 + math.log(tail(mu / 2 - k * mu))
         linear = below + k * (even - below)
-        return log_moment + math.log1p(-linear * math.exp(-log_moment)) if log_moment < 600 else log_moment
+        return 1e-12 + (log_moment + math.log1p(-linear * math.exp(-log_moment)) if log_moment < 600 else log_moment)
 
-    terms = []
-    for k in range(2, order + 1):
-        chosen = math.lgamma(order + 1) - math.lgamma(k + 1) - math.lgamma(order - k + 1)
-        terms.append(chosen + k * log_rate + (order - k) * log_rest + remainder(k) + 1e-12)
-    pairs = math.log(order * (order - 1) / 2)
-    return log_one_plus([*terms, pairs + 2 * log_rate + remainder(2) + 1e-12])
+    binomials = log_binomials(order)
+    logs = [summed_up(binomials[k], k * log_rate, (order - k) * log_rest, remainder(k)) for k in range(2, order + 1)]
+    return log_one_plus([*logs, summed_up(binomials[2], 2 * log_rate, remainder(2))])

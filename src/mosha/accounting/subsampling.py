@@ -14,7 +14,6 @@ from mosha.accounting import gaussian, mixture, pure
 from mosha.accounting.composition import Cost, dearest
 from mosha.accounting.group import as_seen_by
 from mosha.accounting.rounding import above, add_up, divide_up, times_up
-from mosha.accounting.sampled_gaussian import sampled_gaussian, sampled_gaussian_replaced
 from mosha.core.event import NOTHING, Event
 from mosha.core.events import (
     DiscreteGaussian,
@@ -134,6 +133,11 @@ def _bounds(event: Event, inner: Event, rate: float, order: float, cost_of: Cost
 
 def _covered(known: Cover, rate: float, order: float, cost_of: CostOf, *, replaced: bool) -> float:
     if (mu := known.mu) is not None:
+        from mosha.accounting.sampled_gaussian import (  # noqa: PLC0415  (NumPy only where it is needed)
+            sampled_gaussian,
+            sampled_gaussian_replaced,
+        )
+
         return (sampled_gaussian_replaced if replaced else sampled_gaussian)(mu, rate, order)
     divergence = lambda k: cost_of(known.event, float(k)).amount
     bound = mixture.replaced if replaced else mixture.added
@@ -158,7 +162,7 @@ def _with_replacement(event: FixedSizeSampled, order: float, cost_of: CostOf) ->
         logs = [x + (k - 1) * _without_delta(cost_of(Group(event.event, c), float(k))) for c, x in draws]
         if math.isinf(top := max(logs)):
             return math.inf
-        total = top + math.log(math.fsum(math.exp(x - top) for x in logs)) - math.log(rate)
+        total = top + math.log(math.fsum(math.exp(x - top) for x in logs)) - math.log(rate * (1 - 1e-12))
         return max(0.0, above(total, scale=sum(map(abs, (top, draws[-1][1], 1.0)))) / (k - 1))
 
     alone = lambda k: mixture.replaced_by_divergence_alone(k, rate, divergence)

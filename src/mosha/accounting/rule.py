@@ -1,0 +1,155 @@
+"""What an admission rule is: a price for every event, a limit, and what the limit promises (`rules.md`)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar
+
+from mosha.accounting.composition import Cost, fold
+from mosha.accounting.price import FREE, UNIT, Price
+from mosha.accounting.rounding import round_down, round_up
+from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.event import Event
+from mosha.core.guarantee import Approx, Guarantee
+from mosha.core.number import positive, probability
+
+__all__ = ["Converted", "Rule", "limit_units"]
+
+VERSION = 1
+SLACK = Fraction(1, 2**51)  # see `limit_units`
+
+
+def limit_units(value: float | Fraction) -> int:
+    """`value` as a limit in units: the last digit of a double is given, so that ten times 0.1 fit into 1.0.
+
+    The double 0.1 exceeds a tenth by less than one part in 2^53, and the double of a limit may fall short by as much.
+    A limit is therefore kept at value (1 + 2^-51), and what an account promises is computed from that.
+    """
+    exact = Fraction(value) * (1 + SLACK) * UNIT
+    return exact.numerator // exact.denominator
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """The root of all rules: frozen, comparable, JSON.
+
+    `returns_unused` says that steps of a run that were never started may be handed back (corollary 2 of `rules.md`).
+    """
+
+    name: ClassVar[str]
+    returns_unused: ClassVar[bool] = True
+    advice: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def measure(self) -> str:
+        """What amounts of this rule are amounts of."""
+
+    @property
+    @abstractmethod
+    def limit(self) -> Price:
+        """What may be spent in total."""
+
+    @abstractmethod
+    def promise(self) -> Guarantee:
+        """What holds for everything the account will ever pay for, together."""
+
+    @abstractmethod
+    def spent_as(self, price: Price) -> Guarantee:
+        """What spending this much, and no more, would promise: for display, the promise is `promise()`."""
+
+    @abstractmethod
+    def _cost(self, part: Event) -> Cost:
+        """What one part costs in the measure of this rule."""
+
+    def price(self, event: Event) -> Price:
+        """What `event` costs under this rule; Unpriced where it cannot be paid at all.
+
+        >>> from mosha.accounting.rules import rule_for
+        >>> rule_for(rho=0.5).price(Event.kinds["Gaussian"](10) * 100).as_floats()
+        (0.5000000000000001, 0.0)
+        """
+        if not isinstance(event, Event):
+            raise InvalidParameter(f"a price is asked for an event (see mosha.events), not {type(event).__name__}.")
+        return fold(event, lambda part: _price(self, part), FREE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as plain data; its meaning never changes."""
+        return {"rule": self.name, "version": VERSION, **asdict(self)}
+
+
+@lru_cache(maxsize=16384)
+def _price(rule: Rule, part: Event) -> Price:
+    cost = rule._cost(part)  # noqa: SLF001
+    if not cost.is_finite:
+        raise Unpriced(
+            f"{type(part).__name__} has no price in {rule.measure}: this account cannot pay for it. {rule.advice} "
+            "Nothing was spent."
+        )
+    return Price.of(cost.amount, cost.delta)
+
+
+@dataclass(frozen=True)
+class Converted(Rule):
+    """A rule whose measure is turned into (epsilon, delta) at the end.
+
+    `delta` is split once: `delta_for_events` pays for events that carry a delta of their own, the rest is for the
+    conversion. Without a delta the promise is made in the rule's own measure.
+    """
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    delta_for_events: float = 0.0
+
+    @property
+    @abstractmethod
+    def _amount(self) -> float | Fraction:
+        """The limit in the rule's measure."""
+
+    @abstractmethod
+    def _epsilon(self, amount: float, delta: float) -> float:
+        """Epsilon at `delta` of something that costs `amount`."""
+
+    @abstractmethod
+    def _own(self, amount: float) -> Guarantee:
+        """The guarantee in the rule's own measure."""
+
+    def _check(self) -> None:
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+        object.__setattr__(self, "delta_for_events", probability("delta_for_events", self.delta_for_events))
+        if self.delta == 0:
+            if self.epsilon is not None or self.delta_for_events > 0:
+                raise InvalidParameter(f"a limit in {self.measure} becomes an epsilon at a delta only: give delta.")
+            return
+        if self._conversion_delta <= 0:
+            raise InvalidParameter("delta_for_events must be below delta: the conversion to epsilon needs the rest.")
+        reached = self._epsilon(self.limit.as_floats()[0], self._conversion_delta)
+        epsilon = reached * (1 + 1e-12) if self.epsilon is None else positive("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", epsilon)
+        if reached > epsilon:
+            raise InvalidParameter(f"a limit of this {self.measure} allows more than epsilon at this delta.")
+
+    @cached_property
+    def limit(self) -> Price:
+        return Price(limit_units(self._amount), limit_units(self.delta_for_events))
+
+    @cached_property
+    def _conversion_delta(self) -> float:
+        return round_down(Fraction(self.delta) - Fraction(self.limit.delta, UNIT))
+
+    def promise(self) -> Guarantee:
+        if self.epsilon is None:
+            return self._own(self.limit.as_floats()[0])
+        return Approx(self.epsilon, self.delta)
+
+    def spent_as(self, price: Price) -> Guarantee:
+        amount, delta = price.as_floats()
+        if self.epsilon is None:
+            return self._own(amount)
+        if price.amount == 0:
+            return Approx(0.0, delta)
+        exact = Fraction(self._conversion_delta) + Fraction(price.delta, UNIT)
+        return Approx(self._epsilon(amount, self._conversion_delta), round_up(exact))
