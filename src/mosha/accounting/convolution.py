@@ -43,6 +43,19 @@ class Kernel:
             return value, np.full(len(epsilons), 8 * UNIT)
         return self._normal(epsilons)
 
+    def weights(self, first: float, step: float, count: int, theta: float, sign: float) -> Array:
+        """The numbers e^(theta x) delta(x) / peak at x = first, first - step, ..., too large or too small by `sign`.
+
+        Where nothing is composed, delta(x) = 1 - e^x, and both factors are geometric sequences.
+        """
+        if self.mu:
+            x = first - step * np.arange(count, dtype=np.float64)
+            log_delta, error = self.log_delta(x)
+            return np.asarray(np.exp(np.minimum(log_delta + theta * x - self.log_peak(theta), 0.0) + sign * error))
+        tilt = _geometric(theta * first - self.log_peak(theta), -theta * step, count)
+        fall = 1 - _geometric(first, -step, count)
+        return np.asarray(tilt * np.maximum(fall, 0.0) * (1 + sign * 1e-12) + sign * 16 * UNIT * tilt)
+
     def _normal(self, epsilons: Array) -> tuple[Array, Array]:
         from scipy.special import erfcx, ndtr  # noqa: PLC0415  (loaded when a normal law is met, not before)
 
@@ -83,6 +96,15 @@ class Kernel:
         return low, high
 
 
+def _geometric(first: float, rate: float, count: int) -> Array:
+    """The numbers e^(first + rate j) for j < count, by one product each; a relative error below 1e-13."""
+    block = math.isqrt(max(count - 1, 0)) + 1
+    with np.errstate(under="ignore"):
+        coarse = np.exp(first + rate * block * np.arange(-(-count // block), dtype=np.float64))
+        fine = np.exp(rate * np.arange(block, dtype=np.float64))
+        return np.asarray((coarse[:, None] * fine).ravel()[:count])
+
+
 @dataclass(frozen=True)
 class Sum:
     """The law of a sum of losses, tilted by e^(theta l - log_scale), on a window of the lattice, and its errors.
@@ -120,10 +142,8 @@ class Sum:
         """The tilted sum, a bound on its absolute error, and the logarithm of the scale of both."""
         at = epsilon - sign * (self.shift + kernel.shift(abs(epsilon) + self.step * len(self.mass)))
         start, stop = self._seen(at, kernel)
-        losses = self.step * np.arange(self.first + start, self.first + stop, dtype=np.float64)
-        log_weight, error = kernel.log_delta(at - losses)
         top = kernel.log_peak(self.theta)
-        weight = np.exp(np.minimum(log_weight + self.theta * (at - losses) - top, 0.0) + sign * error)
+        weight = kernel.weights(at - self.step * (self.first + start), self.step, stop - start, self.theta, sign)
         found = float((weight * np.maximum(self.mass[start:stop], 0.0)).sum())
         lost = self.noise * math.sqrt(float((weight * weight).sum())) + self.outside + math.exp(-SMALL)
         exponent = self.log_scale + top - self.theta * at
@@ -133,7 +153,7 @@ class Sum:
     def _seen(self, epsilon: float, kernel: Kernel) -> tuple[int, int]:
         """The part of the window where the weight is neither zero nor below e^-SMALL of its peak."""
         low, high = kernel.reach(self.theta)
-        start = math.floor(max((epsilon - high) / self.step, -1e15)) - self.first
+        start = math.ceil(max((epsilon - high) / self.step, -1e15)) - self.first
         stop = math.ceil(min((epsilon - low) / self.step, 1e15)) - self.first + 1
         return min(max(start, 0), len(self.mass)), min(max(stop, 0), len(self.mass))
 
@@ -151,9 +171,9 @@ def convolve(laws: Sequence[tuple[Law, int]], lattice: Lattice, *, long: bool = 
     fourier = 8 * unit * math.log2(size)
     moments, bottom, top = [0.0, 0.0], 0, 0
     for law, times in laws:
-        tilted, log_mass, error = _tilted(law, theta)
+        tilted, log_mass, around, error = _tilted(law, theta, lattice.chernoff)
         folded = _folded(tilted, law.first, size)
-        own = np.fft.rfft(folded.astype(real))
+        own = np.fft.rfft(folded.astype(real, copy=False))
         noise += times * fourier * math.sqrt(float((folded * folded).sum()))
         spectrum *= _power(own, times)
         log_scale += times * log_mass
@@ -162,8 +182,7 @@ def convolve(laws: Sequence[tuple[Law, int]], lattice: Lattice, *, long: bool = 
         support = np.flatnonzero(law.mass)
         bottom += times * (law.first + int(support[0]))
         top += times * (law.first + int(support[-1]))
-        for i in (0, 1):
-            moments[i] += times * _log_moment(law, lattice.chernoff[i])
+        moments = [moment + times * own_moment for moment, own_moment in zip(moments, around, strict=True)]
     mass = np.roll(np.fft.irfft(spectrum, size).astype(np.float64), -(first % size))
     growth = math.exp(noise * math.sqrt(size)) if noise * math.sqrt(size) < 1 else math.inf
     noise = (
@@ -181,22 +200,26 @@ def convolve(laws: Sequence[tuple[Law, int]], lattice: Lattice, *, long: bool = 
     return Sum(first, step, mass, theta, log_scale, noise, relative + UNIT, outside, shift, infinite)
 
 
-def _tilted(law: Law, theta: float) -> tuple[Array, float, float]:
-    """The law times e^(theta l), scaled to one; the logarithm of the scale; a relative error of every mass."""
+def _tilted(law: Law, theta: float, others: tuple[float, float]) -> tuple[Array, float, tuple[float, float], float]:
+    """The law times e^(theta l), scaled to one; ln E e^(theta l), also for the other thetas; an error of every mass."""
     with np.errstate(divide="ignore"):
-        exponents = np.log(law.mass) + theta * law.losses
-    top = float(exponents.max())
-    weights = np.exp(exponents - top)
-    scale = float(weights.sum())
+        logs = np.log(law.mass)
+    losses = law.losses
+
+    def scaled(tilt: float) -> tuple[Array, float]:
+        exponents = logs + tilt * losses
+        top = float(exponents.max())
+        exponents -= top
+        with np.errstate(under="ignore"):
+            weights = np.exp(exponents, out=exponents)
+        scale = float(weights.sum())
+        weights /= scale
+        return weights, top + math.log(scale)
+
+    below, above = scaled(others[0])[1], scaled(others[1])[1]
+    weights, log_mass = scaled(theta)
     far = theta * law.step * max(abs(law.first), abs(law.first + len(law.mass)))
-    return weights / scale, top + math.log(scale), UNIT * (16 + 2 * (745 + far))
-
-
-def _log_moment(law: Law, theta: float) -> float:
-    with np.errstate(divide="ignore"):
-        exponents = np.log(law.mass) + theta * law.losses
-    top = float(exponents.max())
-    return top + math.log(float(np.exp(exponents - top).sum()))
+    return weights, log_mass, (below, above), UNIT * (16 + 2 * (745 + far))
 
 
 def _folded(mass: Array, first: int, size: int) -> Array:

@@ -128,7 +128,8 @@ class Odometer:
         if allowed <= 0:
             return math.inf, True
         allowed *= math.exp(-self._slack)
-        rough = (self._log_moments(side) - math.log(allowed) - _PEAK) / CENTRES
+        logs = self._log_moments(side)
+        rough = (logs - math.log(allowed) - _PEAK) / CENTRES
         best = int(np.argmin(rough))
         guess = float(rough[best])
         if self._has_rest or guess <= 0:
@@ -139,17 +140,20 @@ class Odometer:
                 lane = side.lane(i, self._variance, guess)
                 answer = lane.epsilon(math.log(allowed), guess)
                 found, sure = min(found, answer), lane.is_sharp_at(answer)
+                sure = sure and _folded(logs, i, answer) < math.log(SHARP * allowed)
         return found + self._slack, sure
 
     def _side_delta(self, side: _Side, epsilon: float) -> tuple[float, bool]:
         at = epsilon - self._slack
-        logs = self._log_moments(side) - CENTRES * at - _PEAK
+        now = self._log_moments(side)
+        logs = now - CENTRES * at - _PEAK
         best = int(np.argmin(logs))
         value, sure = math.exp(min(float(logs[best]), 0.0)), self._has_rest
         for i in (best, best + 1, best - 1):
             if 0 <= i < LANES and not sure:
                 lane = side.lane(i, self._variance, at)
                 value, sure = min(value, lane.delta(at)), lane.is_sharp_at(at)
+                sure = sure and _folded(now, i, at) < math.log(SHARP) + math.log(max(value, 1e-300))
         return min(value * math.exp(self._slack) + self._lost(side), 1.0), sure
 
     def _lost(self, side: _Side) -> float:
@@ -159,6 +163,18 @@ class Odometer:
     def _log_moments(self, side: _Side) -> Array:
         normal = self._variance * CENTRES * (CENTRES + 1) / 2
         return np.asarray(side.log_scale + side.error + normal * (1 + 1e-12) + self._rest)
+
+
+def _folded(log_moments: Array, i: int, epsilon: float) -> float:
+    """The logarithm of a bound on what the trapezoidal rule adds to delta on lane i, from the moments at twice its c.
+
+    With P = 50 / c, the term e^(c P m) delta(epsilon + P m) is at most e^(-50 |m|) for m < 0, and for m > 0 at most
+    e^(K(2c) - 2c epsilon - peak) e^(-50 m).
+    """
+    if i + 1 == LANES:
+        return 0.0
+    above = float(log_moments[i + 1] - CENTRES[i + 1] * epsilon - _PEAK[i + 1])
+    return max(above, 0.0) + math.log(2.1) - 50
 
 
 _PEAK: Array = np.log1p(CENTRES) + CENTRES * np.log1p(1 / CENTRES)
@@ -204,9 +220,10 @@ class _Side:
             tails = np.exp(-self.decay[i] - (variance + extra[:, None]) / 2 * _SQUARES[i]) @ TAIL[i]
             least = 1e-3 * float(KERNEL[i, 0].real)
             best = int(np.argmin(np.log(max(total, least) + tails) + c * (c + 1) / 2 * extra))
-            return self._lane(i, variance + float(extra[best]), float(tails[best]), bare)
+            twice = self._lane(i, variance + 2 * float(extra[best]), float(tails[best]))
+            return self._lane(i, variance + float(extra[best]), float(tails[best]), twice)
 
-    def _lane(self, i: int, variance: float, tail: float, bare: _Lane | None = None) -> _Lane:
+    def _lane(self, i: int, variance: float, tail: float, twice: _Lane | None = None) -> _Lane:
         c, t = float(CENTRES[i]), HEIGHTS[i]
         turn = variance * (2 * c + 1) / 2
         terms = self.phase[i] * KERNEL[i] * np.exp(-variance / 2 * t * t + 1j * turn * t)
@@ -214,7 +231,7 @@ class _Side:
         rounding = error * 2 * _SIZES[i]
         log_scale = float(self.log_scale[i]) + variance * c * (c + 1) / 2 * (1 + 8 * UNIT) + error
         log_scale += math.log(float(SPACING[i]) / (2 * math.pi))
-        return _Lane(c, t, terms, tail + rounding, log_scale, float(np.abs(terms).sum()), float(t[-1]), bare)
+        return _Lane(c, t, terms, tail + rounding, log_scale, float(np.abs(terms).sum()), float(t[-1]), twice)
 
 
 _SQUARES: Array = BOXES**2
@@ -233,7 +250,7 @@ class _Lane:
     log_scale: float
     size: float
     highest: float
-    bare: _Lane | None
+    twice: _Lane | None  # the same with twice the smoothing
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta at this epsilon."""
@@ -267,12 +284,13 @@ class _Lane:
 
     def is_sharp_at(self, epsilon: float) -> bool:
         """Whether tail, rounding and smoothing together move epsilon by less than a relative 1e-4, roughly."""
-        bare = self.bare or self
-        total = bare.sum(epsilon)[0]
+        total = self.sum(epsilon)[0]
         if total <= 0:
             return False
-        plain = bare.log_scale - self.c * epsilon + math.log(total)
-        return self.log_delta(epsilon) - plain < SHARP * (1 + self.c * epsilon)
+        error = self._bound(epsilon, total) - (self.log_scale - self.c * epsilon + math.log(total))
+        if self.twice is not None:
+            error += abs(self.twice.log_delta(epsilon) - self._bound(epsilon, total))
+        return error < SHARP * (1 + self.c * epsilon)
 
 
 @lru_cache(maxsize=512)

@@ -83,13 +83,14 @@ def normal_quantile(mass: float) -> float:
 def _normal_cells(points: Array) -> tuple[Array, Array, float, float]:
     from scipy.special import ndtr  # noqa: PLC0415  (scipy is loaded when a normal law is met, not before)
 
-    from_below, from_above = ndtr(points), ndtr(-points)
-    low = points[1:] <= 0
-    mass = np.where(low, np.diff(from_below), -np.diff(from_above))
-    near = np.minimum(np.abs(points), 40.0)
-    least = np.minimum(from_below, from_above)
-    error = UNIT * (32 + 16 * near**2) * least + np.where(least < 1e-290, 1e-300, 0.0)
-    return np.maximum(mass, 0.0), error[1:] + error[:-1] + UNIT * mass, float(from_below[0]), float(from_above[-1])
+    away = np.abs(points)
+    tail = ndtr(-away)  # of the nearer end
+    error = UNIT * (32 + 16 * np.minimum(away, 40.0) ** 2) * tail + np.where(tail < 1e-290, 1e-300, 0.0)
+    left, right = points[:-1] < 0, points[1:] <= 0
+    mass = np.where(right, np.diff(tail), np.where(left, 1 - tail[:-1] - tail[1:], -np.diff(tail)))
+    below, above = float(tail[0]), float(tail[-1])
+    below, above = below if points[0] <= 0 else 1 - below, above if points[-1] >= 0 else 1 - above
+    return np.maximum(mass, 0.0), error[1:] + error[:-1] + 2 * UNIT * mass, below, above
 
 
 @dataclass(frozen=True)
@@ -194,8 +195,8 @@ def flipped_coin(epsilon: float, *, categories: int = 2, delta: float = 0.0) -> 
     """
     small = math.exp(-epsilon)
     whole = (1 - delta) / (1 + (categories - 1) * small)
-    losses, p = [-epsilon, epsilon], [whole * small, whole]
-    if categories > 2:
+    losses, p = ([-epsilon, epsilon], [whole * small, whole]) if epsilon > 0 else ([0.0], [1 - delta])
+    if categories > 2 and epsilon > 0:
         losses.insert(1, 0.0)
         p.insert(1, whole * small * (categories - 2))
     if delta > 0:
