@@ -11,7 +11,7 @@ from mosha.connect.aggregation import Question
 from mosha.connect.checking import type_of
 from mosha.connect.expression import Case, Expression, as_expression, col, null, when
 from mosha.connect.relation import Relation
-from mosha.connect.schema import Type
+from mosha.connect.schema import LARGEST_INTEGER, Type
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import real
 
@@ -22,8 +22,21 @@ Keys = tuple[tuple[str, Expression], ...]
 
 
 def public_rows(relation: Relation, keys: Keys, only: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
-    """Public keys in plain form, checked against the types of the key columns."""
-    return Question(relation, keys, only=tuple(only)).only or ()
+    """Public keys in plain form, checked against the types of the key columns; plain ones pass at once."""
+    rows = tuple(only)
+    kinds = [type_of(expression, relation.schema) for _, expression in keys]
+    if rows and all(_is_plain(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)):
+        return rows
+    return Question(relation, keys, only=rows).only or ()
+
+
+def _is_plain(column: Sequence[Any], kind: Type) -> bool:
+    """Whether all values are integers of 64 bits, or all are ASCII text, where that is the type."""
+    types = set(map(type, column))
+    if kind is Type.INTEGER and types == {int}:
+        return bool(max(column) <= LARGEST_INTEGER and min(column) >= -LARGEST_INTEGER)
+    text = "".join(column) if kind is Type.TEXT and types == {str} else "\x00"
+    return text.isascii() and "\x00" not in text
 
 
 def to_plain(row: Sequence[Any]) -> list[Any]:

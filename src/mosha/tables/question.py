@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -104,6 +105,12 @@ class Question:
         if len(chosen := list(names)) == len(weights):
             return 1.0
         return sum(weights[name] for name in chosen) / sum(weights.values()) * (1 - 2.0**-40)
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this question from others that cost the same: its plan, its groups and what is asked of them."""
+        plan = self.explain(epsilon=1.0, delta=1e-9)
+        return hashlib.sha256(repr((plan, self.only, list(self.aggregates))).encode()).hexdigest()
 
     def parts(self, budget: Budget) -> list[Part]:
         """The parts of a release: sums of rows, counts of persons, distinct values, quantiles of each column."""
@@ -242,6 +249,8 @@ class Question:
         else:
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
         measurement = self.measurement(budget)
+        if key is not None:
+            measurement = replace(measurement, question=self.fingerprint)
         run = self._opened(self.account, measurement, budget.delta, key)
         release = run.step(None)  # where this fails the payment stays, and a retry with the same key finds it
         run.close()

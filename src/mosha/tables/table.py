@@ -113,6 +113,11 @@ class Table(_Asks):
         """The rows of the same persons in another protected table; the unit stays."""
         if not isinstance(other, Table) or not other.unit.protects_same(self.unit) or not isinstance(self.unit, Person):
             raise WrongUnit("two protected tables join on the person that both protect.")
+        if other.account is not self.account:
+            raise InvalidParameter(
+                "these tables are paid for by different accounts, and a join reads both: protect both with the same "
+                "one, for instance ledger.together([...]), which charges them all. Nothing was spent."
+            )
         return replace(self, relation=self.relation.join_person(other.relation, also=also, how=how))
 
     def group_by(self, *columns: Any, keys: Any = None, **computed: Any) -> Grouped:
@@ -189,8 +194,8 @@ def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | 
         raise InvalidParameter("keys is a list of values, of tuples, or a list for each column by name.")
     else:
         combined = list(keys)
-    found = dict.fromkeys(tuple(key) if isinstance(key, tuple | list) else (key,) for key in combined)
-    if not found or any(len(key) != len(names) for key in found):
+    found = dict.fromkeys([tuple(key) if isinstance(key, (tuple, list)) else (key,) for key in combined])
+    if set(map(len, found)) != {len(names)}:
         raise InvalidParameter(f"every key needs {len(names)} value(s), one for each of {', '.join(names)}.")
     return tuple(found)
 

@@ -1,0 +1,209 @@
+"""Tables: CPU seconds and errors on ten million rows of a million people, against raw queries and against peers.
+
+The data are made once, under `.bench/`. CPU is that of the whole process, all threads. Peers run in environments of
+their own; a peer that cannot be installed, or fails, is left out with its reason.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import mosha
+from benchmarks._peers import PeerUnavailable, peer, run
+from benchmarks._rows import Row, best_cpu
+from mosha.connect.source import answer
+from mosha.tables import Budget, count, mean, protect
+from mosha.tables import sum as total
+
+FOLDER: Final = Path(__file__).resolve().parent.parent / ".bench"
+ROWS: Final = 10_000_000
+GROUPS: Final = 1000
+BUDGET: Final = Budget(epsilon=1)
+OPENDP: Final = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+import polars as pl, opendp.prelude as dp
+dp.enable_features("contrib")
+path, groups = sys.argv[1], int(sys.argv[2])
+start = time.process_time()
+keys = pl.LazyFrame({"g": list(range(groups))}, schema={"g": pl.Int64})
+context = dp.Context.compositor(
+    data=pl.scan_parquet(path), privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("u")),
+    privacy_loss=dp.loss_of(epsilon=1.0), split_evenly_over=1,
+    margins=[dp.polars.Margin(by=["g"], max_length=20_000_000, max_groups=groups)])
+query = (context.query().truncate_per_group(10, by=["g"], keep="first").truncate_num_groups(5, by=["g"], keep="first")
+    .group_by("g").agg(dp.len(), pl.col("v").fill_null(0.0).fill_nan(0.0).dp.sum((0.0, 100.0))).with_keys(keys))
+found = query.release().collect()
+print(json.dumps({"cpu": time.process_time() - start, "rows": found.height}))
+"""
+DIFFPRIVLIB: Final = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from diffprivlib import tools
+data = np.load(sys.argv[1])
+age, income = data["age"], data["income"]
+def error(make, truth):
+    return float(np.sqrt(np.mean([(make() - truth) ** 2 for _ in range(200)])))
+print(json.dumps({
+    "mean": error(lambda: tools.mean(age, epsilon=1.0, bounds=(0, 100)), age.mean()),
+    "median": error(lambda: tools.median(income, epsilon=1.0, bounds=(0, 200000)), np.median(income)),
+}))
+"""
+
+
+def visits() -> Path:
+    """Rows (u, g, v): a million people with a heavy tail of rows, up to 842 each."""
+    path = FOLDER / "visits-10m.parquet"
+    if not path.exists():
+        FOLDER.mkdir(exist_ok=True)
+        generator = np.random.default_rng(7)  # public data: the same for everybody
+        weights = np.minimum(generator.pareto(1.6, 1_000_000) * 6 + 1, 842)
+        rows = np.minimum(np.floor(weights * ROWS / weights.sum() + generator.random(weights.size)), 842).astype(int)
+        people = generator.permutation(np.repeat(np.arange(weights.size), rows))
+        columns = {"u": people, "g": generator.integers(0, GROUPS, people.size)}
+        pq.write_table(pa.table({**columns, "v": generator.gamma(2, 15, people.size)}), path)
+    return path
+
+
+def released(question: Any, budget: Budget = BUDGET) -> Any:
+    return question.measurement(budget).step(None, None, None, mosha.noise.secure())[0]
+
+
+def asked(table: Any) -> Any:
+    grouped = table.group_by("g", keys=range(GROUPS))
+    return grouped.aggregate(n=count(), s=total("v", between=(0, 100)), m=mean("v", between=(0, 100)))
+
+
+def speed(path: Path) -> list[Row]:
+    """Count, sum and mean for each of a thousand groups."""
+    raw = "SELECT g, count(*), sum(greatest(least(v, 100), 0)), avg(v) FROM read_parquet(?) GROUP BY g"
+    median = "SELECT median(v) FROM read_parquet(?)"
+    person = protect(path, unit=mosha.Person("u", at_most=50))
+    cut = protect(path, unit=mosha.Person("u", groups=5, per_group=10))
+    by_row = protect(path, unit=mosha.Row())
+    middle = person.median("v", between=(0, 100))
+    work: list[Callable[[], object]] = [
+        lambda: duckdb.execute(raw, [str(path)]).fetchall(),
+        lambda: released(asked(person)),
+        lambda: released(asked(cut)),
+        lambda: released(asked(by_row)),
+        lambda: released(middle),
+        lambda: duckdb.execute(median, [str(path)]).fetchall(),
+    ]
+    plain, norm, truncation, row, ours, theirs = best_cpu(work, repeats=2)
+    rows = [
+        Row("norm bounding, 10M rows", "raw query", plain / norm, 1 / 8, f"{norm:.2f} s", f"{plain:.2f} s"),
+        Row(
+            "truncation 5 x 10, 10M rows",
+            "raw query",
+            plain / truncation,
+            None,
+            f"{truncation:.2f} s",
+            f"{plain:.2f} s",
+        ),
+        Row("unit Row, 10M rows", "raw clipped query", plain / row, 1 / 1.5, f"{row:.2f} s", f"{plain:.2f} s"),
+        Row("median, 10M rows", "raw median", theirs / ours, 1 / 3, f"{ours:.2f} s", f"{theirs:.2f} s"),
+    ]
+    try:
+        found = run(peer("opendp[polars]==0.16.0"), OPENDP, path, GROUPS)
+    except PeerUnavailable as reason:
+        print(f"OpenDP left out: {reason}", file=sys.stderr)
+        return rows
+    bars = {"norm": (norm, 25.0), "truncation": (truncation, 25.0)}
+    for name, (cpu, bar) in bars.items():
+        what = f"{name} against OpenDP (count and sum)"
+        rows.append(
+            Row(what, "opendp 0.16 on Polars", found["cpu"] / cpu, bar, f"{cpu:.2f} s", f"{found['cpu']:.1f} s")
+        )
+    return rows
+
+
+def predicted(path: Path, unit: mosha.Person, budget: Budget, truth: np.ndarray[Any, Any]) -> float:
+    """The root mean square error of counts: exact bias, and the deviation of the noise."""
+    question = protect(path, unit=unit).group_by("g", keys=range(GROUPS)).count()
+    (part,) = question.parts(budget)
+    exact, bits = part.question(question.frame, part.limits.norm, bytes(32))  # type: ignore[attr-defined]
+    bias = np.asarray(answer(exact)["rows"]).astype(float) / 2**bits - truth
+    reach = part.reach(question.frame, part.limits.norm)[0] / 2**bits  # type: ignore[attr-defined]
+    return math.hypot(float(np.sqrt(np.mean(bias**2))), part.noise.deviation(reach))  # type: ignore[attr-defined]
+
+
+def errors(path: Path) -> list[Row]:
+    """The total error of a thousand counts, bounds chosen automatically, against the best of hand-tuned ones."""
+    found = duckdb.execute("SELECT count(*) FROM read_parquet(?) GROUP BY g ORDER BY g", [str(path)]).fetchnumpy()
+    truth = np.asarray(next(iter(found.values())), float)
+    rows = []
+    for name, budget in (("Laplace", Budget(epsilon=1)), ("Gaussian", Budget(rho=1 / (2 * 5.1**2)))):
+        question = protect(path, unit=mosha.Person("u")).group_by("g", keys=range(GROUPS)).count()
+        parts = question.parts(budget)
+        squares = [
+            np.mean((parts[0].answers(released(question, budget)["parts"][0])["count"] - truth) ** 2) for _ in "ab"
+        ]
+        ours = math.sqrt(float(np.mean(squares)))
+        norms = (64, 128, 256, 512) if name == "Laplace" else (8, 11, 16, 23, 32)
+        norm = min(predicted(path, mosha.Person("u", at_most=n), budget, truth) for n in norms)
+        cuts = ((50, 1), (100, 1), (200, 1), (400, 1), (100, 2), (200, 2))
+        cut = min(predicted(path, mosha.Person("u", groups=k, per_group=r), budget, truth) for k, r in cuts)
+        rows.append(Row(f"automatic bounds, {name}", "best norm", norm / ours, 1 / 1.5, f"{ours:.0f}", f"{norm:.0f}"))
+        rows.append(Row(f"automatic bounds, {name}", "best truncation", cut / ours, 2.0, f"{ours:.0f}", f"{cut:.0f}"))
+    return rows
+
+
+def accuracy() -> list[Row]:
+    """Mean and median of ten thousand rows at epsilon 1: root mean square errors."""
+    generator = np.random.default_rng(7)
+    age = np.clip(generator.normal(45, 18, 10_000), 0, 100)
+    income = np.clip(np.exp(generator.normal(10.3, 0.6, 10_000)), 0, 200_000)
+    path = FOLDER / "people.npz"
+    np.savez(path, age=age, income=income)
+    table = protect(pa.table({"age": age, "income": income}), unit=mosha.Row())
+    asked = {
+        "mean": (table.mean("age", between=(0, 100)), age.mean()),
+        "median": (table.median("income", between=(0, 200_000)), np.median(income)),
+    }
+    ours = {}
+    for name, (question, truth) in asked.items():
+        (part,) = question.parts(BUDGET)
+        found = [part.answers(released(question)["parts"][0])[name][0] - truth for _ in range(200)]
+        ours[name] = float(np.sqrt(np.mean(np.square(found))))
+    rows = [Row("mean of ages, RMSE", "the bar", 0.011 / ours["mean"], 1.0, f"{ours['mean']:.4f}", "0.0110")]
+    try:
+        theirs = run(peer("diffprivlib==0.6.6", "scikit-learn==1.7.2"), DIFFPRIVLIB, path)
+    except PeerUnavailable as reason:
+        print(f"diffprivlib left out: {reason}", file=sys.stderr)
+        return rows
+    for name, bar in (("mean", 1.0), ("median", 1.5)):
+        what = f"{name}, RMSE at epsilon 1"
+        rows.append(
+            Row(what, "diffprivlib 0.6.6", theirs[name] / ours[name], bar, f"{ours[name]:.4g}", f"{theirs[name]:.4g}")
+        )
+    return rows
+
+
+def planning() -> list[Row]:
+    """From a question to its price, without data."""
+    table = protect(pa.table({"g": [1], "v": [1.0], "u": [1]}), unit=mosha.Person("u", at_most=50))
+    tries = []
+    for _ in range(10):
+        start = time.thread_time()  # the engine has threads of its own, which wait
+        asked(table).measurement(BUDGET)
+        tries.append(time.thread_time() - start)
+    spent = sorted(tries)[5]
+    return [Row("planning a query", "the bar", 0.005 / spent, 1.0, f"{spent * 1000:.1f} ms", "5 ms")]
+
+
+def main() -> list[Row]:
+    """All rows."""
+    path = visits()
+    return [*planning(), *accuracy(), *speed(path), *errors(path)]

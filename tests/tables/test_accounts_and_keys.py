@@ -1,0 +1,53 @@
+"""Who pays for a join, what a key finds again, and that no rows look like any rows."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import mosha
+from mosha.connect.duckdb import DuckDB
+
+
+@pytest.fixture
+def ledger():
+    return mosha.Ledger.memory()
+
+
+PEOPLE = pa.table({"who": np.arange(500), "ward": ["A", "B"] * 250, "positive": np.arange(500) % 5 == 0})
+
+
+def test_a_join_is_not_paid_by_one_of_two_accounts(ledger):
+    person = mosha.Person("who", at_most=1)
+    rich, poor = (ledger.account(name, unit=person, epsilon=epsilon) for name, epsilon in (("rich", 20), ("poor", 0.1)))
+    meals = mosha.protect(PEOPLE.select(["who", "ward"]), unit=person, account=rich)
+    tests = mosha.protect(PEOPLE.select(["who", "positive"]), unit=person, account=poor)
+    with pytest.raises(mosha.errors.InvalidParameter, match="different accounts"):
+        meals.join(tests)
+    both = ledger.together([rich, poor])
+    meals = mosha.protect(PEOPLE.select(["who", "ward"]), unit=person, account=both)
+    tests = mosha.protect(PEOPLE.select(["who", "positive"]), unit=person, account=both)
+    with pytest.raises(mosha.errors.BudgetExceeded, match="poor"):
+        meals.join(tests).count().release(epsilon=10)
+
+
+def test_a_key_does_not_find_the_answer_to_another_question(ledger):
+    person = mosha.Person("who", at_most=1)
+    table = mosha.protect(PEOPLE, unit=person, account=ledger.account("a", unit=person, epsilon=5))
+    grouped = [table.group_by("ward", keys=keys).count() for keys in (["A", "B"], ["B", "C"])]
+    first = grouped[0].release(epsilon=1, key="monday")
+    assert grouped[0].release(epsilon=1, key="monday").table == first.table
+    with pytest.raises(mosha.errors.InvalidParameter, match="another"):
+        grouped[1].release(epsilon=1, key="monday")
+    with pytest.raises(mosha.errors.InvalidParameter, match="another"):
+        table.where(mosha.col("positive")).group_by("ward", keys=["A", "B"]).count().release(epsilon=1, key="monday")
+
+
+@pytest.mark.parametrize("compiled_from", [0, None], ids=["compiled", "SQL"])
+def test_a_filter_that_keeps_nobody_is_answered_like_one_that_keeps_somebody(ledger, compiled_from):
+    person = mosha.Person("who", at_most=1)
+    account = ledger.account("a", unit=person, epsilon=100)
+    table = mosha.protect(PEOPLE, unit=person, account=account, engine=DuckDB(compiled_from=compiled_from))
+    for who in (0, 1, 10**6):
+        chosen = table.where((mosha.col("who") == who) & mosha.col("positive"))
+        assert abs(chosen.count().release(epsilon=10).value - (who == 0)) < 10
+        assert len(chosen.group_by("ward", keys=["A", "B"]).count().release(epsilon=10)) == 2

@@ -1,0 +1,156 @@
+"""Bounds that are bought: what one unit moves in the histograms they are read from, and how good they are."""
+
+import math
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import mosha
+from mosha.connect.aggregation import Aggregation, Norms
+from mosha.connect.bounding import NormBound
+from mosha.connect.source import answer
+from mosha.connect.value import Rows
+from mosha.mechanisms.partition_selection import keeping_probabilities
+from mosha.tables import Budget, distinct, protect
+from mosha.tables.bounds import thresholds
+from mosha.tables.keys import KeySelection
+from mosha.tables.ranges import BITS, _between, bucket, edges
+
+PEOPLE, GROUPS = 12_000, 150
+
+
+@pytest.fixture(scope="module")
+def heavy():
+    generator = np.random.default_rng()
+    rows = np.minimum(np.floor(generator.pareto(1.5, PEOPLE) * 4 + 1), 300).astype(int)
+    who = np.repeat(np.arange(PEOPLE), rows)
+    group = generator.integers(0, GROUPS, who.size)
+    return pa.table({"who": who, "group": group}), np.bincount(group, minlength=GROUPS)
+
+
+def question_of(table, unit):
+    return protect(table, unit=unit).group_by("group", keys=range(GROUPS)).count()
+
+
+def predicted(table, truth, unit, budget):
+    """The error of a declared bound: exact bias, and the deviation of the noise."""
+    question = question_of(table, unit)
+    (part,) = question.parts(budget)
+    asked, bits = part.question(question.frame, part.limits.norm, bytes(32))
+    bias = np.asarray(answer(asked)["rows"]).astype(float) / 2**bits - truth
+    reach = part.reach(question.frame, part.limits.norm)[0] / 2**bits
+    return math.hypot(np.sqrt(np.mean(bias**2)), part.noise.deviation(reach))
+
+
+@pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(rho=0.02)], ids=["laplace", "gaussian"])
+def test_a_bound_that_is_bought_is_nearly_as_good_as_the_best_one(heavy, budget):
+    # Buckets hold hundreds of people and the noise on them has a scale of 20 at most: a choice that is two steps off
+    # needs noise of more than 25 scales, which has a probability below 1e-10.
+    table, truth = heavy
+    question = question_of(table, mosha.Person("who"))
+    value = question.measurement(budget).step(None, None, None, mosha.noise.secure())[0]
+    found = question._answers(question.parts(budget), value)["count"]
+    ours = np.sqrt(np.mean((found - truth) ** 2))
+    norms = [2, 4, 8, 11, 16, 23, 32, 45, 64, 91, 128, 300]
+    errors = [predicted(table, truth, mosha.Person("who", at_most=n), budget) for n in norms]
+    assert ours <= 1.5 * min(errors)
+    assert ours <= 0.5 * max(errors[0], errors[-1])  # it matters: bounds far off are far worse
+
+
+def rows_of(person, generator):
+    size = generator.choice([1, 3, 40])
+    values = [None, 0.0, -3.5, 1e9, 2.0**-30, float("nan"), 17.0]
+    return [(person, generator.choice("ABC"), generator.choice(values)) for _ in range(size)]
+
+
+def as_table(rows):
+    who, group, value = zip(*rows, strict=True)
+    return pa.table({"who": pa.array(who, pa.int64()), "group": group, "x": pa.array(value, pa.float64())})
+
+
+def pair(generator):
+    others = [row for person in range(8) for row in rows_of(person, generator)]
+    return [protect(as_table(rows), unit=mosha.Person("who")) for rows in (others + rows_of(99, generator), others)]
+
+
+def test_one_person_moves_every_histogram_by_one():
+    generator = random.Random()
+    for _ in range(3):
+        first, second = pair(generator)
+        keys = (("group", mosha.col("group")),)
+        for order in (1, 2):
+            counted = [
+                np.asarray(
+                    answer(Norms(t.relation, keys, value=Rows(), order=order, thresholds=thresholds()))["persons"]
+                )
+                for t in (first, second)
+            ]
+            assert np.abs(counted[0] - counted[1]).sum() == 1
+        cell = (("cell", bucket(mosha.col("x"))),)
+        sums = []
+        for t in (first, second):
+            known = t.relation.where(~mosha.col("x").is_null())
+            bound = NormBound(1, {"rows": 1}, BITS)
+            sums.append(answer(Aggregation(known, cell, (("rows", Rows()),), bound=bound)).to_dict())
+        moved = sum(abs(sums[0].get(k, (0,))[0] - sums[1].get(k, (0,))[0]) for k in set(sums[0]) | set(sums[1]))
+        assert moved <= 1 << BITS
+
+
+def test_one_person_moves_distinct_counts_and_scores_within_their_reach():
+    generator = random.Random()
+    for _ in range(8):
+        tables = [t.__class__(t.relation, mosha.Person("who", at_most=2)) for t in pair(generator)]
+        questions = [t.group_by("group", keys=["A", "B", "C"]).aggregate(d=distinct("x")) for t in tables]
+        key = generator.randbytes(32)
+        (part,) = questions[0].parts(Budget(epsilon=1))
+        found = [np.asarray(answer(part.question(q.frame, 2, key))["distinct"]).astype(int) for q in questions]
+        assert np.abs(found[0] - found[1]).sum() <= part._pairs(2) == 2
+
+
+def test_buckets_hold_what_lies_between_their_edges():
+    marks = edges()
+    values = [-1e100, -(2.0**40), -3.0, -1.0, 0.0, 2.0**-21, 2.0**-20, 1.0, 1.5, 2.0, 2.0**40, 1e100]
+    table = protect(pa.table({"x": values}), unit=mosha.Row())
+    found = answer(Aggregation(table.relation, (("b", bucket(mosha.col("x"))),), (("n", Rows()),), bound=_unbounded()))
+    expected: dict[int, int] = {}
+    for value in values:
+        place = sum(mark <= value for mark in marks)
+        expected[place] = expected.get(place, 0) + 1
+    assert {key: n for (key,), (n,) in found.to_dict().items()} == expected
+
+
+def _unbounded():
+    from mosha.connect.bounding import Unbounded
+
+    return Unbounded()
+
+
+def test_every_choice_of_buckets_is_a_range():
+    last = len(edges())
+    for first in range(last + 1):
+        for end in range(first, last + 1):
+            low, high = _between(first, end)
+            assert low < high
+
+
+@pytest.mark.parametrize("rows", [1, 3, 10])
+def test_rows_of_one_unit_in_one_group_are_paid_for(rows):
+    # The law of a group with n rows and of one with n + rows, exactly; d = delta / rows would not do.
+    epsilon, delta = 1.0, 1e-3
+    table = protect(pa.table({"g": ["A"]}), unit=mosha.Row(at_most=rows))
+    selection = KeySelection.plan(table.group_by("g").count().frame, Budget(epsilon=epsilon, delta=delta), 1.0, delta)
+
+    def worst(each):
+        p = [n / 2**128 for n in keeping_probabilities(*each)]
+        p += [1.0] * rows
+        return max(
+            max(p[n + rows] - math.exp(epsilon) * p[n], 1 - p[n] - math.exp(epsilon) * (1 - p[n + rows]))
+            for n in range(len(p) - rows)
+        )
+
+    assert worst(selection._each) <= delta * (1 + 1e-9)
+    assert selection.event == mosha.events.Approx(epsilon, delta)
+    if rows > 1:
+        assert worst((epsilon / rows, delta / rows)) > delta
