@@ -224,6 +224,8 @@ def _coded(
     """Labels as codes from 0: their distance from the least where that is tight, else by first appearance."""
     from mosha.connect.kernel import codes_of  # noqa: PLC0415
 
+    if len(persons) == 0:  # the SQL plan answers for no rows as for any
+        return None
     low, high = _range(persons)
     if high - low < 2 * len(persons) + 65536:
         people = high - low + 1

@@ -28,7 +28,7 @@ from mosha.connect.schema import Type
 from mosha.connect.source import Engine, Field, Source
 from mosha.connect.statement import Query, alias, select
 from mosha.connect.totals import Array, Totals, integers
-from mosha.core.errors import DataError, InvalidParameter, SourceUnavailable
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
 
 __all__ = ["DuckDB", "LocalSource"]
@@ -219,10 +219,8 @@ class DuckDB(Engine):
         try:
             with self._lock:
                 yield
-        except duckdb.IOException:
-            problem = SourceUnavailable("the file did not answer while it was read. Try again when it is back.")
-        except duckdb.Error:
-            problem = DataError("the engine could not finish: too little memory, or the table has changed.")
+        except duckdb.Error:  # also a full disk: what made it fail may depend on the rows, so it stays paid
+            problem = DataError("the engine could not finish: too little memory or disk, or the table has changed.")
         if problem is not None:
             raise problem
 

@@ -68,6 +68,7 @@ class PostgreSQL(Engine):
         except ImportError:
             raise MissingExtra("postgres", needed_for="reading from PostgreSQL") from None
         lost: bool | None = None
+        sent = False
         try:
             with psycopg.connect(self._url, autocommit=False) as connection:
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -75,9 +76,13 @@ class PostgreSQL(Engine):
                 with connection.cursor() as cursor:
                     cursor.execute("SET LOCAL standard_conforming_strings = on")
                     cursor.execute("SET LOCAL DateStyle = 'ISO, YMD'")
+                    sent = True
                     yield cursor
-        except (psycopg.OperationalError, OSError):
-            lost = True
+        except (psycopg.OperationalError, OSError) as error:
+            # Once the question is under way only a broken connection is no fault of the rows: a full disk, too little
+            # memory or a time limit may be, and stay paid.
+            state = getattr(error, "sqlstate", None) or "08000"
+            lost = not sent or state.startswith("08") or state in {"57P01", "57P02", "57P03", "57P05"}
         except psycopg.Error:
             lost = False
         if lost:

@@ -92,11 +92,21 @@ class Account(ABC):
                 f"account {self.name!r} protects {self.unit.describe()}; {measurement.name} is built for "
                 f"{measurement.unit.describe()}. Open an account for that unit. Nothing was spent."
             )
+        if not measurement.event.suits(measurement.unit.neighbours):
+            raise InvalidParameter(
+                f"the event of {measurement.name} prices other neighbours than those of its unit, where "
+                f"{measurement.unit.describe()}: samples and disjoint parts are priced for one kind. Nothing was spent."
+            )
         rng = self._randomness() if rng is None else rng
         if not (isinstance(rng, Rng) and rng.secure is True):
             raise InsecureRandomness(
                 f"account {self.name!r} refuses a predictable generator: whoever knows the seed can subtract "
                 "the noise. Leave rng out, or call measurement.step yourself on public test data."
+            )
+        if getattr(rng, "replayable", False):
+            raise InsecureRandomness(
+                f"account {self.name!r} refuses a generator that can be made again: two runs would share their noise, "
+                "and its difference would be the data's. Leave rng out; a measurement that replays derives its own."
             )
         if key is not None and (not isinstance(key, str) or not key):
             raise InvalidParameter("key must be a non-empty string.")

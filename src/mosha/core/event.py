@@ -61,6 +61,16 @@ class Event:
         """The events this one is composed of, each with its count: the only way composition is read."""
         return ((self, 1),)
 
+    def suits(self, neighbours: Neighbours) -> bool:
+        """Whether the price of this event is that of telling such neighbours apart.
+
+        Most events are: their noise multiplier is over the sensitivity under whatever neighbours the unit has. Some
+        amplifications hold for one kind of neighbours only.
+        """
+        values = [getattr(self, f.name) for f in fields(self)]
+        inner = [event for value in values for event in (value if isinstance(value, tuple) else (value,))]
+        return all(event.suits(neighbours) for event in inner if isinstance(event, Event))
+
     def per_step(self, steps: int) -> Event | None:
         """The event e with e * steps == self, where there is one."""
         parts = self.parts()
@@ -96,6 +106,9 @@ class Composed(Event):
 
     def parts(self) -> tuple[tuple[Event, int], ...]:
         return self.items
+
+    def suits(self, neighbours: Neighbours) -> bool:
+        return all(event.suits(neighbours) for event, _ in self.items)
 
     def __repr__(self) -> str:
         return " + ".join(f"{e!r} * {n}" if n > 1 else repr(e) for e, n in self.items) or "NOTHING"

@@ -226,6 +226,9 @@ class Sampled(Event):
         except ValueError:
             raise InvalidParameter("neighbours must be 'add-remove' or 'replace-one'.") from None
 
+    def suits(self, neighbours: Neighbours) -> bool:
+        return self.neighbours is neighbours and self.event.suits(neighbours)
+
 
 @dataclass(frozen=True)
 class FixedSizeSampled(Event):
@@ -245,6 +248,9 @@ class FixedSizeSampled(Event):
             raise InvalidParameter("replacement must be True or False.")
         if self.size > self.population and not self.replacement:
             raise InvalidParameter("a sample without replacement cannot be larger than the population.")
+
+    def suits(self, neighbours: Neighbours) -> bool:
+        return neighbours is Neighbours.REPLACE_ONE and self.event.suits(neighbours)
 
 
 @dataclass(frozen=True)
@@ -318,6 +324,10 @@ class Parallel(Event):
         if not events:
             raise InvalidParameter("Parallel needs at least one event.")
         object.__setattr__(self, "events", tuple(sorted(set(events), key=lambda e: e.to_json())))
+
+    def suits(self, neighbours: Neighbours) -> bool:
+        """A unit that is replaced may leave one part and enter another: two parts change, and not one."""
+        return neighbours is Neighbours.ADD_REMOVE and super().suits(neighbours)
 
 
 @dataclass(frozen=True)

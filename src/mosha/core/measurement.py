@@ -36,6 +36,8 @@ class Measurement:
             for a forecast. A function of public things only.
         draw: (answer, error at 95%) -> a picture.
         name: what to call it in a ledger and in error messages.
+        question: a public fingerprint of what is asked, where the event alone does not tell it from other questions: a
+            payment that is found again by its key must have been made for the same one.
     """
 
     unit: Unit
@@ -46,6 +48,7 @@ class Measurement:
     error: Callable[[float, Any], Any] | None = None
     draw: Callable[[Any, Any], Any] | None = None
     name: str = "measurement"
+    question: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", positive_integer("horizon", self.horizon))

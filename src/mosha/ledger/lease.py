@@ -181,6 +181,7 @@ class _Debit:
         return False, None
 
     def started(self, step: int) -> None:
+        self._lease._usable()  # noqa: SLF001  (a fork holds a copy of the slice, which is not its own)
         if step <= self._touched:
             raise StepFailed(f"step {step} of {self._measurement.name} was started and never answered. It stays paid.")
         self._touched_before, self._touched = self._touched, step

@@ -45,15 +45,18 @@ class Order:
     horizon: int
     name: str
     key: str | None
+    question: str = ""
 
     @staticmethod
     def of(measurement: Measurement, scope: tuple[str, ...], payers: tuple[Payer, ...], key: str | None) -> Order:
         if key is not None and not (len(key) <= LONGEST and key.isprintable()):
             raise InvalidParameter(f"key must be 1 to {LONGEST} printable characters. Nothing was spent.")
-        return Order(scope, payers, measurement.event, measurement.horizon, str(measurement.name), key)
+        asked = str(measurement.question)
+        return Order(scope, payers, measurement.event, measurement.horizon, str(measurement.name), key, asked)
 
     def described(self) -> dict[str, Any]:
         what = {"event": self.event.to_dict(), "horizon": self.horizon, "name": self.name}
+        what |= {"question": self.question} if self.question else {}
         return what | {"scope": list(self.scope)} | ({} if self.key is None else {"key": self.key})
 
 
@@ -86,7 +89,7 @@ def scope_of(names: tuple[str, ...]) -> str:
 def _same(entry: Entry, order: Order) -> Entry:
     stored = entry.content()
     wanted = order.described()
-    if any(stored[part] != wanted[part] for part in ("event", "horizon", "name")):
+    if any(stored.get(part) != wanted.get(part) for part in ("event", "horizon", "name", "question")):
         raise InvalidParameter(
             f"key {order.key!r} paid for another measurement on this account. Use a new key. Nothing was spent."
         )

@@ -91,6 +91,11 @@ class KeyedRandom:
         """True: whoever does not hold the key cannot predict the stream."""
         return True
 
+    @property
+    def replayable(self) -> bool:
+        """True: the stream can be made again, so an account takes it from nobody; a measurement derives its own."""
+        return True
+
     def bytes(self, n: int, /) -> bytes:
         """The next `n` bytes of the stream."""
         if self._process != os.getpid():

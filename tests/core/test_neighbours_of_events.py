@@ -1,0 +1,40 @@
+"""An event that is priced for one kind of neighbours is refused where the unit has the other."""
+
+import pytest
+
+import mosha
+from mosha.core.unit import Neighbours
+from mosha.events import FixedSizeSampled, Gaussian, Group, Laplace, Parallel, Plan
+
+ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+SUITED = {
+    Gaussian(1) + Laplace(2): {ADD, REPLACE},
+    Gaussian(1).sampled(0.1) * 10: {ADD},
+    Plan(Gaussian(1).sampled(0.1, neighbours="replace-one") * 10, 1e-6): {REPLACE},
+    FixedSizeSampled(Gaussian(1), 10, 100): {REPLACE},
+    Group(Parallel((Laplace(1), Laplace(2))), 2): {ADD},
+}
+
+
+@pytest.mark.parametrize(("event", "suited"), SUITED.items(), ids=repr)
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_the_door_admits_an_event_for_its_own_neighbours_only(event, suited, neighbours):
+    assert event.suits(neighbours) is (neighbours in suited)
+    unit = mosha.Row(neighbours=neighbours)
+    account = mosha.Ledger.memory().account("a", unit=unit, epsilon=100, delta=1e-3)
+    measurement = mosha.Measurement(unit=unit, event=event, step=lambda state, data, ask, rng: (0, state))
+    if neighbours in suited:
+        account.open(measurement)
+    else:
+        with pytest.raises(mosha.errors.InvalidParameter, match="neighbours"):
+            account.open(measurement)
+        assert account.spent == 0
+
+
+def test_the_door_takes_no_generator_that_can_be_made_again():
+    unit = mosha.Row()
+    account = mosha.Ledger.memory().account("a", unit=unit, epsilon=1)
+    measurement = mosha.Measurement(unit=unit, event=Laplace(2), step=lambda state, data, ask, rng: (0, state))
+    with pytest.raises(mosha.errors.InsecureRandomness, match="made again"):
+        account.open(measurement, rng=mosha.noise.KeyedRandom(bytes(32), "visits", 7))
+    assert account.spent == 0
