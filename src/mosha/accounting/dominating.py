@@ -14,10 +14,12 @@ from functools import lru_cache, singledispatch
 
 import numpy as np
 
+from mosha.accounting import pure
+from mosha.accounting.composite import LARGEST_COUNT, composite
 from mosha.accounting.group import as_seen_by
 from mosha.accounting.loss import UNIT, connected
 from mosha.accounting.pair import Atoms, Band, Normal, Pair, flipped_coin
-from mosha.accounting.sampled_pair import Added, Dearest, Removed, replaced
+from mosha.accounting.sampled_pair import Added, Dearest, Displaced, Removed, replaced
 from mosha.core.event import Event, compose
 from mosha.core.events import (
     Approx,
@@ -132,14 +134,30 @@ def flat(event: Event, count: int) -> Iterator[tuple[Event, int]]:
         elif isinstance(part, Failure):
             yield from flat(part.event, times)
             yield Approx(0.0, part.probability), times
-        elif isinstance(part, Group) and (seen := as_seen_by(part.event, part.size)) is not None:
-            yield from flat(seen, times)
+        elif isinstance(part, Group):
+            for member, number in flat(part.event, times):
+                yield from _grouped(member, number, part.size)
         elif isinstance(part, Parallel) and len(part.events) == 1:
             yield from flat(part.events[0], times)
         elif isinstance(part, Tree) and part.noise == "laplace":
             yield Laplace(part.noise_multiplier), times * part.levels
         elif not (isinstance(part, Pure | Approx) and part.epsilon == 0 and getattr(part, "delta", 0.0) == 0):
             yield part, times
+
+
+def _grouped(member: Event, times: int, size: int) -> Iterator[tuple[Event, int]]:
+    """One part of an event as a group of `size` units sees it."""
+    seen = as_seen_by(member, size)
+    if seen is not None:
+        yield from flat(seen, times)
+    elif isinstance(member, Approx):
+        lost = pure.group_delta(member.epsilon, member.delta, size)
+        yield (
+            (Approx(math.nextafter(member.epsilon * size, math.inf), lost) if lost < 1 else Group(member, size)),
+            times,
+        )
+    else:
+        yield Group(member, size), times
 
 
 @lru_cache(maxsize=512)
@@ -283,26 +301,59 @@ def _sampled(pairs: tuple[Pair, ...], rate: float) -> tuple[Pair, ...]:
 
 
 def _single(event: Event) -> Cover | None:
-    """The pairs of an event that, wrappers opened, is one normal or one other part; None for true compositions."""
+    """The pairs of an event that may be a composition, seen as one; None where there are none or too many parts."""
     reading = read(event)
-    if reading.rest or len(reading.parts) > 1 or reading.log_spared < 0:
+    count = sum(n for _, n in reading.parts) + (reading.upper_variance > 0)
+    if reading.rest or count > LARGEST_COUNT:
         return None
-    if not reading.parts and reading.slack == 0:
-        low, high = math.sqrt(reading.lower_variance), math.sqrt(reading.upper_variance)
-        return Cover((Normal(high * (1 + 2 * UNIT)),), (Normal(low),)) if high > 0 else None
-    inside, count = reading.parts[0] if reading.parts else (None, 0)
-    return inside if count == 1 and reading.upper_variance == 0 else None
+    if count == 0 and reading.log_spared == 0:
+        return Cover()
+    if count == 1 and reading.log_spared == 0:
+        return (
+            reading.parts[0][0]
+            if reading.parts
+            else Cover((_normal_pair(reading, above=True),), (_normal_pair(reading, above=False),))
+        )
+    sides = range(2 if any(not c.symmetric for c, _ in reading.parts) else 1)
+    return Cover(
+        tuple(_composite(reading, i, above=True) for i in sides),
+        tuple(_composite(reading, i, above=False) for i in sides),
+        tight=all(c.tight for c, _ in reading.parts),
+        crude=any(c.crude for c, _ in reading.parts),
+    )
+
+
+def _normal_pair(reading: Reading, *, above: bool) -> Pair:
+    mu = (
+        math.sqrt(reading.upper_variance) * (1 + 2 * UNIT)
+        if above
+        else math.sqrt(reading.lower_variance) * (1 - 2 * UNIT)
+    )
+    return Displaced(Normal(mu), reading.slack) if reading.slack else Normal(mu)
+
+
+def _composite(reading: Reading, side: int, *, above: bool) -> Pair:
+    chosen = [(c.upper if above else c.lower, n) for c, n in reading.parts]
+    parts = [(pairs[min(side, len(pairs) - 1)], n) for pairs, n in chosen if pairs]
+    if reading.upper_variance > 0:
+        parts.append((_normal_pair(reading, above=above), 1))
+    return composite(parts, math.exp(reading.log_spared), above=above)
 
 
 @_cover.register
 def _(event: Parallel) -> Cover | None:
+    """The dearest alternative at each loss from above; from below any one of them, here one with large moments."""
     covers = [_single(e) for e in event.events]
     known = [c for c in covers if c is not None]
     if len(known) < len(covers):
         return None
-    if all(isinstance(c.upper[0], Normal) and c.symmetric for c in known):
+    known = [c for c in known if c.upper]
+    if not known:
+        return Cover()
+    if all(isinstance(c.upper[0], Normal) for c in known):
         mus = [(c.lower[0].mu, c.upper[0].mu) for c in known]  # type: ignore[attr-defined]
         return Cover(variance=(max(low for low, _ in mus) ** 2, max(high for _, high in mus) ** 2 * (1 + 4 * UNIT)))
     sides = range(max(len(c.upper) for c in known))
     upper = tuple(Dearest(tuple(c.upper[min(i, len(c.upper) - 1)] for c in known)) for i in sides)
-    return Cover(upper, known[-1].lower, tight=False, crude=any(c.crude for c in known))
+    lower = max((c.lower for c in known), key=lambda pairs: pairs[0].reach(1e-9)[1] if pairs else -math.inf)
+    return Cover(upper, lower, tight=False, crude=any(c.crude for c in known))

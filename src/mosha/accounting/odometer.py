@@ -73,7 +73,7 @@ class Odometer:
         covered, basic = _covered(part)
         self._epsilons += basic[0] * count
         self._deltas += basic[1] * count
-        self._added += 1
+        self._added += 1 if count == 1 else 2
         if self._kinds is not None:
             self._kinds[part] += count
             if len(self._kinds) > FEW:
@@ -110,7 +110,7 @@ class Odometer:
     @property
     def _basic(self) -> tuple[float, float]:
         """Basic composition: sums, with what their rounding may have lost."""
-        more = 1 + 2 * UNIT * (1 + self._added)
+        more = 1 + 2 * UNIT * (self._added - 1) if self._added > 1 else 1.0
         return self._epsilons * more, min(self._deltas * more, 1.0)
 
     def _answer(self, name: str, given: float, ask: Callable[[_Side], tuple[float, bool]]) -> float:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mosha.accounting.loss import UNIT, Array, Cells
 from mosha.accounting.pair import Pair
 
-__all__ = ["Added", "Dearest", "Removed", "Replaced", "replaced"]
+__all__ = ["Added", "Dearest", "Displaced", "Removed", "Replaced", "replaced"]
 
 T = TypeVar("T", float, Array)
 FAR = 600.0  # beyond this, ln(1 - r + r e^x) is x + ln r to the last digit
@@ -82,6 +82,36 @@ class Added:
 
     def knots(self, count: int, mass: float) -> Array:
         return _with_zero(-_thinned(-self.pair.knots(count, mass), self.rate))
+
+
+@dataclass(frozen=True, eq=False)
+class Displaced:
+    """A pair up to a factor e^slack of its masses and a displacement `slack` of its losses."""
+
+    pair: Pair
+    slack: float
+    landmarks: tuple[float, ...] = ()
+
+    @property
+    def spread(self) -> float:
+        return self.pair.spread
+
+    def cells(self, knots: Array) -> Cells:
+        cells = self.pair.cells(knots)
+        more = 2 * self.slack
+        return replace(
+            cells,
+            p_error=cells.p_error + more * cells.p,
+            q_error=cells.q_error + more * cells.q,
+            tail_error=cells.tail_error + more,
+            shift=cells.shift + self.slack,
+        )
+
+    def reach(self, mass: float) -> tuple[float, float]:
+        return self.pair.reach(mass)
+
+    def knots(self, count: int, mass: float) -> Array:
+        return self.pair.knots(count, mass)
 
 
 def _thinned(losses: Array, rate: float) -> Array:

@@ -47,7 +47,7 @@ class Direction:
     def epsilon(self, delta: float, tolerance: float) -> float:
         """A bound on the least epsilon that has this delta; infinite if none has."""
         if not self._summed:
-            never = bool(self.parts) and self._direct(1e300) > delta
+            never = bool(self.parts) and self.parts[0][0].cells(np.zeros(1)).infinite >= delta
             return math.inf if never else crossing(self._direct, delta, self._guess(delta), above=self.above)
         survey = Survey(self.parts, self.kernel.mu, LOST * delta)
         rough, long = survey.at_delta(delta), False
