@@ -1,6 +1,8 @@
 """Rules charge exactly, refuse what they cannot pay and promise what they charge for."""
 
 import json
+import math
+from random import SystemRandom
 
 import pytest
 
@@ -210,3 +212,51 @@ def test_a_price_holds_whole_numbers_only(wrong):
 def test_a_description_that_is_no_price_is_refused(stored):
     with pytest.raises(InvalidParameter):
         Price.from_dict(stored)
+
+
+def transcripts(rule, left, depth, random):
+    """Exact laws, in both worlds, of all answers to an adversary that chooses the next price by what it has seen."""
+    choices = [RandomizedResponse(epsilon) for epsilon in (0.05, 0.1, 0.3, 0.6, 1.2)]
+    affordable = [event for event in choices if rule.price(event) <= left]
+    if depth == 0 or not affordable:
+        return [(1.0, 1.0)]
+    event = random.choice(affordable)
+    truth = 1 / (1 + math.exp(-event.epsilon))
+    found = []
+    for here, there in ((truth, 1 - truth), (1 - truth, truth)):
+        rest = transcripts(rule, left - rule.price(event), depth - 1, random)
+        found += [(here * p, there * q) for p, q in rest]
+    return found
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        rule_for(epsilon=1.5),
+        rule_for(epsilon=2, delta=0.05),
+        rule_for(epsilon=2, delta=0.05, rule="renyi"),
+        rule_for(epsilon=2, delta=0.05, rule="gaussian"),
+        rule_for(rho=0.5, delta=0.01),
+    ],
+    ids=lambda rule: rule.name,
+)
+def test_no_adaptive_adversary_exceeds_the_promise(rule):
+    """Every adversary here is exact: no sampling, so no false alarm."""
+    random = SystemRandom()
+    promise = rule.promise()
+    epsilon, delta = promise.epsilon, getattr(promise, "delta", 0.0)
+    largest = 0.0
+    for _ in range(6):
+        laws = transcripts(rule, rule.limit, 9, random)
+        assert math.fsum(p for p, _ in laws) == pytest.approx(1, rel=1e-9)
+        lost = math.fsum(max(0.0, p - math.exp(epsilon) * q) for p, q in laws)
+        assert lost <= delta + 1e-12
+        largest = max(largest, *(math.log(p / q) for p, q in laws))
+    assert largest > 0.5 * epsilon  # the game is worth playing: some answers do come close
+
+
+def test_an_adversary_that_is_let_in_beyond_the_limit_is_noticed():
+    """The same game with a limit half again as high breaks the promise: the check above can fail."""
+    promised, real = rule_for(epsilon=1.0), rule_for(epsilon=1.5)
+    laws = transcripts(real, real.limit, 9, SystemRandom())
+    assert max(math.log(p / q) for p, q in laws) > promised.epsilon * (1 + 1e-9)

@@ -21,8 +21,7 @@ def test_golden_closed_form(row, inputs, expected, tolerance):
 
 
 @pytest.mark.parametrize("local", [0.1, 1.0, 3.0])
-@pytest.mark.parametrize("people", [1000, 100_000])
-@pytest.mark.parametrize("delta", [1e-4, 1e-9])
+@pytest.mark.parametrize(("people", "delta"), [(1000, 1e-4), (20_000, 1e-9)])
 def test_the_exact_sums_are_below_the_closed_forms(local, people, delta):
     assert shuffle.epsilon(local, people, delta) <= shuffle.closed_form(local, people, delta)
     spread = shuffle.epsilon(local, people, delta, spread=True)
@@ -136,7 +135,7 @@ def test_epsilon_and_delta_undo_each_other_on_the_safe_side():
 
 
 def test_more_people_and_smaller_local_epsilons_never_cost_more():
-    by_people = [shuffle.epsilon(1.0, people, 1e-6) for people in (1, 10, 1000, 10**5, 10**7)]
+    by_people = [shuffle.epsilon(1.0, people, 1e-6) for people in (1, 10, 1000, 10**5)]
     assert by_people == sorted(by_people, reverse=True)
     by_local = [shuffle.epsilon(local, 1000, 1e-6) for local in (0.1, 0.5, 1.0, 2.0, 5.0)]
     assert by_local == sorted(by_local)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -108,12 +108,14 @@ def test_the_profile_gives_back_the_gaussian_curve(mu, rate):
     assert closed == pytest.approx(stats.norm.cdf(stats.norm.isf(rate) - mu), rel=1e-9, abs=1e-15)
 
 
+@settings(max_examples=40)
 @given(st.floats(0.01, 3), st.floats(0.001, 0.999))
 def test_gaussians_keep_the_curve_of_their_rho(mu, rate):
     rho = tradeoff(guarantees.ZeroConcentrated(mu * mu / 2))
     assert rho(rate) <= tradeoff(guarantees.Gaussian(mu))(rate) + 1e-9
 
 
+@settings(max_examples=40)
 @given(st.floats(0.01, 5), st.floats(0.001, 0.999))
 def test_pure_mechanisms_keep_the_curve_of_their_rho(epsilon, rate):
     rho = tradeoff(guarantees.ZeroConcentrated(epsilon * math.tanh(epsilon / 2)))

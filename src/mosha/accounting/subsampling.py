@@ -118,9 +118,9 @@ def _bounds(event: Event, inner: Event, rate: float, order: float, cost_of: Cost
     costs = [Cost(cost_of(Pure(epsilon), order).amount if math.isfinite(epsilon) else math.inf, delta)]
     whole = cost_of(inner, order)
     costs.append(Cost(whole.amount, min(1.0, above(whole.delta * rate))))
-    if order > HIGHEST:
-        return costs
     known = cover(inner)
+    if order > (HIGHEST if known is not None and known.mu is not None else HIGHEST / 4):
+        return costs
     if known is not None:
         amount = _covered(known, rate, order, cost_of, replaced=replaced)
         costs.append(Cost(amount, min(1.0, above(known.delta * rate))))
