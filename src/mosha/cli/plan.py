@@ -46,7 +46,7 @@ def plan(
     confidence: Annotated[float, typer.Option(help="How probably it stays within.")] = 0.95,
     epsilon: Annotated[float | None, typer.Option(help="Say the error of this epsilon.")] = None,
     delta: Annotated[float | None, typer.Option(help="Needed by gaussian.")] = None,
-    grid: Annotated[float, typer.Option(help="The step of the number: 1 for counts.")] = 1.0,
+    grid: Annotated[float | None, typer.Option(help="The step of the number: 1 for whole ones, else fine.")] = None,
     as_json: Json = False,
 ) -> None:
     """Find the least epsilon for an accuracy, or the error of an epsilon."""
@@ -78,9 +78,12 @@ class _Noise(NamedTuple):
     within: Callable[..., float]
 
 
-def _noise(sensitivity: float, grid: float, delta: float | None) -> _Noise:
+def _noise(sensitivity: float, grid: float | None, delta: float | None) -> _Noise:
     from mosha.mechanisms import planning  # noqa: PLC0415  (numerics are loaded when they are needed)
+    from mosha.mechanisms.grid import grid_for  # noqa: PLC0415
 
+    if grid is None:
+        grid = 1.0 if positive("sensitivity", sensitivity).is_integer() else grid_for(sensitivity)
     if delta is None:
         asked: Any = (planning.laplace_epsilon, planning.laplace_deviation, planning.laplace_within)
         return _Noise(*(partial(question, sensitivity, grid=grid) for question in asked))
@@ -109,4 +112,5 @@ def _show(found: Plan) -> None:
     table.add_row("standard deviation", number(found.standard_deviation))
     table.add_row(f"within, {percent(found.confidence)} of the time", number(found.within))
     screen.print(table)
-    screen.print(f"  What this epsilon means: mosha explain --epsilon {found.epsilon:.6g}")
+    also = f" --delta {found.delta:.3g}" if found.delta else ""
+    screen.print(f"  What this means: mosha explain --epsilon {found.epsilon:.6g}{also}")

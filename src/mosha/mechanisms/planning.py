@@ -78,7 +78,7 @@ def laplace_epsilon(
     >>> round(laplace_epsilon(1, standard_deviation=10), 4), round(laplace_epsilon(1, within=100, confidence=0.99), 4)
     (0.1413, 0.0458)
     """
-    steps = positive("sensitivity", sensitivity) / positive("grid", grid)
+    steps = _steps(sensitivity, grid)
     if _kind(standard_deviation, within, confidence) == "standard_deviation":
         deviation = positive("standard_deviation", standard_deviation) / grid
         return 2 * math.asinh(1 / (math.sqrt(2) * deviation)) * steps * _UP
@@ -223,5 +223,10 @@ def _kind(standard_deviation: float | None, within: float | None, confidence: fl
     raise InvalidParameter("an accuracy is standard_deviation=..., or within=... together with confidence=...")
 
 
+def _steps(sensitivity: float, grid: float) -> int:
+    """How many steps of the grid one unit moves the number: whole ones, for the number lives on the grid."""
+    return max(1, math.ceil(positive("sensitivity", sensitivity) / positive("grid", grid) * (1 - 2.0**-50)))
+
+
 def _scale(sensitivity: float, epsilon: float, grid: float) -> float:
-    return positive("sensitivity", sensitivity) / positive("epsilon", epsilon) / positive("grid", grid)
+    return _steps(sensitivity, grid) / positive("epsilon", epsilon)
