@@ -78,6 +78,15 @@ def test_the_limit_of_an_epsilon_and_delta_is_the_converted_one():
     assert spent.delta <= 1e-6
 
 
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 30.0, 1e9, 1e200])
+@pytest.mark.parametrize("delta", [1e-300, 1e-6, 0.999999])
+@pytest.mark.parametrize("name", ["auto", "pure", "renyi", "gaussian"])
+def test_extreme_promises_are_kept_too(epsilon, delta, name):
+    rule = rule_for(epsilon=epsilon, delta=delta, rule=name)
+    assert rule.spent_as(rule.limit) <= rule.promise()
+    assert rules.from_dict(json.loads(json.dumps(rule.to_dict()))) == rule
+
+
 def test_the_share_for_events_is_taken_from_the_conversion():
     most = rule_for(epsilon=3, delta=1e-6, delta_for_events=0.0)
     less = rule_for(epsilon=3, delta=1e-6, delta_for_events=9e-7)

@@ -127,6 +127,21 @@ def test_the_sums_are_exact_for_small_crowds(local, people):
             assert truth * (1 - 1e-12) <= found <= truth * (1 + 1e-6) + 1e-280
 
 
+@pytest.mark.parametrize("clones", [1000, 10**6, 10**7])
+def test_large_crowds_agree_with_a_plain_sum_over_labels(clones):
+    """The tail of the incomplete beta function and the point probability, against probabilities built by ratios."""
+    fair = binomial(clones, 0.0)[1]
+    padded = np.concatenate((fair, [0.0]))
+    shifted = np.concatenate(([0.0], fair))
+    grown, m = math.e, clones + 1
+    here, there = (grown * shifted + padded) / (grown + 1), (shifted + grown * padded) / (grown + 1)
+    for share in (0.5, 3.0, 6.0):
+        total = share * 2 * math.tanh(0.5) / math.sqrt(m)
+        truth = math.fsum(np.maximum(0.0, here - math.exp(total) * there))
+        found = float(shuffle._given(np.array([float(clones)]), 1.0, total)[0])
+        assert truth * (1 - 1e-7) <= found <= truth * (1 + 1e-5)
+
+
 def test_epsilon_and_delta_undo_each_other_on_the_safe_side():
     for local, people, delta in ((1.0, 1000, 1e-6), (2.0, 10**5, 1e-12), (0.5, 50, 0.001)):
         found = shuffle.epsilon(local, people, delta)

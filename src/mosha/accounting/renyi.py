@@ -121,7 +121,7 @@ def best_order(rho: float, delta: float) -> float:
     for _ in range(80):
         middle = (low + high) / 2
         low, high = (middle, high) if rho * middle**2 + math.log1p(middle) < goal else (low, middle)
-    return 1 + high
+    return 1 + max(high, 1e-6)
 
 
 def epsilon(event: Event, delta: float, orders: Iterable[float] | None = None) -> float:
