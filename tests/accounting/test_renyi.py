@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
+from scipy.stats import norm
 
 from mosha.accounting import mixture, renyi
 from mosha.accounting.divergences import bounded_range, discrete_laplace, laplace, randomized_response
@@ -374,6 +375,39 @@ def test_selection_covers_randomized_responses_of_any_ranking(mean, shape):
                     kept = (first > 0) & (second > 0)
                     moment = np.sum(first[kept] ** order * second[kept] ** (1 - order))
                     assert math.log(moment) / (order - 1) <= bound + 1e-5
+
+
+def best_gaussian_divergence(mean, order, sigma):
+    """The Rényi divergence of the largest of a Poisson number of Gaussians, "none" included, by quadrature."""
+    y = np.linspace(-14 * sigma, 14 * sigma + 8, 40_001)
+    z, step = y / sigma, y[1] - y[0]
+    log_density = lambda shift: (
+        math.log(mean) + norm.logpdf(z - shift / sigma) - math.log(sigma) - mean * norm.sf(z - shift / sigma)
+    )
+    first, second = log_density(1.0), log_density(0.0)
+    moments = [
+        math.exp(-mean) + step * np.sum(np.exp(order * p - (order - 1) * q))
+        for p, q in ((first, second), (second, first))
+    ]
+    return math.log(max(moments)) / (order - 1)
+
+
+@pytest.mark.parametrize("mean", [1e-3, 0.05, 0.5, 0.9, 1.0, 1.2, 2.0, 6.0])
+@pytest.mark.parametrize("sigma", [1.0, 3.0, 30.0])
+def test_a_poisson_number_of_runs_that_may_be_none_is_never_underpriced(mean, sigma):
+    """Without the mass of "no run" the price fell to nothing for a mean below one."""
+    for order in (1.5, 2.0, 4.0, 8.0, 20.0):
+        bound = renyi.divergence(Selected(Gaussian(sigma), mean, "poisson"), order)
+        truth = best_gaussian_divergence(mean, order, sigma)
+        assert truth * (1 - 1e-9) - 1e-13 <= bound
+        assert bound > 0
+
+
+def test_a_poisson_number_of_runs_costs_next_to_nothing_where_there_is_next_to_none():
+    assert renyi.divergence(Selected(Gaussian(1), 1e-30, "poisson"), 2) < 1e-28
+    assert math.isinf(renyi.divergence(Selected(Gaussian(1e-200), 0.5, "poisson"), 2))
+    few, many = (renyi.divergence(Selected(Gaussian(3), mean, "poisson"), 8) for mean in (0.1, 1.0))
+    assert 0 < few < many
 
 
 def test_an_event_known_at_some_orders_is_interpolated_between_them():

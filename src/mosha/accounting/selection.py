@@ -1,6 +1,7 @@
 """The best of a random number of runs (Papernot and Steinke 2022): the price of tuning hyperparameters.
 
-The number of runs is drawn before any run and independently of the data; only the best run is released.
+The number of runs is drawn before any run and independently of the data; only the best run is released, or that there
+was no run (which a Poisson number may be).
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ def best_of(event: Selected, order: float, cost_of: CostOf) -> Cost:
     """Divergence and delta of `event` at `order`.
 
     Guarantee:
-        Truncated negative binomial: theorem 2 of Papernot and Steinke, for every second order. Poisson: their
-        theorem 6 with the (epsilon, delta) of one run at epsilon = log(1 + 1/(order-1)). A run that may fail with a
-        probability d: given that none of the runs fails, the number of runs is again of the same family with a
-        smaller mean, and some run fails with probability at most mean d. Divergences do not fall with the order, so
-        a bound at a higher order holds too.
+        Truncated negative binomial, at least one run: theorem 2 of Papernot and Steinke, for every second order.
+        Poisson, where "no run" is an outcome too: `_or_none`. A run that may fail with a probability d: given that
+        none of the runs fails, the number of runs is again of the same family with a smaller mean (both bounds grow
+        with it), and some run fails with probability at most mean d. Divergences do not fall with the order, so a
+        bound at a higher order holds too.
     """
     return _at(event, max(order, _turning_order(event, cost_of)), cost_of)
 
@@ -38,9 +39,31 @@ def _at(event: Selected, order: float, cost_of: CostOf) -> Cost:
     if not inner.is_finite:
         return Cost(math.inf, delta)
     run = lambda second: cost_of(event.event, second)
-    extra = _poisson(event, order, run) if event.distribution == "poisson" else _second(event, cost_of)
+    if event.distribution == "poisson":
+        best = above(inner.amount + _poisson(event, order, run))
+        return Cost(_or_none(event.mean, order, best), delta)
+    extra = _second(event, cost_of)
     mean = above(math.log(event.mean) / (order - 1), scale=1 / (order - 1))
     return Cost(max(0.0, above(inner.amount + extra + mean, scale=inner.amount + extra + abs(mean))), delta)
+
+
+def _or_none(mean: float, order: float, amount: float) -> float:
+    """log(e^-mean + mean e^((order-1) amount)) / (order-1): a Poisson number of runs, which may be none.
+
+    Guarantee:
+        Let f(x) = e^(mean (x-1)), q the chance that a run ranks below y (ties are split by a uniform number, the
+        same in both worlds). The best run is y with density p(y) f'(q), so E_Q (P/Q)^a is at most e^-mean, from
+        "no run", plus E (p/p')^a times the largest f'(q)^a f'(q')^(1-a) = mean e^(mean ((a-1)(1-q') - a (1-q))).
+        With e^epsilon = a / (a-1) a run has 1 - q' <= e^epsilon (1-q) + delta: that is mean e^(mean (a-1) delta)
+        at most, and `amount` is the divergence of a run plus mean delta (theorem 6 without its lost term).
+    """
+    power = (order - 1) * amount
+    log_runs = math.log(mean) + power
+    if log_runs > 0:
+        value, scale = log_runs + math.log1p(math.exp(-mean - log_runs)), max(1.0, abs(math.log(mean)), power)
+    else:
+        value, scale = math.log1p(math.expm1(-mean) + mean * math.exp(power)), math.exp(log_runs) * (1 + power)
+    return max(0.0, above(value / (order - 1), scale=scale / (order - 1)))
 
 
 @lru_cache(maxsize=1024)

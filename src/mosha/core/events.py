@@ -295,8 +295,8 @@ class Matrix(Event):
 class Selected(Event):
     """The best of a random number of runs of `event` (Papernot and Steinke 2022).
 
-    The number of runs is `distribution`: "poisson" with `mean`, or "negative-binomial" truncated to at least
-    one run with `shape` (1: geometric, 0: logarithmic) and this `mean`.
+    The number of runs is `distribution`: "poisson" with `mean` (any above zero; that there was no run may be seen),
+    or "negative-binomial" truncated to at least one run with `shape` (1: geometric, 0: logarithmic) and this `mean`.
     """
 
     event: Event
