@@ -150,8 +150,6 @@ def _choose(first: Answers, second: Answers, claim: Claim, *, confirmed: int) ->
     learn = first.part(0, learned), second.part(0, learned)
     select = first.part(learned, len(first)), second.part(learned, len(second))
     singles: list[BinnedScore] = [binned(feature, *learn) for feature in features_of(*learn)]
-    if not singles:
-        raise InvalidParameter("the answers hold nothing that could be compared.")
     promising = [_thresholds(score, *select, claim, confirmed) for score in singles]
     order = sorted(range(len(singles)), key=lambda i: -max(c.promise for c in promising[i]))
     half_lines = [score for i in order[:HALF_LINES] for score in plain(singles[i].feature, *learn)]

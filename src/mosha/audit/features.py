@@ -54,12 +54,13 @@ def lattice(values: NDArray[Any]) -> NDArray[np.float64]:
 def features_of(first: Answers, second: Answers) -> list[Feature]:
     """The features worth trying, chosen on training answers of both worlds."""
     columns = _columns(first, second)
-    return [
+    found = [
         *_of_columns(first, second, columns),
         *_of_pairs(columns[:PAIRED]),
         *_of_texts(first, second),
         *_of_whole(first, second),
     ]
+    return found or [_SHAPE]  # all answers were empty so far: what comes may not be
 
 
 def _columns(first: Answers, second: Answers) -> list[int]:
@@ -113,9 +114,12 @@ def _of_texts(first: Answers, second: Answers) -> Iterator[Feature]:
         yield Feature(f"text of {_label(first, j)}", lambda a, j=j: a.texts[:, j], category=True)  # type: ignore[misc]
 
 
+_SHAPE = Feature("type, length and keys of the answer", lambda a: a.shape, category=True)
+
+
 def _of_whole(first: Answers, second: Answers) -> Iterator[Feature]:
     if len(np.unique(np.concatenate([first.shape, second.shape]))) > 1:
-        yield Feature("type, length and keys of the answer", lambda a: a.shape, category=True)
+        yield _SHAPE
     if first.width > 1 or first.texts is not None:
         yield Feature("whole answer", whole, category=True)
     if first.width > 1:

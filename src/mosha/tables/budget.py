@@ -27,7 +27,7 @@ class Budget:
         The two kinds add by basic composition. Under rho a pure part of share w has epsilon^2 / 2 <= w rho, a choice of
         bounded range epsilon^2 / 8 <= w rho, and a Gaussian part 1 / (2 multiplier^2) <= w rho.
 
-    >>> Budget(epsilon=1).epsilon_of(0.5), Budget(rho=0.5).epsilon_of(1.0)
+    >>> Budget(epsilon=1).epsilon_of(0.5), round(Budget(rho=0.5).epsilon_of(1.0), 9)
     (0.5, 1.0)
     """
 
