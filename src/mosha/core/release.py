@@ -68,7 +68,10 @@ class Release:
     def error(self, confidence: float = 0.95) -> Any:
         """Half-width of the error bar: the noise stays within it with this probability."""
         if self._error is None:
-            raise InvalidParameter("this release has no error bar: take it before map(), or derive it anew.")
+            raise InvalidParameter(
+                "this release has no error bar: the width of its noise is private, or the answer was changed later "
+                "(by map): then take the error bar of the release before."
+            )
         return self._error(strict_probability("confidence", confidence), self.value)
 
     def map(self, function: Callable[[Any], Any]) -> Release:

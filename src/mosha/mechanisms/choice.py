@@ -20,7 +20,7 @@ from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.mechanisms.noisy_statistic import exact_steps, moving, title
-from mosha.mechanisms.statistic import Statistic
+from mosha.mechanisms.statistic import Statistic, fingerprint
 from mosha.noise import exponential_choice, permute_and_flip_choice
 
 __all__ = ["Regret", "candidates", "exponential", "exponential_regret", "permute_and_flip", "permute_and_flip_regret"]
@@ -109,6 +109,7 @@ def _choice(
         step=step,
         error=Regret(regret, len(labels), float(scale), statistic.grid),
         name=f"{'exponential' if isinstance(event, Exponential) else 'permute_and_flip'}({title(statistic)})",
+        question=fingerprint(statistic, unit),
     )
 
 

@@ -19,7 +19,7 @@ from mosha.mechanisms.error_bars import GaussianError
 from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.noisy_statistic import moving, noisy_step, one_of, title
 from mosha.mechanisms.picture import drawing
-from mosha.mechanisms.statistic import Statistic, Steps
+from mosha.mechanisms.statistic import Statistic, Steps, fingerprint
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
 __all__ = ["classic_multiplier", "discrete_multiplier", "gaussian", "gaussian_multiplier"]
@@ -86,6 +86,7 @@ def gaussian(
         error=GaussianError(float(drawn), statistic.grid / finer, width),
         draw=drawing(f"{title(statistic)}, Gaussian noise", statistic.labels),
         name=f"gaussian({title(statistic)})",
+        question=fingerprint(statistic, unit),
     )
 
 

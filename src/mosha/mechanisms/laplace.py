@@ -17,7 +17,7 @@ from mosha.mechanisms.error_bars import LaplaceError
 from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.noisy_statistic import moving, noisy_step, one_of, title
 from mosha.mechanisms.picture import drawing
-from mosha.mechanisms.statistic import Statistic, Steps
+from mosha.mechanisms.statistic import Statistic, Steps, fingerprint
 from mosha.noise import LARGEST_SCALE, discrete_laplace
 
 __all__ = ["laplace", "laplace_multiplier"]
@@ -73,6 +73,7 @@ def laplace(
         error=LaplaceError(float(drawn), statistic.grid, None if number else len(statistic.labels or ())),
         draw=drawing(f"{title(statistic)}, Laplace noise", statistic.labels),
         name=f"laplace({title(statistic)})",
+        question=fingerprint(statistic, unit),
     )
 
 

@@ -18,7 +18,7 @@ from mosha.mechanisms.grid import enlarged, noised
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.mean_error import FINE, MeanError
 from mosha.mechanisms.picture import bars
-from mosha.mechanisms.statistic import Steps
+from mosha.mechanisms.statistic import Steps, fingerprint
 from mosha.mechanisms.sum_and_count import SumAndCount
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_laplace
 
@@ -74,6 +74,7 @@ def mean(
         error=MeanError(parts, widths, epsilon),
         draw=lambda answer, error: bars(answer["mean"], error and error["mean"], title="mean, box noise", labels=None),
         name="mean",
+        question=fingerprint(parts, unit),
     )
 
 

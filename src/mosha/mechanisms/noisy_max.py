@@ -19,7 +19,7 @@ from mosha.core.unit import Unit
 from mosha.mechanisms.choice import candidates
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.noisy_statistic import exact_steps, title
-from mosha.mechanisms.statistic import Statistic
+from mosha.mechanisms.statistic import Statistic, fingerprint
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
 
@@ -74,6 +74,7 @@ def report_noisy_max(statistic: Statistic, *, unit: Unit, epsilon: float, top: i
         step=step,
         error=GapError(float(scale * finer), grid, top),
         name=f"report_noisy_max({title(statistic)})",
+        question=fingerprint(statistic, unit, top),
     )
 
 

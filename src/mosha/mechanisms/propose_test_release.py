@@ -19,6 +19,7 @@ from mosha.mechanisms.error_bars import LaplaceError
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.quantile import LocalStatistic
 from mosha.mechanisms.smooth_sensitivity import check_local
+from mosha.mechanisms.statistic import fingerprint
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
 
@@ -80,6 +81,7 @@ def propose_test_release(
         step=step,
         error=LaplaceError(float(noise), statistic.grid, None),
         name=f"propose_test_release({title(statistic)})",
+        question=fingerprint(statistic, unit, bound),
     )
 
 

@@ -17,6 +17,7 @@ from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Row, Self, Unit
 from mosha.mechanisms.counts import Histogram
+from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import exponential_choice, uniform
 
 __all__ = ["randomized_response", "response_frequencies", "truth_probability"]
@@ -66,6 +67,7 @@ def randomized_response(categories: Sequence[Any], *, unit: Unit, epsilon: float
         step=step,
         error=lambda confidence, answer: lie,  # noqa: ARG005  (a report is the truth, or it is not)
         name="randomized_response",
+        question=fingerprint(labels, unit),
     )
 
 

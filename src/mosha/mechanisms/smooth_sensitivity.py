@@ -18,7 +18,7 @@ from mosha.mechanisms.bounding import rows_per_unit
 from mosha.mechanisms.cauchy import cauchy_width, discrete_cauchy
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.quantile import LocalStatistic
-from mosha.mechanisms.statistic import Steps
+from mosha.mechanisms.statistic import Steps, fingerprint
 
 __all__ = ["check_local", "smooth_bound", "smooth_forecast", "smooth_sensitivity"]
 
@@ -56,7 +56,13 @@ def smooth_sensitivity(statistic: LocalStatistic, *, unit: Unit, epsilon: float)
         noisy = exact + discrete_cauchy(_scale(reaches, epsilon), rng=rng)
         return statistic.offset + min(max(noisy, 0), statistic.width) * statistic.grid, state
 
-    return Measurement(unit=unit, event=Pure(epsilon), step=step, name=f"smooth_sensitivity({title(statistic)})")
+    return Measurement(
+        unit=unit,
+        event=Pure(epsilon),
+        step=step,
+        name=f"smooth_sensitivity({title(statistic)})",
+        question=fingerprint(statistic, unit),
+    )
 
 
 def _scale(reaches: Steps, epsilon: float) -> Fraction:

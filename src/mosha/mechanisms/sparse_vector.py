@@ -16,7 +16,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.noisy_statistic import exact_steps, moving, title
-from mosha.mechanisms.statistic import Statistic
+from mosha.mechanisms.statistic import Statistic, fingerprint
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
 
@@ -81,6 +81,7 @@ def above_threshold(
         horizon=horizon,
         error=ThresholdError(float(noise.threshold), float(noise.answer), horizon, statistic.grid),
         name=f"above_threshold({title(statistic)})",
+        question=fingerprint(statistic, unit, level),
     )
 
 

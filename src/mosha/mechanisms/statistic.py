@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +15,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.unit import Neighbours, Unit
 from mosha.mechanisms.bounding import rows_per_unit
 
-__all__ = ["Sensitivity", "Statistic", "Steps", "check_statistic", "root_up", "sum_sensitivity"]
+__all__ = ["Sensitivity", "Statistic", "Steps", "check_statistic", "fingerprint", "root_up", "sum_sensitivity"]
 
 Steps: TypeAlias = NDArray[np.int64]
 """Whole numbers of grid steps, each held within 2**60 (see `held`)."""
@@ -69,12 +70,34 @@ class Statistic(Protocol):
 
 def check_statistic(statistic: Any) -> Statistic:
     """The statistic itself, or an error for anything else."""
-    if not isinstance(statistic, Statistic) or isinstance(statistic, type):
+    if isinstance(statistic, type):
+        raise InvalidParameter(f"a statistic is needed, not its class: call it, such as {statistic.__name__}(...).")
+    if not isinstance(statistic, Statistic):
+        name = type(statistic).__name__
+        others = {
+            "Quantile": " A Quantile is for smooth_sensitivity and propose_test_release.",
+            "SumAndCount": " Sum and count together are what mean(between=...) releases.",
+        }
         raise InvalidParameter(
-            f"a statistic is needed (Count(), ClippedSum(between=...), Histogram(...)), not "
-            f"{getattr(statistic, '__name__', type(statistic).__name__)}."
+            f"a statistic is needed (Count(), ClippedSum(between=...), Histogram(...)), not {name}."
+            f"{others.get(name, '')}"
         )
     return statistic
+
+
+def fingerprint(statistic: Any, unit: Unit, *parameters: Any) -> str:
+    """What tells this question from others of the same price: a payment's key finds no answer to another one.
+
+    Public things alone go in. A statistic without a text of its own is known by the name of its class.
+
+    >>> from mosha.core.unit import Row
+    >>> count = fingerprint("count", Row())
+    >>> count == fingerprint("count", Row()), count == fingerprint("sum", Row())
+    (True, False)
+    """
+    kind = type(statistic)
+    text = f"{kind.__module__}.{kind.__qualname__}" if kind.__repr__ is object.__repr__ else repr(statistic)
+    return hashlib.sha256(repr((text, unit, parameters)).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def root_up(square: int) -> float:

@@ -17,7 +17,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.mechanisms.choice import candidates, exponential_regret
 from mosha.mechanisms.noisy_statistic import exact_steps, title
-from mosha.mechanisms.statistic import Statistic
+from mosha.mechanisms.statistic import Statistic, fingerprint
 from mosha.noise import exponential_choice
 
 __all__ = ["TopError", "top_k"]
@@ -64,6 +64,7 @@ def top_k(statistic: Statistic, *, unit: Unit, k: int, epsilon: float) -> Measur
         step=step,
         error=TopError(len(labels), k, float(scale), statistic.grid),
         name=f"top_k({title(statistic)})",
+        question=fingerprint(statistic, unit),
     )
 
 
