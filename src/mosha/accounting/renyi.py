@@ -197,7 +197,7 @@ def _from_pure(event: Event, order: float) -> Cost:
 
 @singledispatch
 def _one(event: Event, order: float) -> Cost:
-    """What is (epsilon, delta)-private is randomized response but for a probability delta (`rules.md`, lemma 2)."""
+    """What is (epsilon, delta)-private is randomized response but for a probability delta (`rules.md`, lemma 3)."""
     return _from_pure(event, order)
 
 
