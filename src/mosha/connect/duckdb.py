@@ -8,11 +8,12 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import numpy as np
@@ -35,6 +36,7 @@ __all__ = ["DuckDB", "LocalSource"]
 
 LIMB = 2**62
 BATCH = 122_880
+UNFINISHED = "the engine could not finish: too little memory or disk, or the table has changed."
 SNIFFED = ("Delimiter", "Quote", "Escape", "HasHeader", "Columns", "DateFormat", "TimestampFormat")
 
 
@@ -51,6 +53,21 @@ class LocalSource(Source):
 
     def table(self, name: str) -> Node:
         return exp.alias_(self.origin(), name, table=True, quoted=True, copy=False)
+
+
+T = TypeVar("T")
+
+
+def _silenced(work: Callable[[], T], problem: str) -> T:
+    """What an engine says may hold data: one public sentence takes its place, with no trace of the original.
+
+    A failure in the middle may depend on the rows (memory, disk), so it counts as an answer and stays paid.
+    """
+    try:
+        return work()
+    except Exception:  # noqa: BLE001, S110  (raised below, outside of the handler: no context goes on)
+        pass
+    raise DataError(problem)
 
 
 class DuckDB(Engine):
@@ -75,6 +92,7 @@ class DuckDB(Engine):
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "python_enable_replacements": False,  # a name in SQL never means a Python variable
+            "pandas_analyze_sample": 2**40,  # every object decides about the type of its column
         }
         if memory_limit is not None:
             if not isinstance(memory_limit, str) or not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", memory_limit):
@@ -112,7 +130,9 @@ class DuckDB(Engine):
         return LocalSource(self, fields, skipped, origin, int(rows), partial(_files_version, place))
 
     def _csv(self, place: str) -> LocalSource:
-        problem = f"{place!r} is absent or is no readable CSV file"
+        problem = f"{place!r} is absent, empty or no readable CSV file in UTF-8"
+        if Path(place).is_file() and Path(place).stat().st_size == 0:
+            raise DataError(f"{problem}. Nothing was spent.")
         sniffer = select([column(name) for name in SNIFFED], call("SNIFF_CSV", text(place)))
         [found] = self._ask(self.dialect.sql(sniffer), problem)
         delimiter, quote, escape, header, columns, date_format, time_format = found
@@ -144,11 +164,12 @@ class DuckDB(Engine):
         with self._lock:
             self._frames += 1
             name = f"frame_{self._frames}"
-        with self._told(problem):
-            self._connection.register(name, frame)
+        _check_frame(frame)
+        self._told(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem)
-        frozen = type(frame).__module__.split(".")[0] in {"polars", "pyarrow"}  # a pandas frame may change in place
+        kind = type(frame)  # what may change in place (pandas) or outside (lazy frames, data sets) is not kept
+        frozen = kind.__module__.split(".")[0] in {"polars", "pyarrow"} and kind.__name__ in {"DataFrame", "Table"}
         size = len(frame) if hasattr(frame, "__len__") else None
         source = LocalSource(self, fields, skipped, origin, size, lambda: "frozen" if frozen else None)
         weakref.finalize(source, self._forgotten.append, name)  # takes no lock: it may run amid anything
@@ -164,8 +185,11 @@ class DuckDB(Engine):
         """A table of a DuckDB database file, attached read only."""
         place = str(Path(path).resolve())
         if place not in self._attached:
-            name = f"database_{len(self._attached) + 1}"
-            attach = f"ATTACH {self.dialect.sql(text(place))} AS {name} (READ_ONLY)"
+            stem = Path(place).stem  # the name under which the file's own views look for their tables
+            taken = {"memory", "system", "temp", *(name.lower() for name in self._attached.values())}
+            name = f"{stem}_{len(self._attached) + 1}" if stem.lower() in taken else stem
+            quoted = self.dialect.sql(exp.Identifier(this=name, quoted=True))
+            attach = f"ATTACH {self.dialect.sql(text(place))} AS {quoted} (READ_ONLY)"
             self._ask(attach, f"{str(path)!r} is absent or is no DuckDB database")
             self._attached[place] = name
         *schema, plain = table.split(".", 1)
@@ -175,22 +199,13 @@ class DuckDB(Engine):
         fields, skipped = self._describe(origin(), f"there is no table {table!r} in {str(path)!r}")
         return LocalSource(self, fields, skipped, origin)
 
-    @contextmanager
-    def _told(self, problem: str) -> Iterator[None]:
-        """Engine texts may hold data: one public sentence takes their place, without a trace of the original."""
-        failed = False
-        try:
-            with self._lock:
-                self._unregister()
-                yield
-        except (duckdb.Error, OSError, TypeError, ValueError):
-            failed = True
-        if failed:
-            raise DataError(f"{problem}. Nothing was spent.")
+    def _told(self, work: Callable[[], T], problem: str) -> T:
+        with self._lock:
+            self._unregister()
+            return _silenced(work, f"{problem}. Nothing was spent.")
 
     def _ask(self, statement: str, problem: str) -> list[Any]:
-        with self._told(problem):
-            return list(self._connection.execute(statement).fetchall())
+        return self._told(lambda: list(self._connection.execute(statement).fetchall()), problem)
 
     def _describe(self, node: Node, problem: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
         rows = self._ask(f"DESCRIBE {self.dialect.sql(select([exp.Star()], node))}", problem)
@@ -212,27 +227,16 @@ class DuckDB(Engine):
         kinds = (Type.INTEGER,) if isinstance(question, Norms) else question.key_types
         return [self._fetch(query, kinds) for query in found]
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """What the engine says when it fails in the middle is not passed on."""
-        problem: DataError | None = None
-        try:
-            with self._lock:
-                yield
-        except duckdb.Error:  # also a full disk: what made it fail may depend on the rows, so it stays paid
-            problem = DataError("the engine could not finish: too little memory or disk, or the table has changed.")
-        if problem is not None:
-            raise problem
-
     def _columns(self, statement: str) -> Mapping[str, Any]:
         """The columns of an answer as arrays."""
-        with self._reading():
-            return dict(self._connection.sql(statement).fetchnumpy())
+        with self._lock:
+            return _silenced(lambda: dict(self._connection.sql(statement).fetchnumpy()), UNFINISHED)
 
     def _batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
         """The columns of an answer in batches, for the compiled kernels."""
-        with self._reading():
-            for batch in self._connection.sql(statement).to_arrow_reader(BATCH):
+        with self._lock:
+            reader = _silenced(lambda: self._connection.sql(statement).to_arrow_reader(BATCH), UNFINISHED)
+            while (batch := _silenced(lambda: next(reader, None), UNFINISHED)) is not None:
                 yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
 
     def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> tuple[list[Array], list[Array]]:
@@ -247,6 +251,23 @@ class DuckDB(Engine):
         found = self._columns(self.dialect.sql(outer))
         sums = [_whole(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
         return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
+
+
+def _check_frame(frame: Any) -> None:
+    """Refuse frames that can be read only once, and columns of moments in different time zones."""
+    kind = type(frame)
+    if kind.__name__ in {"RecordBatchReader", "Scanner"}:
+        raise DataError(f"a {kind.__name__} can be read only once: read it into a table first.")
+    if kind.__module__.split(".")[0] != "pandas" or kind.__name__ != "DataFrame":
+        return
+    for position, dtype in enumerate(frame.dtypes):
+        if getattr(dtype, "hasobject", False):
+            moments = [value for value in frame.iloc[:, position] if isinstance(value, datetime)]
+            if len({str(moment.tzinfo) for moment in moments}) > 1:
+                raise DataError(
+                    f"column {str(frame.columns[position])!r} mixes time zones: convert it to one "
+                    "(pandas.to_datetime(..., utc=True)) first."
+                )
 
 
 def _files_version(place: str) -> str:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, NoReturn
 
+from mosha.connect.operator import Operator
 from mosha.connect.schema import Type, literal_type
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer, real
@@ -34,51 +34,6 @@ __all__ = [
     "null",
     "when",
 ]
-
-
-class Operator(StrEnum):
-    """All that an expression can do; `checking` types it, `compile` says it in SQL, the tests hold the oracle."""
-
-    ADD = "+"
-    SUBTRACT = "-"
-    MULTIPLY = "*"
-    DIVIDE = "/"
-    NEGATE = "negate"
-    ABSOLUTE = "absolute"
-    FLOOR = "floor"
-    CEILING = "ceiling"
-    CLAMP = "clamp"
-    BIN = "bin"
-    GRID = "grid"
-    EQUAL = "="
-    NOT_EQUAL = "<>"
-    LESS = "<"
-    LESS_EQUAL = "<="
-    GREATER = ">"
-    GREATER_EQUAL = ">="
-    AND = "and"
-    OR = "or"
-    NOT = "not"
-    IS_NULL = "is_null"
-    IN = "in"
-    COALESCE = "coalesce"
-    LOWER = "lower"
-    UPPER = "upper"
-    TRIM = "trim"
-    LENGTH = "length"
-    SUBSTRING = "substring"
-    CONCAT = "concat"
-    LIKE = "like"
-    YEAR = "year"
-    QUARTER = "quarter"
-    MONTH = "month"
-    DAY = "day"
-    HOUR = "hour"
-    MINUTE = "minute"
-    WEEKDAY = "weekday"
-    TRUNCATE_DATE = "truncate_date"
-    DAYS_BETWEEN = "days_between"
-    CAST = "cast"
 
 
 DATE_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")

@@ -87,28 +87,39 @@ def group_norms(question: Aggregation, values: Values, bound: NormBound, dialect
     """Order 2 (and persons): the sums of each person and group, then each person's norm, then the weighted sums."""
     kinds, leaders = dict(values), bound.leaders()
     place = {name: i for i, name in enumerate(kinds)}
-    used = list(dict.fromkeys(leaders[name][0] for name in kinds))
-    powers = [
-        alias(_power(column(f"v{place[name]}"), kinds[name], bound.order, dialect), f"n{place[name]}") for name in used
-    ]
-    roots: list[Node] = [column("p")]
-    for name in used:
-        power = column(f"n{place[name]}")
-        roots += [power, alias(power.copy() if bound.order == 1 else _root(power, dialect), f"t{place[name]}")]
-    norms = select(roots, subquery(select([column("p"), *powers], table("pairs"), group=[column("p")]), "powers"))
+    used = dict.fromkeys(leaders[name] for name in kinds)
+    powers, divisors = [], []
+    for name, limit in used:
+        i = place[name]
+        powers.append(alias(_power(column(f"v{i}"), kinds[name], bound.order, dialect), f"n{i}"))
+        divisors.append(alias(_divisor(column(f"n{i}"), limit, bound.order, dialect), f"t{i}"))
+    powered = select([column("p"), *powers], table("pairs"), group=[column("p")])
+    norms = select([column("p"), *divisors], subquery(powered, "powers"))
     sums = []
     for name in kinds:
         leader, limit = leaders[name]
-        value, power, root = column(f"v{place[name]}"), column(f"n{place[leader]}"), column(f"t{place[leader]}")
-        scaled = _scaled(value, root, limit << bound.fraction, dialect, wide=True)
-        full = binary(exp.Mul, dialect.wide(value.copy()), dialect.wide(number(1 << bound.fraction)))
-        above = binary(exp.GT, power, dialect.wide(number(limit**bound.order)))
-        sums.append(alias(dialect.sum(choose((above, scaled), otherwise=full), None), f"s{place[name]}"))
+        value, divisor = column(f"v{place[name]}"), column(f"t{place[leader]}")
+        scaled = _scaled(value, dialect.wide(divisor), limit << bound.fraction, dialect, wide=True)
+        wide = GROUP_LIMIT << bound.fraction >= 2**63
+        one = number(1 << bound.fraction)
+        full = binary(exp.Mul, dialect.wide(value.copy()) if wide else value.copy(), dialect.wide(one) if wide else one)
+        whole = binary(exp.EQ, divisor.copy(), number(0))
+        kept = choose((whole, dialect.wide(full)), otherwise=scaled)
+        sums.append(alias(dialect.sum(kept, None), f"s{place[name]}"))
     keys = key_columns(question)
     query = select([*keys, *sums], table("pairs"), group=copies(keys))
     query.set("joins", [_by_person("norms")])
     pairs = _pairs(question, list(kinds.values()), dialect)
     return Query(with_parts(query, pairs=pairs, norms=norms), tuple(place))
+
+
+def _divisor(power: Node, limit: int, order: int, dialect: Dialect) -> Node:
+    """What a person's values are divided by, a BIGINT: 0 within the limit, NULL (no contribution) from 2**104 on."""
+    above = binary(exp.GT, power, dialect.wide(number(limit**order)))
+    root = power.copy() if order == 1 else _root(power.copy(), dialect)
+    below = binary(exp.LT, power.copy(), dialect.wide(number(2**62 if order == 1 else SQUARE_LIMIT)))
+    narrow = choose((below, cast(root, Kind.BIGINT)))
+    return choose((above, narrow), otherwise=dialect.to(Type.INTEGER, number(0)))
 
 
 def _pairs(question: Question, values: list[Value], dialect: Dialect) -> exp.Select:
@@ -118,11 +129,12 @@ def _pairs(question: Question, values: list[Value], dialect: Dialect) -> exp.Sel
     for i, value in enumerate(values):
         if isinstance(value, Persons):
             node: Node = dialect.to(Type.INTEGER, number(1))
+        elif is_plain_count(value):
+            node = exp.Count(this=exp.Star())
         else:
-            count = dialect.wide(exp.Count(this=exp.Star()))
-            total = count if is_plain_count(value) else dialect.sum(column(f"v{i}"), None)
             low, high = (dialect.wide(number(limit)) for limit in (-GROUP_LIMIT, GROUP_LIMIT))
-            node = cast(call("GREATEST", call("LEAST", total, high), low), Kind.BIGINT)
+            total = call("LEAST", dialect.sum(column(f"v{i}"), None), high)
+            node = cast(call("GREATEST", total, low), Kind.BIGINT)
         sums.append(alias(node, f"v{i}"))
     rows = subquery(contributions(question, values, dialect), "rows")
     return select([column("p"), *keys, *sums], rows, group=[column("p"), *copies(keys)])
@@ -138,10 +150,10 @@ def _power(value: Node, kind: Value, order: int, dialect: Dialect) -> Node:
 
 
 def _root(square: Node, dialect: Dialect) -> Node:
-    """The least integer whose square is not below `square`; NULL (no contribution) from 2**104 on.
+    """The least integer whose square is not below `square`, which is below 2**104.
 
-    Below 2**104 the double's square root is less than 1 away from the true one, whatever way the engine rounds the
-    square to a double; so the answer is one of floor(root) - 1, ..., floor(root) + 2, and exact squares decide.
+    The double's square root is less than 1 away from the true one, whatever way the engine rounds the square to a
+    double; so the answer is one of floor(root) - 1, ..., floor(root) + 2, and exact squares decide.
     """
     guess = dialect.wide(call("FLOOR", call("SQRT", dialect.to(Type.REAL, square))))
     branches = []
@@ -149,8 +161,7 @@ def _root(square: Node, dialect: Dialect) -> Node:
         candidate = binary(exp.Add, guess.copy(), dialect.wide(number(step)))
         reached = binary(exp.GTE, binary(exp.Mul, candidate, candidate.copy()), square.copy())
         branches.append((reached, candidate.copy()))
-    below = binary(exp.LT, square.copy(), dialect.wide(number(SQUARE_LIMIT)))
-    return choose((below, choose(*branches)))
+    return choose(*branches)
 
 
 def norm_histogram(question: Norms, dialect: Dialect) -> Query:

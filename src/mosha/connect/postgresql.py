@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -20,6 +19,7 @@ from mosha.core.errors import DataError, MissingExtra, SourceUnavailable
 __all__ = ["PostgreSQL", "ServerTable"]
 
 OLDEST = 140000
+BROKEN = frozenset({"57P01", "57P02", "57P03", "57P05"})  # the server shuts down or ends the session
 COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, b.typname, b.typtype,
        CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END
@@ -31,6 +31,9 @@ JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetyp
 WHERE c.oid = pg_catalog.to_regclass(%s) AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
 ORDER BY a.attnum
 """
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +63,17 @@ class PostgreSQL(Engine):
             cls._known = {**cls._known, url: cls(url)}
         return cls._known[url]
 
-    @contextmanager
-    def _transaction(self) -> Iterator[Any]:
-        """A cursor in a read-only snapshot; what the server says when it fails is not passed on."""
+    def _in_snapshot(self, work: Callable[[Any], T]) -> T:
+        """What `work` makes of a cursor in a read-only snapshot; what the server says when it fails is not passed on.
+
+        Once the question is under way only a broken connection is no fault of the rows: a full disk, too little memory
+        or a time limit may be, and stay paid.
+        """
         try:
             import psycopg  # noqa: PLC0415  (an extra)
         except ImportError:
             raise MissingExtra("postgres", needed_for="reading from PostgreSQL") from None
-        lost: bool | None = None
-        sent = False
+        sent = lost = False
         try:
             with psycopg.connect(self._url, autocommit=False) as connection:
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -77,26 +82,26 @@ class PostgreSQL(Engine):
                     cursor.execute("SET LOCAL standard_conforming_strings = on")
                     cursor.execute("SET LOCAL DateStyle = 'ISO, YMD'")
                     sent = True
-                    yield cursor
+                    return work(cursor)
         except (psycopg.OperationalError, OSError) as error:
-            # Once the question is under way only a broken connection is no fault of the rows: a full disk, too little
-            # memory or a time limit may be, and stay paid.
             state = getattr(error, "sqlstate", None) or "08000"
-            lost = not sent or state.startswith("08") or state in {"57P01", "57P02", "57P03", "57P05"}
+            lost = not sent or state.startswith("08") or state in BROKEN
         except psycopg.Error:
             lost = False
         if lost:
             raise SourceUnavailable("the PostgreSQL server did not answer. Try again when it is back.")
-        if lost is not None:
-            raise DataError("PostgreSQL could not finish this question: the table may have changed.")
+        raise DataError("PostgreSQL could not finish this question: the table may have changed.")
 
     def table(self, name: str) -> ServerTable:
         """A table of the server by its name, `table` or `schema.table`."""
         quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name.split(".", 1))
-        with self._transaction() as cursor:
-            version = cursor.connection.info.server_version
-            encoding = cursor.connection.info.parameter_status("server_encoding")
+
+        def look(cursor: Any) -> tuple[int, str, list[Any]]:
+            about = cursor.connection.info
             rows = cursor.execute(COLUMNS, [quoted]).fetchall()
+            return about.server_version, about.parameter_status("server_encoding"), rows
+
+        version, encoding, rows = self._in_snapshot(look)
         if version < OLDEST:
             raise DataError("PostgreSQL 14 or newer is needed.")
         if encoding != "UTF8":
@@ -109,13 +114,14 @@ class PostgreSQL(Engine):
         return ServerTable(self, fields, skipped, (rows[0][0], rows[0][1]))
 
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
-        results = []
-        with self._transaction() as cursor:
+        statements = [self.dialect.sql(query.statement).encode() for query in found]
+
+        def ask(cursor: Any) -> list[list[Any]]:
             cursor.execute("SET LOCAL search_path TO pg_catalog")
-            for query in found:
-                cursor.execute(self.dialect.sql(query.statement).encode())
-                results.append(plain_columns(cursor.fetchall(), question, query))
-        return results
+            return [cursor.execute(statement).fetchall() for statement in statements]
+
+        answers = self._in_snapshot(ask)
+        return [plain_columns(rows, question, query) for rows, query in zip(answers, found, strict=True)]
 
 
 Read = Callable[[Node], Node]

@@ -58,7 +58,7 @@ def row_number(partition: Sequence[Node], order: Sequence[Node]) -> exp.Window:
     return exp.Window(this=exp.RowNumber(), partition_by=list(partition), order=exp.Order(expressions=ordered))
 
 
-def subquery(select: exp.Select, name: str) -> exp.Subquery:
+def subquery(select: exp.Query, name: str) -> exp.Subquery:
     return exp.Subquery(this=select, alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
 
 

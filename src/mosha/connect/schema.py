@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -99,20 +99,26 @@ def _number(value: Any) -> tuple[int | float, Type]:
 
 
 class Schema(Mapping[str, Type]):
-    """The public list of columns and their types, in order.
+    """The public list of columns and their types, in order; `skipped` names columns of types without a meaning here.
 
     >>> Schema({"ward": Type.TEXT, "days": Type.INTEGER})["days"]
     <Type.INTEGER: 'integer'>
     """
 
-    def __init__(self, columns: Mapping[str, Type]) -> None:
+    def __init__(self, columns: Mapping[str, Type], skipped: Iterable[str] = ()) -> None:
         self._columns = dict(columns)
+        self._skipped = frozenset(skipped)
 
     def __getitem__(self, name: str) -> Type:
         try:
             return self._columns[name]
         except KeyError:
             known = ", ".join(repr(column) for column in self._columns) or "none"
+            if name in self._skipped:
+                raise DataError(
+                    f"column {name!r} has a type that no expression can use (numbers, text, booleans and dates can be "
+                    f"used). The columns are: {known}."
+                ) from None
             raise DataError(f"there is no column {name!r}. The columns are: {known}.") from None
 
     def __contains__(self, name: object) -> bool:

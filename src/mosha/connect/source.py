@@ -41,7 +41,7 @@ class Source(ABC):
 
     @property
     def schema(self) -> Schema:
-        return Schema({field.name: field.type for field in self.fields})
+        return Schema({field.name: field.type for field in self.fields}, self.skipped)
 
     @abstractmethod
     def table(self, name: str) -> Node:

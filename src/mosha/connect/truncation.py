@@ -12,8 +12,19 @@ from mosha.connect.dialect import Dialect, Node, binary, call, column, number
 from mosha.connect.relation import seeds
 from mosha.connect.rows import row_number, subquery
 from mosha.connect.schema import Type
-from mosha.connect.statement import Query, alias, contributions, copies, is_plain_count, key_columns, select
-from mosha.connect.value import Persons, Value
+from mosha.connect.statement import (
+    Query,
+    alias,
+    all_of,
+    contributions,
+    copies,
+    is_plain_count,
+    key_columns,
+    select,
+    table,
+    with_parts,
+)
+from mosha.connect.value import Persons
 
 __all__ = ["distinct", "truncated"]
 
@@ -21,32 +32,65 @@ __all__ = ["distinct", "truncated"]
 def truncated(question: Aggregation, bound: Truncate, dialect: Dialect) -> Query:
     """Keep groups, then rows in each group, then rows in all; sum what is left.
 
-    Groups are chosen after the sums of each (person, group) where no limit on all rows follows: every group keeps at
+    Where no limit on all rows follows, groups are chosen after the sums of each (person, group): every group keeps at
     least one row, so the order of the first two steps does not matter and the smaller table is cut.
     """
     values = [value for _, value in question.values]
-    names = _row_columns(question, values)
     keys, person = key_columns(question), column("p")
     rows = contributions(question, values, dialect)
     by_group = _order(bound.key, [person, *keys], dialect)
-    by_row = _order(bound.key, names, dialect)
     countable = all(isinstance(value, Persons) or is_plain_count(value) for value in values)
-    if bound.rows is not None and bound.groups is not None:
-        rows = _cut(rows, _window([person], by_group, call("DENSE_RANK")), bound.groups, names)
-    if bound.per_group is not None and not (countable and bound.rows is None):
-        rows = _cut(rows, _window([person, *keys], by_row), bound.per_group, names)
+    parts: dict[str, exp.Select] = {}
+    pairs: exp.Query
     if bound.rows is not None:
-        rows = _cut(rows, _window([person], by_row), bound.rows, names)
-    pairs = _pairs(question, rows, bound.per_group if countable else None, dialect)
+        pairs = _pairs(question, _cut_rows(question, bound, rows, dialect), None, dialect)
+    elif bound.per_group is not None and not countable:
+        parts = {"rows": rows, "sums": _pairs(question, select([exp.Star()], table("rows")), None, dialect)}
+        pairs = _cut_busy_groups(question, bound, dialect)
+    else:
+        pairs = _pairs(question, rows, bound.per_group, dialect)
+    sums = [column(f"v{i}") for i in range(len(values))]
     if bound.rows is None and bound.groups is not None:
-        sums = [column(f"v{i}") for i in range(len(values))]
         pairs = _cut(pairs, _window([person], by_group), bound.groups, [person, *keys, *sums])
-    totals = [alias(dialect.sum(column(f"v{i}"), None), f"s{i}") for i in range(len(values))]
+    totals = [alias(dialect.sum(node.copy(), None), f"s{i}") for i, node in enumerate(sums)]
     query = select([*copies(keys), *totals], subquery(pairs, "pairs"), group=copies(keys))
-    return Query(query, tuple(name for name, _ in question.values))
+    return Query(with_parts(query, **parts) if parts else query, tuple(name for name, _ in question.values))
 
 
-def _row_columns(question: Aggregation, values: Sequence[Value]) -> list[Node]:
+def _cut_rows(question: Aggregation, bound: Truncate, rows: exp.Select, dialect: Dialect) -> exp.Select:
+    """The rows that stay, all three limits applied to rows."""
+    keys, person, names = key_columns(question), column("p"), _row_columns(question)
+    by_row = _order(bound.key, names, dialect)
+    if bound.groups is not None:
+        rank = _window([person], _order(bound.key, [person, *keys], dialect), call("DENSE_RANK"))
+        rows = _cut(rows, rank, bound.groups, names)
+    if bound.per_group is not None:
+        rows = _cut(rows, _window([person, *keys], by_row), bound.per_group, names)
+    assert bound.rows is not None
+    return _cut(rows, _window([person], by_row), bound.rows, names)
+
+
+def _cut_busy_groups(question: Aggregation, bound: Truncate, dialect: Dialect) -> exp.Query:
+    """The sums of each (person, group); rows are looked at again only where there are more than `per_group`."""
+    assert bound.per_group is not None
+    keys, person, names = key_columns(question), column("p"), _row_columns(question)
+    sums = [column(f"v{i}") for i in range(len(question.values))]
+    many = binary(exp.GT, column("c"), number(bound.per_group))
+    few = select([person, *keys, *sums], table("sums"), where=exp.Not(this=exp.Paren(this=many.copy())))
+    renamed = [alias(node.copy(), f"b{i}") for i, node in enumerate([person, *keys])]
+    busy = subquery(select(renamed, table("sums"), where=many), "busy")
+    same: list[Node] = [binary(exp.EQ, column("p"), column("b0"))]
+    same += [exp.NullSafeEQ(this=key.copy(), expression=column(f"b{i + 1}")) for i, key in enumerate(keys)]
+    rows = select(copies(names), table("rows"))
+    rows.set("joins", [exp.Join(this=busy, on=all_of(same), kind="INNER")])
+    kept = _cut(rows, _window([person, *keys], _order(bound.key, names, dialect)), bound.per_group, names)
+    cut = subquery(_pairs(question, kept, None, dialect), "cut")
+    return exp.Union(this=few, expression=select(copies([person, *keys, *sums]), cut), distinct=False)
+
+
+def _row_columns(question: Aggregation) -> list[Node]:
+    """What tells rows apart: person, keys and the values that are not the same in every row."""
+    values = [value for _, value in question.values]
     counted = [i for i, value in enumerate(values) if not (isinstance(value, Persons) or is_plain_count(value))]
     return [column("p"), *key_columns(question), *(column(f"v{i}") for i in counted)]
 
@@ -56,7 +100,7 @@ def _order(key: bytes, nodes: Sequence[Node], dialect: Dialect) -> list[Node]:
     return [dialect.hash(seeds(key), copies(nodes)), *copies(nodes[1:])]
 
 
-def _cut(rows: exp.Select, window: exp.Window, limit: int, names: Sequence[Node]) -> exp.Select:
+def _cut(rows: exp.Query, window: exp.Window, limit: int, names: Sequence[Node]) -> exp.Select:
     """The rows whose rank in their window is at most `limit`."""
     ranked = select([*copies(names), alias(window, "n")], subquery(rows, "r"))
     return select(copies(names), subquery(ranked, "r"), where=binary(exp.LTE, column("n"), number(limit)))
@@ -70,7 +114,7 @@ def _window(parts: Sequence[Node], order: Sequence[Node], rank: Node | None = No
 
 
 def _pairs(question: Aggregation, rows: exp.Select, per_group: int | None, dialect: Dialect) -> exp.Select:
-    """The sums of each person and group; `per_group` caps plain counts without looking at rows."""
+    """The sums and the number of rows of each person and group; `per_group` caps plain counts."""
     keys, sums = key_columns(question), []
     for i, (_, value) in enumerate(question.values):
         if isinstance(value, Persons):
@@ -81,6 +125,7 @@ def _pairs(question: Aggregation, rows: exp.Select, per_group: int | None, diale
         else:
             node = dialect.sum(column(f"v{i}"), None)
         sums.append(alias(node, f"v{i}"))
+    sums.append(alias(exp.Count(this=exp.Star()), "c"))
     group: list[Node] = [column("p"), *keys]
     return select([*copies(group), *sums], subquery(rows, "rows"), group=group)
 

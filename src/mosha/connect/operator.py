@@ -1,0 +1,52 @@
+"""The operators of scalar expressions, by name."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Operator"]
+
+
+class Operator(StrEnum):
+    """All that an expression can do; `checking` types it, `compile` says it in SQL, the tests hold the oracle."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    NEGATE = "negate"
+    ABSOLUTE = "absolute"
+    FLOOR = "floor"
+    CEILING = "ceiling"
+    CLAMP = "clamp"
+    BIN = "bin"
+    GRID = "grid"
+    EQUAL = "="
+    NOT_EQUAL = "<>"
+    LESS = "<"
+    LESS_EQUAL = "<="
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+    AND = "and"
+    OR = "or"
+    NOT = "not"
+    IS_NULL = "is_null"
+    IN = "in"
+    COALESCE = "coalesce"
+    LOWER = "lower"
+    UPPER = "upper"
+    TRIM = "trim"
+    LENGTH = "length"
+    SUBSTRING = "substring"
+    CONCAT = "concat"
+    LIKE = "like"
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    DAY = "day"
+    HOUR = "hour"
+    MINUTE = "minute"
+    WEEKDAY = "weekday"
+    TRUNCATE_DATE = "truncate_date"
+    DAYS_BETWEEN = "days_between"
+    CAST = "cast"

@@ -1,0 +1,352 @@
+"""What can be opened and what its columns mean; what cannot is refused in a sentence that holds no data."""
+
+import datetime as dt
+import gzip
+import threading
+import time
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import psycopg
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from mosha.connect import Aggregation, Rows, Type, Unbounded, answer, col, private, source
+from mosha.connect.duckdb import DuckDB
+from mosha.core.errors import DataError, InvalidParameter, SourceUnavailable
+
+
+def rows(opened, *names):
+    """The rows of a source, as keys of a count."""
+    keys = {name: col(name) for name in names or opened.schema}
+    found = answer(Aggregation(private(opened), keys, {"n": Rows()}, bound=Unbounded()))
+    return sorted((key for key, (n,) in found.rows() for _ in range(n)), key=repr)
+
+
+def refused(kind, *data, **options):
+    """The error's sentence; nothing of the engine's own words may hang on it."""
+    with pytest.raises(kind) as caught:
+        source(*data, **options)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    return str(caught.value)
+
+
+TABLE = pa.table({"who": [1, 2, None], "ward": ["A", None, "B"], "x": [1.5, float("nan"), -2.0]})
+EXPECTED = sorted([(1, "A", 1.5), (2, None, None), (None, "B", -2.0)], key=repr)
+
+
+def test_files_and_frames_give_the_same_rows(tmp_path):
+    pq.write_table(TABLE, tmp_path / "t.parquet")
+    (tmp_path / "parts" / "deep").mkdir(parents=True)
+    pq.write_table(TABLE.slice(0, 1), tmp_path / "parts" / "a.parquet")
+    pq.write_table(TABLE.slice(1, 2), tmp_path / "parts" / "deep" / "b.parquet")
+    text = "who,ward,x\n1,A,1.5\n2,,nan\n,B,-2.0\n"
+    (tmp_path / "t.csv").write_text(text)
+    (tmp_path / "t.tsv").write_text(text.replace(",", "\t"))
+    with gzip.open(tmp_path / "z.csv.gz", "wt") as packed:
+        packed.write(text)
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        database.register("frame", TABLE)
+        database.execute("CREATE TABLE visits AS SELECT * FROM frame")
+        database.execute("CREATE SCHEMA other")
+        database.execute("CREATE VIEW other.seen AS SELECT * FROM main.visits")
+    opened = [
+        source(tmp_path / "t.parquet"),
+        source(str(tmp_path / "parts")),
+        source(str(tmp_path / "parts" / "**" / "*.parquet")),
+        source(tmp_path / "t.csv"),
+        source(tmp_path / "t.tsv"),
+        source(tmp_path / "z.csv.gz"),
+        source(tmp_path / "t.duckdb", table="visits"),
+        source(tmp_path / "t.duckdb", table="other.seen"),
+        source(TABLE),
+        source(ds.dataset(tmp_path / "t.parquet")),
+        source(TABLE.to_pandas()),
+        source(pl.from_arrow(TABLE)),
+        source(pl.from_arrow(TABLE).lazy()),
+    ]
+    for one in opened:
+        seen = [tuple(None if cell is None else cell for cell in row) for row in rows(one)]
+        assert seen == EXPECTED, one
+
+
+def test_a_pandas_column_of_integers_with_gaps_stays_whole():
+    frame = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "c": pd.Categorical(["u", None])})
+    assert rows(source(frame)) == [(1, "u"), (None, None)]
+
+
+def test_columns_of_every_kind_have_one_of_seven_types():
+    moment = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+    table = pa.table(
+        {
+            "small": pa.array([5], pa.int8()),
+            "unsigned": pa.array([2**64 - 1], pa.uint64()),
+            "single": pa.array([0.5], pa.float32()),
+            "money": pa.array([Decimal("12.34")], pa.decimal128(12, 2)),
+            "long_money": pa.array([Decimal("1234567890123456.7")], pa.decimal128(30, 1)),
+            "whole_money": pa.array([Decimal(7)], pa.decimal128(30, 0)),
+            "huge_money": pa.array([Decimal(10**25)], pa.decimal128(30, 0)),
+            "coded": pa.array(["x"]).dictionary_encode(),
+            "large": pa.array(["y"], pa.large_string()),
+            "day": pa.array([dt.date(2024, 2, 29)], pa.date64()),
+            "nano": pa.array([1_700_000_000_123_456_789], pa.timestamp("ns")),
+            "zoned": pa.array([moment], pa.timestamp("s", tz="Asia/Shanghai")),
+            "flag": pa.array([True]),
+            "list": pa.array([[1]]),
+            "bytes": pa.array([b"x"]),
+        }
+    )
+    opened = source(table)
+    assert opened.skipped == ("list", "bytes")
+    assert dict(opened.schema) == {
+        **dict.fromkeys(["small", "unsigned", "whole_money", "huge_money"], Type.INTEGER),
+        **dict.fromkeys(["single", "money", "long_money"], Type.REAL),
+        **dict.fromkeys(["coded", "large"], Type.TEXT),
+        "day": Type.DATE,
+        "nano": Type.TIMESTAMP,
+        "zoned": Type.INSTANT,
+        "flag": Type.BOOLEAN,
+    }
+    clock = dt.datetime(2023, 11, 14, 22, 13, 20, 123457)  # to the nearest microsecond
+    expected = (5, None, 0.5, 12.34, 1234567890123456.7, 7, None, "x", "y", dt.date(2024, 2, 29))
+    assert rows(opened) == [(*expected, clock, dt.datetime(2024, 1, 1, 12), True)]
+    with pytest.raises(DataError, match="type that no expression can use"):
+        private(opened).where(col("list") == 1)
+
+
+def test_infinite_and_ancient_dates_are_missing():
+    engine = DuckDB()
+    engine._connection.execute(
+        "CREATE TABLE t AS SELECT * FROM (VALUES ('infinity'::DATE), ('0044-03-15 (BC)'::DATE)) v(d)"
+    )
+    engine._connection.execute("CREATE TABLE u AS SELECT 'infinity'::TIMESTAMP w, 'infinity'::TIMESTAMPTZ z")
+    frames = [engine._connection.sql(f"SELECT * FROM {name}") for name in "tu"]
+    from sqlglot import exp
+
+    from mosha.connect.duckdb import LocalSource
+    from mosha.connect.duckdb_fields import field_of
+
+    for frame, name in zip(frames, "tu", strict=True):
+        fields = tuple(field_of(column, str(kind)) for column, kind in zip(frame.columns, frame.types, strict=True))
+        opened = LocalSource(engine, fields, (), exp.Table(this=exp.to_identifier(name)).copy)
+        assert {cell for row in rows(opened) for cell in row} == {None}
+
+
+def test_an_odd_cell_late_in_a_csv_is_missing_and_no_error(tmp_path):
+    lines = [f"{k},2024-01-{k % 28 + 1:02d}" for k in range(30_000)] + ["many,someday", "7", "8,2024-01-01,extra"]
+    (tmp_path / "t.csv").write_text("n,d\n" + "\n".join(lines) + "\n")
+    opened = source(tmp_path / "t.csv")
+    assert dict(opened.schema) == {"n": Type.INTEGER, "d": Type.DATE}
+    question = Aggregation(private(opened), {}, {"n": Rows(of=col("n")), "all": Rows()}, bound=Unbounded())
+    known, all_rows = answer(question).to_dict()[()]
+    assert (known, all_rows) in {(30_001, 30_002), (30_002, 30_003)}  # the row with a cell too many may be dropped
+
+
+def test_dates_in_a_csv_are_read_as_they_are_written(tmp_path):
+    (tmp_path / "t.csv").write_text("d,t\n31/12/2023,2024-01-01 10:00:00\n01/02/2024,2024-01-02 11:30:00\n")
+    assert rows(source(tmp_path / "t.csv")) == [
+        (dt.date(2023, 12, 31), dt.datetime(2024, 1, 1, 10)),
+        (dt.date(2024, 2, 1), dt.datetime(2024, 1, 2, 11, 30)),
+    ]
+
+
+def test_what_is_absent_or_broken_is_refused(tmp_path):
+    whole = tmp_path / "whole.parquet"
+    pq.write_table(TABLE, whole)
+    (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-20])
+    (tmp_path / "text.parquet").write_text("who,ward\n1,SECRET\n")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "latin.csv").write_bytes("name\nSECRÉT\n".encode("latin-1"))
+    (tmp_path / "junk.duckdb").write_bytes(b"SECRET" * 2000)
+    for name in ("cut.parquet", "text.parquet", "absent.parquet", "absent.csv", "empty.csv", "latin.csv", "*.pq"):
+        sentence = refused(DataError, tmp_path / name)
+        assert name in sentence
+        assert "SECR" not in sentence
+    for name in ("junk.duckdb", "absent.duckdb"):
+        assert "no DuckDB database" in refused(DataError, tmp_path / name, table="t")
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as database:
+        database.execute("CREATE TABLE t (a INTEGER)")
+    assert "no table 'u'" in refused(DataError, tmp_path / "d.duckdb", table="u")
+    assert "needs table=" in refused(InvalidParameter, tmp_path / "d.duckdb")
+    assert "goes with a database" in refused(InvalidParameter, whole, table="t")
+    assert "goes with a database" in refused(InvalidParameter, TABLE, table="t")
+    for nothing in (None, 5, [1], {"a": 1}, object()):
+        assert "no table that Mosha can read" in refused(DataError, nothing)
+    assert "only postgresql://" in refused(InvalidParameter, "s3://bucket/key.parquet")
+
+
+def test_a_parquet_file_that_breaks_after_it_was_opened_fails_without_a_word_of_it(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": ["SECRET"] * 10_000}), path, compression=None, use_dictionary=False)
+    opened = source(path)
+    broken = bytearray(path.read_bytes())
+    broken[100:60_000] = b"\xff" * (60_000 - 100)
+    path.write_bytes(broken)
+    with pytest.raises(DataError) as caught:
+        rows(opened)
+    assert "SECRET" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def test_frames_that_can_be_read_once_or_mix_time_zones_are_refused():
+    batches = pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches())
+    assert "only once" in refused(DataError, batches)
+    east = dt.timezone(dt.timedelta(hours=8))
+    mixed = [dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1, tzinfo=east), dt.datetime(2024, 1, 1)]
+    for pair in ([mixed[0], mixed[1]], [mixed[0], mixed[2]]):
+        frame = pd.DataFrame({"seen": pd.Series(pair, dtype=object)})
+        assert "mixes time zones" in refused(DataError, frame)
+
+
+def test_a_column_of_mixed_objects_is_text_even_when_the_odd_one_is_rare():
+    frame = pd.DataFrame({"a": pd.Series([1] * 5000 + ["x"], dtype=object)})
+    assert source(frame).schema["a"] is Type.TEXT
+
+
+def test_a_moment_and_a_wall_clock_do_not_compare():
+    table = pa.table(
+        {"z": pa.array([0], pa.timestamp("us", tz="UTC")), "w": pa.array([0], pa.timestamp("us")), "x": [1.0]}
+    )
+    relation = private(source(table))
+    for expression in (col("z") == col("w"), col("z") < dt.datetime(2024, 1, 1), col("z").days_since(col("w"))):
+        with pytest.raises(DataError, match="time zone"):
+            relation.compute(c=expression)
+
+
+def test_a_frame_is_let_go_with_its_source():
+    engine = DuckDB()
+    opened = engine.frame(pd.DataFrame({"a": np.arange(3)}))
+    assert rows(opened) == [(0,), (1,), (2,)]
+    del opened
+    other = engine.frame(pd.DataFrame({"b": [1]}))
+    names = {name for (name,) in engine._connection.execute("SELECT view_name FROM duckdb_views()").fetchall()}
+    assert "frame_1" not in names
+    assert rows(other) == [(1,)]
+
+
+def test_a_public_name_never_reaches_python_variables():
+    secret = pa.table({"a": [42]})  # noqa: F841
+    engine = DuckDB()
+    with pytest.raises(duckdb.Error):
+        engine._connection.sql("SELECT * FROM secret").fetchall()
+
+
+def test_an_engine_refuses_bad_settings():
+    for settings in ({"memory_limit": "lots"}, {"memory_limit": 5}, {"threads": 0}, {"threads": 1.5}):
+        with pytest.raises(InvalidParameter):
+            DuckDB(**settings)
+
+
+ODD = """
+CREATE TYPE mood AS ENUM ('sad', 'happy');
+CREATE DOMAIN score AS numeric(6, 2);
+CREATE TABLE odd (small smallint, single real, exact numeric(20, 0), free numeric, points score, feeling mood,
+                  code char(4), id uuid, day date, clock timestamp, moment timestamptz, tags text[], data jsonb);
+INSERT INTO odd VALUES
+ (1, 0.5, 12345678901234567890, 'NaN', 1.25, 'happy', 'ab', '6ecd8c99-4036-403d-bf84-cf8400f67836',
+  'infinity', '-infinity', 'infinity', '{a}', '{}'),
+ (-1, 'Infinity', 42, 1e300, 9999.99, 'sad', 'abcd', NULL, '0044-03-15 BC', '2024-01-01 10:00', '2024-01-01 10:00+08',
+  NULL, NULL),
+ (NULL, 'NaN', -7, 1e-310, NULL, NULL, NULL, NULL, '2024-02-29', NULL, NULL, NULL, NULL);
+CREATE VIEW seen AS SELECT small, free FROM odd;
+"""
+
+
+@pytest.fixture
+def odd(connect_database):
+    with psycopg.connect(connect_database) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS strange CASCADE")
+        connection.execute("CREATE SCHEMA strange")
+        connection.execute("SET search_path TO strange")
+        connection.execute(ODD)
+    return connect_database
+
+
+def test_columns_of_postgresql_have_the_same_seven_types(odd):
+    opened = source(odd, table="strange.odd")
+    assert opened.skipped == ("tags", "data")
+    expected = ["integer", "real", "integer", "real", "real", "text", "text", "text", "date", "timestamp", "instant"]
+    assert list(opened.schema.values()) == expected
+    found = set(rows(opened))
+    assert found == {
+        (1, 0.5, None, None, 1.25, "happy", "ab", "6ecd8c99-4036-403d-bf84-cf8400f67836", None, None, None),
+        (
+            -1,
+            None,
+            42,
+            None,
+            9999.99,
+            "sad",
+            "abcd",
+            None,
+            None,
+            dt.datetime(2024, 1, 1, 10),
+            dt.datetime(2024, 1, 1, 2),
+        ),
+        (None, None, -7, 0.0, None, None, None, None, dt.date(2024, 2, 29), None, None),
+    }
+    assert rows(source(odd, table="strange.seen"), "small") == [(-1,), (1,), (None,)]
+
+
+def test_a_server_or_table_that_is_not_there_is_refused(odd):
+    assert "no table 'strange.none'" in refused(DataError, odd, table="strange.none")
+    assert "no table" in refused(DataError, odd, table='odd"; DROP TABLE odd; --')
+    assert "needs table=" in refused(InvalidParameter, odd)
+    assert "did not answer" in refused(SourceUnavailable, "postgresql://nobody@127.0.0.1:1/none", table="t")
+    assert rows(source(odd, table="strange.seen"), "small")
+
+
+def test_a_connection_lost_in_the_middle_can_be_tried_again(odd):
+    """The backend is ended while it works; the error is one that keeps a payment open, and the next try succeeds."""
+    with psycopg.connect(odd, autocommit=True) as connection:
+        connection.execute(
+            "CREATE OR REPLACE VIEW strange.slow AS SELECT small, pg_sleep(20) IS NULL AS b FROM strange.odd"
+        )
+    slow, errors = source(odd, table="strange.slow"), []
+
+    def ask():
+        try:
+            rows(slow)
+        except Exception as error:  # noqa: BLE001
+            errors.append(error)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    with psycopg.connect(odd, autocommit=True) as connection:
+        busy = "query LIKE '%slow%' AND state = 'active' AND pid <> pg_backend_pid()"
+        find = f"SELECT pid FROM pg_stat_activity WHERE {busy}"
+        while not (found := connection.execute(find).fetchall()) and asking.is_alive():
+            time.sleep(0.02)
+        connection.execute("SELECT pg_terminate_backend(%s)", found[0])
+    asking.join()
+    assert [type(error) for error in errors] == [SourceUnavailable]
+    assert errors[0].__context__ is None
+    assert rows(source(odd, table="strange.seen"), "small")
+
+
+def test_nothing_is_written_to_a_server(odd):
+    opened = source(odd, table="strange.odd")
+    with pytest.raises(DataError):
+        opened.engine._in_snapshot(lambda cursor: cursor.execute("DELETE FROM strange.odd"))
+    assert len(rows(opened)) == 3
+
+
+def test_a_spark_frame_is_read_by_its_types(spark_session):
+    statement = """
+        SELECT * FROM VALUES
+          (1S, CAST('NaN' AS FLOAT), CAST(12 AS DECIMAL(30, 0)), 1.25BD, 'x', DATE'2024-02-29', ARRAY(1),
+           TIMESTAMP'2024-01-01 08:00:00', TIMESTAMP_NTZ'2024-01-01 08:00:00'),
+          (NULL, 0.5F, CAST('1e25' AS DECIMAL(30, 0)), NULL, NULL, DATE'-0044-03-15', NULL, NULL, NULL)
+        AS t(small, single, exact, money, name, day, tags, moment, clock)"""
+    opened = source(spark_session.sql(statement))
+    assert opened.skipped == ("tags",)
+    assert rows(opened) == [
+        (1, None, 12, 1.25, "x", dt.date(2024, 2, 29), dt.datetime(2024, 1, 1, 0), dt.datetime(2024, 1, 1, 8)),
+        (None, 0.5, None, None, None, None, None, None),
+    ]
