@@ -96,7 +96,8 @@ def fingerprint(statistic: Any, unit: Unit, *parameters: Any) -> str:
     (True, False)
     """
     kind = type(statistic)
-    text = f"{kind.__module__}.{kind.__qualname__}" if kind.__repr__ is object.__repr__ else repr(statistic)
+    plain = getattr(kind, "__repr__", None) is object.__repr__
+    text = f"{kind.__module__}.{kind.__qualname__}" if plain else repr(statistic)
     return hashlib.sha256(repr((text, unit, parameters)).encode("utf-8", "backslashreplace")).hexdigest()
 
 
