@@ -68,7 +68,7 @@ def visits() -> Path:
     if not path.exists():
         FOLDER.mkdir(exist_ok=True)
         generator = np.random.default_rng(7)  # public data: the same for everybody
-        weights = np.minimum(generator.pareto(1.6, 1_000_000) * 6 + 1, 842)
+        weights = generator.lognormal(0, 1, 1_000_000)
         rows = np.minimum(np.floor(weights * ROWS / weights.sum() + generator.random(weights.size)), 842).astype(int)
         people = generator.permutation(np.repeat(np.arange(weights.size), rows))
         columns = {"u": people, "g": generator.integers(0, GROUPS, people.size)}
@@ -151,7 +151,7 @@ def errors(path: Path) -> list[Row]:
             np.mean((parts[0].answers(released(question, budget)["parts"][0])["count"] - truth) ** 2) for _ in "ab"
         ]
         ours = math.sqrt(float(np.mean(squares)))
-        norms = (64, 128, 256, 512) if name == "Laplace" else (8, 11, 16, 23, 32)
+        norms = (64, 91, 128, 181, 256) if name == "Laplace" else (8, 11, 16, 23, 32)
         norm = min(predicted(path, mosha.Person("u", at_most=n), budget, truth) for n in norms)
         cuts = ((50, 1), (100, 1), (200, 1), (400, 1), (100, 2), (200, 2))
         cut = min(predicted(path, mosha.Person("u", groups=k, per_group=r), budget, truth) for k, r in cuts)

@@ -30,9 +30,19 @@ def test_keys_from_data_cost_a_delta_and_say_so():
         table.group_by("ward").count().measurement(Budget(epsilon=1))
 
 
-@pytest.mark.parametrize("limit", [1, 3, 20])
-def test_the_price_is_kept(limit):
-    table = protect(visits(10, ["A"]), unit=mosha.Person("who", groups=limit, per_group=1))
+UNITS = [
+    mosha.Person("who", groups=1, per_group=1),
+    mosha.Person("who", groups=3, per_group=1),
+    mosha.Person("who", groups=3, neighbours="replace-one"),
+    mosha.Person("who", at_most=50),
+    mosha.Person("who"),
+    mosha.Row(at_most=3),
+]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_the_price_is_kept(unit):
+    table = protect(visits(10, ["A"]), unit=unit)
     event = table.group_by("ward").count().measurement(Budget(epsilon=1, delta=1e-6)).event
     assert mosha.accounting.epsilon(event, 1e-6) <= 1 + 1e-9
 

@@ -161,9 +161,11 @@ def bound_question(
     if any(isinstance(value, Persons) for value in listed):
         bound = NormBound(order, dict.fromkeys(values, norm), bits)
         return Aggregation(relation, keys, tuple(values.items()), bound=bound, only=only), bits
-    bound = NormBound(order, {(WEIGHT, *values): norm}, bits)
-    weighted = ((WEIGHT, Rows()), *values.items())
-    return Aggregation(relation, keys, weighted, bound=bound, only=only), bits
+    counted = [name for name, value in values.items() if isinstance(value, Rows) and value.of is None]
+    leader = counted[0] if counted else WEIGHT
+    weighted = {leader: Rows(), **values}
+    bound = NormBound(order, {(leader, *(name for name in weighted if name != leader)): norm}, bits)
+    return Aggregation(relation, keys, tuple(weighted.items()), bound=bound, only=only), bits
 
 
 def thresholds() -> tuple[int, ...]:
