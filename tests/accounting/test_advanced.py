@@ -41,6 +41,16 @@ def test_the_optimal_delta_is_the_binomial_sum_rounded_up(log_step, count, share
         assert advanced.optimal_delta(step, count, total + 1e-9 * (1 + total)) <= truth * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("count", [2, 17, 300])
+@pytest.mark.parametrize("step", [10**1.125, 0.1, 1e-4])
+def test_a_loss_that_rounding_hides_is_counted(step, count):
+    """At the largest loss, and one float below and above it."""
+    for total in (count * step, math.nextafter(count * step, 0.0), math.nextafter(count * step, math.inf)):
+        assert exact_delta(step, count, mpmath.mpf(total)) <= advanced.optimal_delta(step, count, total)
+        between = (count - 2) * step
+        assert exact_delta(step, count, mpmath.mpf(between)) <= advanced.optimal_delta(step, count, between)
+
+
 @settings(max_examples=60)
 @given(st.floats(-3, 1), st.integers(1, 300), st.floats(-250, -0.2))
 def test_the_optimal_epsilon_is_reached_and_not_undershot(log_step, count, log_delta):

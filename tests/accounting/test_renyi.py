@@ -242,7 +242,7 @@ def test_with_replacement_covers_the_brute_force_mixture():
 
 
 def stated_moment_bound(rate, sigma, order):
-    """Theorem 27 of Wang, Balle and Kasiviswanathan as their peers implement it: the published number, for comparison."""
+    """Theorem 27 of Wang, Balle and Kasiviswanathan as it is implemented elsewhere, for comparison."""
     with mpmath.workdps(60):
         moment = lambda k: mpmath.exp(mpmath.mpf(k * (k - 1)) / (2 * mpmath.mpf(sigma) ** 2))
         difference = lambda n: mpmath.fsum((-1) ** (n - i) * mpmath.binomial(n, i) * moment(i) for i in range(n + 1))

@@ -114,8 +114,9 @@ def optimal_delta(epsilon: float, count: int, total: float, *, delta_each: float
     if total >= times_up(step, count):
         return min(1.0, above(-math.expm1(kept)))
     truths, weights, error = binomial(count, step)
-    excess = np.maximum(0.0, -np.expm1(np.minimum(0.0, total - step * (2 * truths - count))))
-    pure_delta = math.fsum(weights * excess) * (1 + error) + 2.0**-50 * (1 + total) * float(np.sum(weights[excess > 0]))
+    beyond, slack = step * (2 * truths - count) - total, 2.0**-49 * (1 + total)
+    excess = np.where(beyond > -slack, -np.expm1(-np.maximum(0.0, beyond)) + slack, 0.0)
+    pure_delta = math.fsum(weights * excess) * (1 + error)
     if pure_delta >= 1:
         return 1.0
     return min(1.0, above(-math.expm1(kept + math.log1p(-(pure_delta + 1e-300)))))
