@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.unit import Client, Edge, Event, Example, Person, Row, Self, Unit
+from mosha.mechanisms.canonical import canonical
 
-__all__ = ["entries", "hash_of", "identify", "keep_at_most", "numbers", "read", "rows_per_unit"]
+__all__ = ["entries", "hash_of", "identify", "keep_at_most", "listed", "numbers", "read", "rows_per_unit"]
 
 _ONE_ROW_EACH = (Event, Edge, Example, Client, Self)
 
@@ -119,13 +120,21 @@ def entries(values: Any) -> NDArray[Any]:
     """
     if hasattr(values, "dtype"):
         return np.atleast_1d(np.asarray(values))
-    listed = [values] if isinstance(values, str | bytes) or not hasattr(values, "__iter__") else list(values)
-    return np.fromiter(listed, object, len(listed))
+    rows = [values] if isinstance(values, str | bytes) or not hasattr(values, "__iter__") else list(values)
+    return np.fromiter(rows, object, len(rows))
+
+
+def listed(values: Any) -> list[Any]:
+    """The entries of a column one by one; dates and times stay what they are (NumPy lists nanoseconds as integers)."""
+    array = entries(values)
+    if array.ndim != 1:
+        raise DataError("keys, and the column that says whose a row is, must have one value for each row.")
+    return list(array) if array.dtype.kind in "mM" else array.tolist()
 
 
 def _vector(row: Any, width: int) -> list[float]:
-    listed = row if isinstance(row, list | tuple | np.ndarray) else ()
-    return [_number(entry) for entry in listed] if len(listed) == width else [float("nan")] * width
+    parts = row if isinstance(row, list | tuple | np.ndarray) else ()
+    return [_number(part) for part in parts] if len(parts) == width else [float("nan")] * width
 
 
 def _number(value: Any) -> float:
@@ -177,29 +186,33 @@ def _rank(*keys: NDArray[Any]) -> NDArray[np.uint64]:
 def _grouped(persons: Any) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
     """A code for each row, and for each code a hash of the person's own name."""
     array = entries(persons)
-    if array.ndim != 1:
-        raise DataError("the column that says whose a row is must have one value for each row.")
-    if array.dtype.kind in "iu":
+    if array.dtype.kind in "iu" and array.ndim == 1:
         unique, codes = np.unique(array, return_inverse=True)
         return codes, _mixed(unique.astype(np.uint64), np.uint64(0))
     seen: dict[int | str, int] = {}
-    codes = np.fromiter((seen.setdefault(identify(p), len(seen)) for p in array.tolist()), np.intp, array.size)
+    codes = np.fromiter((seen.setdefault(identify(p), len(seen)) for p in listed(array)), np.intp, array.size)
     return codes, np.array([hash_of(name) for name in seen], np.uint64)
 
 
 def identify(person: Any) -> int | str:
-    """What identifies a person, whatever type the column has: 7, 7.0 and np.int64(7) are one person, "7" is another.
+    """What identifies a person, however the column writes it: 7, 7.0, Decimal("7") and np.int64(7) are one person.
 
-    (A column of integers turns into floats when one entry is missing; that must not reshuffle everybody.)
+    "7" is another one. Rows whose person is missing, or of a type that has no form (`canonical`), are all rows of one
+    and the same person. (A column of integers turns into floats when one entry is missing; that must not reshuffle
+    everybody.)
+
+    >>> identify(7.0), identify(np.str_("ann")) == identify("ann"), identify(object()) == identify(None)
+    (7, True, True)
     """
-    if isinstance(person, float) and person.is_integer():
-        return int(person)
-    if isinstance(person, int | np.integer):
-        return int(person)
-    try:
-        return repr(person)
-    except Exception:  # noqa: BLE001  (what a value does when it is shown must not be heard)
-        return type(person).__name__
+    name = _truth_as_number(canonical(person))
+    return name if isinstance(name, int) else repr(name)
+
+
+def _truth_as_number(name: Any) -> Any:
+    """A column of truth values turns into numbers as soon as one entry is missing: True and 1 are one person."""
+    if isinstance(name, tuple):
+        return tuple(map(_truth_as_number, name))
+    return int(name) if isinstance(name, bool) else name
 
 
 def hash_of(name: int | str) -> np.uint64:
