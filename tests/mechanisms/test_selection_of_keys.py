@@ -1,15 +1,19 @@
 """Partition selection: the table of probabilities, whose keys count, and golden numbers."""
 
 import itertools
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mosha import Person, Row
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.events import Approx
 from mosha.mechanisms import partition_selection
+from mosha.mechanisms.canonical import canonical
 from mosha.mechanisms.partition_selection import _people_per_key, keeping_probabilities
 from mosha.noise import secure
 from mosha.noise.exponential import exp_bounds
@@ -75,6 +79,52 @@ def test_nobody_counts_for_more_keys_than_allowed_and_others_stay_the_same():
         assert set(moved.values()) <= {0, 1}
         assert sum(moved.values()) <= 3
         assert sum(before.values()) <= 8 * 3
+
+
+NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
+SAME_KEY = [
+    [1, 1.0, np.float32(1), Decimal("1.0")],
+    [(1,), (1.0,), (np.int8(1),), (Decimal("1.0"),)],
+    [(True, ("a", 2)), (np.True_, (np.str_("a"), 2.0))],
+    [NOON, NOON.astimezone(timezone(timedelta(hours=1))), pd.Timestamp(NOON)],
+    [time(12, tzinfo=UTC), time(13, tzinfo=timezone(timedelta(hours=1)))],
+    [date(2020, 1, 1), datetime.fromisoformat("2020-01-01"), np.datetime64("2020-01-01", "ns")],
+]
+
+
+@pytest.mark.parametrize("ways", SAME_KEY, ids=str)
+def test_how_one_person_writes_a_key_changes_nothing_for_the_others(ways):
+    """The first way in which a key was seen used to be shown, and to decide by its hash which keys others kept."""
+    others = [(person, key) for person in range(40) for key in (ways[0], "b", "c", ("d",))]
+    alone = people(*zip(*others, strict=True), 1)
+    for way in ways:
+        for rows in ([("new", way), *others], [*others, ("new", way)]):
+            names, counts = _people_per_key([key for _, key in rows], [person for person, _ in rows], 1)
+            found = dict(zip(map(repr, names), counts.tolist(), strict=True))
+            expected = {repr(key): int(count) for key, count in alone.items()}
+            expected[repr(canonical(ways[0]))] += 1
+            assert found == expected
+
+
+def test_keys_that_differ_are_told_apart_inside_of_tuples_too():
+    keys = [(1,), (True,), ("1",), 1, True, "1", b"1", 1.5, (1, (True,)), (1, (1,))]
+    assert _people_per_key(keys, None, 1)[1].tolist() == [1] * len(keys)
+    assert list(map(repr, _people_per_key(keys, None, 1)[0])) == list(map(repr, keys))
+
+
+def test_a_key_that_cannot_be_read_counts_nowhere_and_is_not_heard():
+    class Broken(tuple):
+        __slots__ = ()
+
+        def __iter__(self):
+            raise RuntimeError
+
+    deep = ()
+    for _ in range(100_000):
+        deep = (deep,)
+    odd = [deep, (1, None), (float("nan"),), object(), 1j, Decimal("NaN"), pd.NaT, np.datetime64(2**62, "s"), ([],)]
+    odd += [np.datetime64("20000-01-01"), np.datetime64("NaT")]
+    assert people(None, [*odd, Broken((2,))], 1) == {(2,): 1}
 
 
 def test_keys_of_any_kind_are_released_in_an_order_of_their_own():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from datetime import date, time, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -18,7 +16,8 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Person, Unit
-from mosha.mechanisms.bounding import entries, hash_of, identify, keep_at_most, read, rows_per_unit
+from mosha.mechanisms.bounding import hash_of, identify, keep_at_most, listed, read, rows_per_unit
+from mosha.mechanisms.canonical import canonical
 from mosha.noise import bernoulli
 from mosha.noise.exponential import exp_bounds
 
@@ -27,15 +26,15 @@ __all__ = ["keeping_probabilities", "partition_selection"]
 _BITS = 128
 _ONE = 1 << _BITS
 _LONGEST = 300_000
-_KEYS = (str, bytes, bool, int, float, date, time, timedelta)
 
 
 def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str | None = None) -> Measurement:
     """The keys of a column that are shared by enough people, each kept with the greatest probability there can be.
 
     The answer is a sorted list of keys. A `Person` needs groups=... (or at_most=...): how many keys one person may
-    bring in; of more, a keyed hash picks. A key is a text, number, truth value, date or time, or a tuple of these; rows
-    with anything else (None, NaN) count nowhere.
+    bring in; of more, a public hash picks. A key is a text, number, truth value, date, time or UUID, or a tuple of
+    these, and is counted and shown in one form, however it was written (`canonical`: 7.0 is 7, an instant is in UTC, a
+    midnight is its date); rows with anything else (None, NaN) count nowhere.
 
     Guarantee:
         A key with n people is kept with probability p_n: (epsilon', delta')-differentially private for one key, see
@@ -87,31 +86,22 @@ def _keys_per_unit(unit: Any) -> int:
 
 
 def _people_per_key(values: Any, persons: Any, keys: int) -> tuple[list[Any], NDArray[np.int64]]:
-    """Every key with its number of people, nobody counted for more than `keys` of them."""
-    where: dict[tuple[str, Any], int] = {}
-    codes = [where.setdefault(key, len(where)) if key else -1 for key in map(_key, entries(values).tolist())]
+    """Every key, in its one form, with its number of people, nobody counted for more than `keys` of them."""
+    forms = [canonical(value) for value in listed(values)]
+    names = [repr(form) for form in forms]
+    shown = dict(zip(names, forms, strict=True))  # forms with one name are the same, so it is no matter which one stays
+    shown.pop(repr(None), None)
+    where = {name: code for code, name in enumerate(shown)}
+    codes = [where.get(name, -1) for name in names]
     if persons is None:
         counted = np.array([code for code in codes if code >= 0], np.int64)
     else:
-        owners = map(identify, entries(persons).tolist())
+        owners = map(identify, listed(persons))
         pairs = list(dict.fromkeys(pair for pair in zip(owners, codes, strict=True) if pair[1] >= 0))
-        digests = np.array([hash_of(repr(key)) for key in where], np.uint64).view(np.int64)
+        digests = np.array([hash_of(name) for name in where], np.uint64).view(np.int64)
         counted = np.array([code for _, code in pairs], np.int64)
         counted = counted[keep_at_most(keys, [owner for owner, _ in pairs], digests[counted])]
-    return [value for _, value in where], np.bincount(counted, minlength=len(where)).astype(np.int64)
-
-
-def _key(value: Any) -> tuple[str, Any] | None:
-    """A key in one form, whoever wrote it how: 7.0 is 7, True is not 1; nothing for a missing one or another type."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        value = int(value) if value.is_integer() else value
-    if isinstance(value, tuple):
-        return None if any(_key(part) is None for part in value) else ("tuple", value)
-    return (type(value).__name__, value) if isinstance(value, _KEYS) else None
+    return list(shown.values()), np.bincount(counted, minlength=len(where)).astype(np.int64)
 
 
 def _order(key: Any) -> tuple[str, Any]:
