@@ -122,8 +122,9 @@ def _others() -> list[Entry]:
             lambda: m.propose_test_release(median, unit=ADD, epsilon=1, delta=1e-3, sensitivity=1),
             [
                 *numbers,
-                Proposal("a test that just passes", [4.0] * 40, [4.0] * 39),
-                Proposal("values two apart", [3.0] * 20 + [5.0] * 20, [3.0] * 20 + [5.0] * 19),
+                Proposal("a test on the brink", [4.0] * 26, [4.0] * 25),
+                Proposal("a median that moves as far as proposed", [3.5] * 20 + [4.5] * 20, [3.5] * 20 + [4.5] * 19),
+                Proposal("a median that moves further", [3.0] * 20 + [5.0] * 20, [3.0] * 20 + [5.0] * 19),
             ],
         ),
     ]
