@@ -16,6 +16,13 @@ def test_version_is_the_version_of_the_package(capsys):
     assert capsys.readouterr().out.startswith(f"mosha {mosha.__version__} ")
     assert main(["version", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mosha"] == mosha.__version__
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith(f"mosha {mosha.__version__} ")
+
+
+def test_wrong_usage_names_the_help_of_its_command(capsys):
+    assert main(["ledger", "show"]) == 2
+    assert capsys.readouterr().err.endswith(". Try 'mosha ledger show --help'.\n")
 
 
 @pytest.mark.parametrize("arguments", [["surprise"], ["version", "--surprise"], ["version", "surprise"]])

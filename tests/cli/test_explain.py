@@ -167,3 +167,10 @@ def test_wrong_usage_has_exit_code_two(arguments, capsys):
 def test_huge_numbers_are_told_as_no_bound(explained):
     assert explained("--epsilon", 1e6)["odds_factor"] is None
     assert explained("--epsilon", 1e6)["posterior"]["highest"] == 1
+
+
+def test_a_bound_that_hides_nothing_is_not_told_as_a_number(capsys):
+    assert main(["explain", "--epsilon", "1000000"]) == 0
+    out = capsys.readouterr().out
+    assert "hides nothing" in out
+    assert "at most no bound" not in out

@@ -84,3 +84,56 @@ def test_wrong_input_is_one_line_and_spends_nothing(visits, sql, options, word):
     assert word in done.stderr
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+COUNT, ONE = "SELECT COUNT(*) AS n FROM visits", ("--unit", "patient", "--at-most", "5", "--epsilon", "0.5")
+
+
+def test_a_limit_that_an_account_was_not_opened_under_is_refused(visits):
+    assert run(visits, COUNT, *ONE, "--limit-epsilon", "2").returncode == 0
+    assert run(visits, COUNT, *ONE, "--limit-epsilon", "2").returncode == 0
+    for other in (
+        ("--limit-epsilon", "200"),
+        ("--limit-delta", "0.01"),
+        ("--limit-epsilon", "2", "--limit-delta", "0"),
+    ):
+        refused = run(visits, COUNT, *ONE, *other, "--json")
+        assert refused.returncode == 1
+        assert json.loads(refused.stdout)["error"] == "AccountMismatch"
+    left = json.loads(run(visits, COUNT, *ONE, "--json").stdout)["receipt"]["remaining"]
+    assert left == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("other", [("--within", "10"), ("--rho", "0.1")])
+def test_two_prices_are_wrong_usage(visits, other):
+    done = run(visits, COUNT, *ONE, *other)
+    assert done.returncode == 2
+    assert "--within" in done.stderr
+    assert "mosha query --help" in done.stderr
+    assert not list(visits.glob("*.privacy.db*"))
+
+
+def test_the_error_bar_of_a_quantile_says_that_it_is_in_rows(visits):
+    sql = "SELECT MEDIAN(days) AS middle, MEDIAN(days) * 2 AS twice FROM visits"
+    done = run(visits, sql, "--schema", "visits.toml", "--epsilon", "1")
+    assert done.returncode == 0, done.stderr
+    assert " rows)" in done.stdout
+    assert done.stdout.count("± ?") == 1  # rows say nothing about a computed value
+
+
+def test_no_group_is_told_as_such(visits):
+    (visits / "visits.csv").write_text("patient,ward,days\n1,A,3\n")
+    sql = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+    done = run(visits, sql, "--unit", "patient", "--at-most", "5", "--epsilon", "1", "--delta", "1e-9")
+    assert done.returncode == 0, done.stderr
+    assert "No group is shown" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("sql", "option", "sentence"),
+    [("SELEC COUNT(*) FROM visits", (), "not a SELECT"), (COUNT, ("--confidence", "95"), "Write 0.95 for 95%")],
+)
+def test_a_slip_is_told_with_what_to_write(visits, sql, option, sentence):
+    done = run(visits, sql, *ONE, *option)
+    assert done.returncode == 1
+    assert sentence in done.stderr

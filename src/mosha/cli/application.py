@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -42,7 +42,18 @@ def application() -> typer.Typer:
     return app
 
 
-def _mosha() -> None:
+def _print_version(value: bool) -> None:  # noqa: FBT001  (the signature of a callback)
+    if value:
+        version()
+        raise typer.Exit
+
+
+def _mosha(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Differential privacy: what a number means, what an answer costs, and a ledger that pays for it."""
 
 
@@ -66,7 +77,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except _CommandError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
             return 2
-        described = {"error": "WrongUsage", "message": f"{error.format_message()} Try 'mosha --help'."}
+        described = {"error": "WrongUsage", "message": _usage(error)}
         return _told(described, as_json=as_json, code=2)
     except (typer.Abort, KeyboardInterrupt):
         return _told({"error": "Aborted", "message": "stopped by the user."}, as_json=as_json, code=1)
@@ -76,6 +87,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sentence = f"unexpected {type(error).__name__}. Please report it, with what MOSHA_TRACEBACK=1 shows."
         return _told({"error": "Unexpected", "message": sentence}, as_json=as_json, code=1)
     return code if isinstance(code, int) else 0
+
+
+def _usage(error: Any) -> str:
+    """What is wrong, and the help of the command that was called."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "mosha"
+    said = str(error.format_message()).rstrip()
+    return f"{said if said.endswith(('.', '?', '!')) else said + '.'} Try '{path} --help'."
 
 
 def _told(described: dict[str, Any], *, as_json: bool, code: int) -> int:

@@ -99,6 +99,8 @@ class Meaning:
         if self.bounded is None:
             return ["No bound on the odds holds always: --delta shows one that holds outside of that probability."]
         before, after = _of_100(self.prior), _of_100(self.belief(self.odds_factor))
+        if math.isinf(self.odds_factor):
+            return ["The bound on the odds is so large that it hides nothing: an answer may tell everything about you."]
         factor = number(self.odds_factor)
         return [
             f"An answer changes the odds of anything that is believed about you by a factor of at most {factor}.",

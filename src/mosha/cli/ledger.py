@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosha.cli.terminal import Json, console, write_json
+from mosha.cli.terminal import Json, console, left_of, write_json
 from mosha.core.errors import InvalidParameter, LedgerTampered
 from mosha.core.guarantee import Guarantee
 from mosha.core.unit import Client, Edge, Event, Example, Node, Person, Row, Self, Unit
@@ -151,7 +151,11 @@ def _show(
 
     table = Table("account", "hidden", "promise", "spent", "limit", "left", box=None, pad_edge=False)
     for account, row in zip(accounts, described, strict=True):
-        numbers = (f"{row['measure']} {row['spent']:.6g}", f"{row['limit']:.6g}", f"{row['remaining']:.6g}")
+        numbers = (
+            f"{row['measure']} {row['spent']:.6g}",
+            f"{row['limit']:.6g}",
+            f"{left_of(row['remaining'], row['limit']):.6g}",
+        )
         name = row["account"] + (" (retired)" if row["retired"] else "")
         table.add_row(name, row["hidden"], str(account.promise), *numbers)
     screen = console()
@@ -182,7 +186,10 @@ def verify(
     else:
         for problem in found["problems"]:
             typer.echo(f"wrong: {problem}")
-        typer.echo(f"{found['entries']} rows, head {found['head']}" if found["ok"] else "The book is not well.")
+        for note in found.get("notes", []):
+            typer.echo(note)
+        well = f"The book is well. {found['entries']} rows, head {found['head']}"
+        typer.echo(well if found["ok"] else "The book is not well.")
     if not found["ok"]:
         raise typer.Exit(VERIFICATION_FAILED)
 

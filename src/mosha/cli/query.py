@@ -11,15 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosha.cli.terminal import Json, console, write_json
-from mosha.core.errors import InvalidParameter
+from mosha.cli.terminal import Json, console, left_of, write_json
+from mosha.core.errors import AccountMismatch, InvalidParameter
+from mosha.core.number import positive, strict_probability
 from mosha.core.unit import Person, Row, Unit
 
 if TYPE_CHECKING:
+    from mosha.ledger import Ledger, LedgerAccount
     from mosha.sql.declaration import Declaration
     from mosha.tables import Answer
 
 __all__ = ["query"]
+
+_WHOSE = "--unit says whose presence is hidden: --unit patient_id, or --unit row."
+_NO_GROUP = (
+    "No group is shown: groups that come from the data are kept only where enough people share them. Say which groups "
+    "there are (in --schema, or WHERE ... IN), or pay more."
+)
 
 
 def query(
@@ -41,13 +49,20 @@ def query(
     schema: Annotated[Path | None, typer.Option(help="A declaration of unit, ranges and keys (TOML or JSON).")] = None,
     ledger: Annotated[str | None, typer.Option(help="The ledger that pays; DATA.privacy.db by default.")] = None,
     account: Annotated[str | None, typer.Option(help="The account that pays; the table's name by default.")] = None,
-    limit_epsilon: Annotated[float, typer.Option(help="The limit of an account that is opened here.")] = 3.0,
-    limit_delta: Annotated[float, typer.Option(help="The delta of an account that is opened here.")] = 1e-6,
+    limit_epsilon: Annotated[
+        float | None, typer.Option(help="The limit of an account that is opened here (3).")
+    ] = None,
+    limit_delta: Annotated[
+        float | None, typer.Option(help="The delta of an account that is opened here (1e-6).")
+    ] = None,
     key: Annotated[str | None, typer.Option(help="Makes a retry free: the same key finds the same answer.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the SQL that would run and its price.")] = False,
     as_json: Json = False,
 ) -> None:
     """Ask a protected table: noisy answers with error bars, and what is left of the budget."""
+    _check(epsilon, rho, within, confidence, limit_epsilon)
+    if unit is None and schema is None:
+        raise InvalidParameter(_WHOSE)
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
     from mosha.sql import statement  # noqa: PLC0415
     from mosha.sql.declaration import Declaration, read_declaration  # noqa: PLC0415
@@ -63,23 +78,52 @@ def query(
         typer.echo(checked.question.explain(epsilon=epsilon, rho=rho, delta=delta))
         return
     with closing(mosha.Ledger(place)) as book:
-        known = {existing.name for existing in book.accounts()}
-        wanted = account or name
-        if wanted in known:
-            paying = book.account(wanted, unit=whose)
-        else:
-            paying = book.account(wanted, unit=whose, epsilon=limit_epsilon, delta=limit_delta, rule="pure")
+        paying = _account(book, account or name, whose, limit_epsilon, limit_delta)
         asked = replace(checked.question, account=paying)
         level = None if within is None else confidence
         raw = asked.release(epsilon=epsilon, rho=rho, delta=delta, within=within, confidence=level, key=key)
         answer = checked.answer(raw)
+        if raw.keys and not raw.rows:
+            answer = replace(answer, notes=(*answer.notes, _NO_GROUP))
         _show(answer, confidence, place, as_json=as_json)
+
+
+def _check(
+    epsilon: float | None, rho: float | None, within: float | None, confidence: float, limit: float | None
+) -> None:
+    """Refuse wrong numbers before anything is loaded or opened."""
+    given = {"epsilon": epsilon, "rho": rho, "within": within}
+    said = [name for name, value in given.items() if value is not None]
+    if len(said) > 1:
+        raise typer.BadParameter(f"give one of --epsilon, --rho and --within, not {' and '.join(said)} together.")
+    for name in said:
+        positive(name, given[name])
+    strict_probability("confidence", confidence)
+    if limit is not None:
+        positive("limit-epsilon", limit)
+
+
+def _account(book: Ledger, name: str, unit: Unit, epsilon: float | None, delta: float | None) -> LedgerAccount:
+    """The account that pays: opened here, or found; limits that are said must be those that it was opened under."""
+    known = next((existing for existing in book.accounts() if existing.name == name), None)
+    if known is None:
+        epsilon, delta = 3.0 if epsilon is None else epsilon, 1e-6 if delta is None else delta
+        return book.account(name, unit=unit, rule="pure", epsilon=epsilon, delta=delta)
+    if epsilon is None and delta is None:
+        return book.account(name, unit=unit)
+    terms = known.rule.to_dict()
+    if (epsilon is None or epsilon == terms.get("epsilon")) and (delta is None or delta == terms.get("delta")):
+        return book.account(name, unit=unit)
+    raise AccountMismatch(
+        f"account {name!r} exists under another limit (opened for: {known.promise}). A promise is never changed: leave "
+        "--limit-epsilon and --limit-delta out, or name another --account. Nothing was spent."
+    )
 
 
 def _unit(unit: str | None, at_most: int | None, declared: Declaration) -> Unit:
     if unit is None:
         if declared.unit is None:
-            raise InvalidParameter("--unit says whose presence is hidden: --unit patient_id, or --unit row.")
+            raise InvalidParameter(_WHOSE)
         return declared.unit
     if unit == "row":
         return Row(at_most=1 if at_most is None else at_most)
@@ -110,14 +154,17 @@ def _show(answer: Answer, confidence: float, place: str, *, as_json: bool) -> No
 
     shown = Table(*answer.table, box=None, header_style="bold")
     for place_of, row in enumerate(answer):
-        cells = [_cell(value, None if n in answer.keys else bars[n][place_of]) for n, value in row.items()]
+        cells = [
+            _cell(value, None if n in answer.keys else bars[n][place_of], in_rows=n in answer.in_rows)
+            for n, value in row.items()
+        ]
         shown.add_row(*cells)
     out = console()
     out.print(shown)
     out.print(f"± holds the noise in {confidence:.0%} of releases; it says nothing about what bounding cut off.")
     for note in answer.notes:
         out.print(note)
-    left = f"{receipt.remaining:.4g} of {receipt.limit:.4g} {receipt.measure} left"
+    left = f"{left_of(receipt.remaining, receipt.limit):.4g} of {receipt.limit:.4g} {receipt.measure} left"
     out.print(f"Paid {receipt.measure} {receipt.cost:.4g} from account {receipt.account!r} in {place}: {left}.")
 
 
@@ -125,9 +172,10 @@ def _missing(bar: Any) -> bool:
     return isinstance(bar, float) and not math.isfinite(bar)
 
 
-def _cell(value: Any, bar: Any) -> str:
+def _cell(value: Any, bar: Any, *, in_rows: bool) -> str:
     if value is None:
         return "-"
     if bar is None or not isinstance(value, int | float):
         return str(value)
-    return f"{value:.6g} ± {'?' if _missing(bar) else format(bar, '.3g')}"
+    width = "?" if _missing(bar) else format(bar, ".3g")
+    return f"{value:.6g} (± {width} rows)" if in_rows else f"{value:.6g} ± {width}"

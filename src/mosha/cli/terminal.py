@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Json", "console", "number", "percent", "write_json"]
+__all__ = ["Json", "console", "left_of", "number", "percent", "write_json"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
@@ -47,6 +47,15 @@ def number(value: float) -> str:
     if abs(value) >= 1e15:
         return f"{value:.3e}"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def left_of(remaining: float, limit: float) -> float:
+    """What is left, for people: nothing, where it is no more than the last digit that a limit is kept with.
+
+    >>> left_of(8.9e-16, 2.000000000000001), left_of(0.5, 2.000000000000001)
+    (0.0, 0.5)
+    """
+    return 0.0 if remaining <= limit * 2.0**-49 else remaining
 
 
 def percent(share: float) -> str:

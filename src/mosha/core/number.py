@@ -56,7 +56,8 @@ def strict_probability(name: str, value: Any) -> float:
     """A number in (0, 1)."""
     number = real(name, value)
     if not 0 < number < 1:
-        raise InvalidParameter(f"{name} must lie strictly between 0 and 1, got {number:g}.")
+        percent = f" Write {number / 100:g} for {number:g}%." if 1 < number < 100 else ""
+        raise InvalidParameter(f"{name} must lie strictly between 0 and 1, got {number:g}.{percent}")
     return number
 
 

@@ -14,6 +14,7 @@ from mosha.sql.scalar import Refused
 __all__ = ["parse"]
 
 _LONGEST = 100_000
+_FIRST = {"SELECT", "WITH", "EXPLAIN"}
 _KNOWN = {
     "expressions",
     "from_",
@@ -52,6 +53,8 @@ def parse(text: Any) -> tuple[exp.Select, bool]:
     try:
         statements = sqlglot.parse(stripped[8:] if explained else stripped, dialect="duckdb")
     except (SqlglotError, RecursionError):
+        if stripped.lstrip("( \n\t").split(maxsplit=1)[0].upper() not in _FIRST:
+            raise InvalidParameter("this is not a SELECT: a query begins with SELECT, WITH or EXPLAIN.") from None
         raise InvalidParameter("this is not SQL that can be read: check commas, quotes and parentheses.") from None
     found = [statement for statement in statements if statement is not None]
     if len(found) != 1:
@@ -66,6 +69,8 @@ def check_select(node: Any) -> exp.Select:
     if isinstance(node, exp.SetOperation):
         raise Refused("UNION, INTERSECT and EXCEPT would put one person's rows in twice: ask each part by itself.")
     if not isinstance(node, exp.Select):
+        if not isinstance(node, exp.DDL | exp.DML | exp.Command):  # a word that the parser takes for a name
+            raise Refused("this is not a SELECT: a query begins with SELECT, WITH or EXPLAIN.")
         raise Refused(f"only SELECT is answered, not {type(node).__name__.upper()}.")
     for key, value in node.args.items():
         if value and key not in _KNOWN:

@@ -53,6 +53,7 @@ class Statement:
             notes=raw.notes,
             errors=lambda level: self._errors(raw, shown, level),
             kept=tuple(kept),
+            in_rows=tuple(name for name, node in self.items if self.names.get(name_of(node)) in raw.in_rows),
         )
 
     def _known(self, row: Mapping[str, Any], bars: Mapping[str, Any] | None) -> dict[str, Interval]:
@@ -75,7 +76,11 @@ class Statement:
         for name, node in self.items:
             if name in shown:
                 continue
-            parts = max(1, len({name_of(part) for part in node.walk() if name_of(part) in self.names}))
+            used = {name_of(part) for part in node.walk() if name_of(part) in self.names}
+            if name_of(node) not in self.names and any(self.names[text] in raw.in_rows for text in used):
+                found[name] = np.full(len(raw), math.nan)  # a bar in rows says nothing about a computed value
+                continue
+            parts = max(1, len(used))
             table = raw.error(1 - (1 - confidence) / parts)
             bars = [{column: values[i] for column, values in table.items()} for i in range(len(raw))]
             ends = [evaluate(node, self._known(row, bar)) for row, bar in zip(raw, bars, strict=True)]
