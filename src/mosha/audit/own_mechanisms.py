@@ -116,7 +116,15 @@ def _others() -> list[Entry]:
             lambda: m.partition_selection(unit=ADD, epsilon=1, delta=1e-2),
             [Proposal(f"number {n} of a key", ["x"] * n, ["x"] * (n - 1)) for n in (1, 3, 5)],
         ),
-        _entry("smooth_sensitivity: median", lambda: m.smooth_sensitivity(median, unit=ADD, epsilon=1), numbers),
+        _entry(
+            "smooth_sensitivity: median",
+            lambda: m.smooth_sensitivity(median, unit=ADD, epsilon=1),
+            [
+                *numbers,
+                Proposal("a median that jumps, few rows", [0.0, 8.0], [0.0]),
+                Proposal("a median that jumps, many rows", [0.0] * 9 + [8.0] * 9, [0.0] * 9 + [8.0] * 8),
+            ],
+        ),
         _entry(
             "propose_test_release: median",
             lambda: m.propose_test_release(median, unit=ADD, epsilon=1, delta=1e-3, sensitivity=1),
