@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from mosha.connect import Aggregation, Rows, Type, Unbounded, answer, col, private, source
+from mosha.connect import Aggregation, Clamped, Rows, Type, Unbounded, answer, col, private, source
 from mosha.connect.duckdb import DuckDB
 from mosha.core.errors import DataError, InvalidParameter, SourceUnavailable
 
@@ -136,6 +136,18 @@ def test_infinite_and_ancient_dates_are_missing():
         fields = tuple(field_of(column, str(kind)) for column, kind in zip(frame.columns, frame.types, strict=True))
         opened = LocalSource(engine, fields, (), exp.Table(this=exp.to_identifier(name)).copy)
         assert {cell for row in rows(opened) for cell in row} == {None}
+
+
+def test_a_nan_counts_as_missing_although_the_file_does_not_count_it(tmp_path):
+    """Parquet leaves NaN out of a column's least and largest value, and DuckDB concludes that all rows lie between."""
+    pq.write_table(pa.table({"x": [1.5, float("nan"), -2.0], "y": [2.0, 1.0, float("nan")]}), tmp_path / "t.parquet")
+    relation = private(source(tmp_path / "t.parquet"))
+    x, y = col("x"), col("y")
+    values = {"x": Clamped(x, (-10, 10), exponent=1), "xy": Clamped(x + y, (-9, 9), exponent=1), "n": Rows(of=x)}
+    assert answer(Aggregation(relation, {}, values, bound=Unbounded())).to_dict() == {(): (-1, 7, 2)}
+    for kept, predicate in ((2, x <= 5), (0, ~(x <= 5)), (1, x.is_null()), (2, x.clamp(-1, 1) >= -1), (1, (x * y) > 0)):
+        question = Aggregation(relation.where(predicate), {}, {"n": Rows()}, bound=Unbounded())
+        assert answer(question).to_dict() == {(): (kept,)}
 
 
 def test_an_odd_cell_late_in_a_csv_is_missing_and_no_error(tmp_path):

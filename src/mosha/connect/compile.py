@@ -102,7 +102,11 @@ class Scope:
         return self._tamed(self._value(expression))
 
     def _tamed(self, typed: Typed) -> Typed:
-        return Typed(self.tame(typed.node), Type.REAL) if typed.wild else typed
+        if not typed.wild:
+            return typed
+        node = self.once(typed.node)
+        finite, tamed = self.dialect.finite(node.copy()), self.tame(node)
+        return Typed(tamed if finite is None else choose((finite, tamed)), Type.REAL)
 
     def _value(self, expression: Expression) -> Typed:
         if isinstance(expression, Column):
@@ -285,6 +289,9 @@ def _grid(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> No
     if exponent < 0 and low <= 0 <= high:  # the product could underflow, which PostgreSQL calls an error
         tiny = binary(exp.And, compare(exp.GT, -SMALLEST_FACTOR), compare(exp.LT, SMALLEST_FACTOR))
         branches.insert(0, (tiny, point(0.0)))
+    finite = scope.dialect.finite(value.copy()) if arguments[0].wild else None
+    if finite is not None:
+        branches.insert(0, (exp.Not(this=finite), scope.dialect.literal(None, Type.INTEGER)))
     return choose(*branches)
 
 

@@ -98,6 +98,11 @@ class Dialect:
         """A sum, difference or product of two BIGINTs; the flag tells that it is wide and still to be narrowed."""
         return binary(kind, self.wide(left), self.wide(right)), True
 
+    def finite(self, node: Node) -> Node | None:
+        """A test that a double from the data is finite, where comparisons alone do not show it."""
+        del node
+        return None
+
     def sum(self, node: Node, magnitude: int | None) -> Node:
         """The exact sum of whole numbers, at least 126 bits wide unless `magnitude` bounds each of them well below."""
         del magnitude  # DuckDB and PostgreSQL widen sums by themselves
@@ -159,6 +164,10 @@ class Dialect:
 
 class _DuckDB(Dialect):
     name = "duckdb"
+
+    def finite(self, node: Node) -> Node | None:
+        """DuckDB takes comparisons for true where a Parquet file's bounds say so, and bounds leave NaN out."""
+        return call("ISFINITE", node)
 
     def wide(self, node: Node) -> Node:
         return cast(node, Kind.INT128)
