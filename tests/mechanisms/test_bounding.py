@@ -1,5 +1,6 @@
 """What is kept of one person depends on nobody else."""
 
+import warnings
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -9,8 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mosha import Person, Row
 from mosha.core.errors import DataError
-from mosha.mechanisms.bounding import identify, keep_at_most, numbers
+from mosha.mechanisms import ClippedSum, Count, Histogram, VectorSum
+from mosha.mechanisms.bounding import identify, keep_at_most, listed, numbers
+from mosha.mechanisms.clip import Clipped, ClippedVectors
+from mosha.mechanisms.quantile import Quantile
+from mosha.mechanisms.sum_and_count import SumAndCount
 
 
 def kept(persons, rows, at_most, rule=keep_at_most):
@@ -191,3 +197,69 @@ def test_numbers_are_read_one_by_one():
     assert numbers([[1, 2], [3], "ab", None], width=2).shape == (4, 2)
     assert numbers(5).tolist() == [5.0]
     assert numbers([], width=3).shape == (0, 3)
+
+
+class Unreadable(list):
+    def __iter__(self):
+        raise RuntimeError
+
+
+class Boundless:
+    """Too large for a float, and not to be compared with zero."""
+
+    def __float__(self):
+        raise OverflowError
+
+
+HUGE = np.longdouble("1e4000")
+ODD = [
+    np.ma.array([1, 2, "x", 10**400, "3"], dtype=object, mask=[0, 1, 0, 0, 0]),
+    np.ma.array([1.5, 2.5], mask=[False, True]),
+    np.array(["1", "1e4000", "-1e4000"], np.longdouble),
+    [HUGE, np.array([1.0]), np.array(5.0), np.complex64(1), 1j, Boundless(), Fraction(10**400), Decimal("sNaN")],
+    np.array([1e308, -1e308, 5e-324, np.inf, np.nan]),
+]
+ODD_VECTORS = [
+    np.array([[1.0, 1e308], [5e-324, -1e308], [np.inf, np.nan]]),
+    np.array([[1, HUGE], [-HUGE, 0]], np.longdouble),
+    np.ma.array([[1, "x"], [None, 10**400]], dtype=object, mask=[[0, 0], [1, 0]]),
+    [np.array(5.0), Unreadable([1, 2]), [Boundless(), 1], [HUGE, 1j], (1, 2), "ab"],
+]
+
+
+@pytest.mark.parametrize("errors", ["warn", "raise"])
+def test_no_row_makes_a_statistic_fail_or_warn(errors):
+    """One text in a masked array raised, one 1e308 warned: under `-W error` a failure that depends on private data."""
+    range_, unit = (0, 1), Row()
+    with warnings.catch_warnings(), np.errstate(all=errors):
+        warnings.simplefilter("error")
+        for values in ODD:
+            for statistic in (Count(), Count(between=range_), ClippedSum(between=range_), Clipped(between=range_),
+                              SumAndCount(between=range_), Histogram(keys=[1, "x"])):  # fmt: skip
+                statistic.exact(values, unit)
+                statistic.exact((values, values), Person("who", at_most=1))
+            Quantile(at=0.5, between=range_).local(values, unit)
+        for values in ODD_VECTORS:
+            for order in (1, 2):
+                for norm in (1e-3, 0.1, 1e9):
+                    VectorSum(norm=norm, coordinates=2, order=order).exact(values, unit)
+                    ClippedVectors(norm=norm, coordinates=2, order=order).exact(values, unit)
+
+
+def test_what_is_masked_is_missing_and_hides_what_lies_below():
+    masked = np.ma.array([1, 2, "x"], dtype=object, mask=[0, 1, 0])
+    assert str(numbers(masked).tolist()) == "[1.0, nan, nan]"
+    assert Histogram(keys=[1, 2, "x"]).exact(masked, Row()).tolist() == [1, 0, 1]
+    assert Histogram(keys=[1, 2]).exact(np.ma.array([1, 2, 2], mask=[0, 0, 1]), Row()).tolist() == [1, 1]
+    people = np.ma.array([5, 5, 6], mask=[0, 1, 1])
+    assert keep_at_most(1, people, np.zeros(3, np.int64)).sum() == 2
+    times = np.ma.array(np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]"), mask=[0, 1])
+    assert [identify(when) for when in listed(times)] == [identify(date(2020, 1, 1)), identify(None)]
+    with pytest.raises(DataError):
+        numbers(np.ma.array([(1, 2)], dtype=[("a", int), ("b", int)]))
+
+
+def test_a_vector_whose_share_of_the_norm_overflows_is_too_long():
+    vectors = np.array([[1e308], [0.05], [-1e308]])
+    assert ClippedVectors(norm=0.1, coordinates=1).exact(vectors, Row()).tolist() == [2]
+    assert ClippedVectors(norm=1.5e308, coordinates=1).exact([[1.7e308], [1e308]], Row()).tolist() == [1]

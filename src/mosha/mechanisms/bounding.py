@@ -87,15 +87,17 @@ def _column(names: list[Any], owner: str | None, column: str | None) -> Any:
     return others[0]
 
 
+@np.errstate(all="ignore")
 def numbers(values: Any, *, width: int | None = None) -> NDArray[np.float64]:
     """Values as floats, one for each row or `width` of them; whatever is not a number becomes NaN, one by one.
 
-    It cannot fail on what a row holds, only on the declared type and shape of a whole array.
+    It cannot fail or warn on what a row holds, only fail on the declared type and shape of a whole array. What is
+    masked is no number.
 
     >>> numbers([1, None, "2.5", "many"]).tolist()
     [1.0, nan, 2.5, nan]
     """
-    if np.ma.isMaskedArray(values):
+    if np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
         values = np.ma.filled(values.astype(np.float64), np.nan)
     array = entries(values)
     if array.ndim > 1 + (width is not None) or array.dtype.kind not in "biufOUS":
@@ -118,10 +120,24 @@ def entries(values: Any) -> NDArray[Any]:
 
     (NumPy would turn [7, "x"] into ["7", "x"]: one person's text would change everybody's type.)
     """
+    if np.ma.isMaskedArray(values):
+        return _unmasked(values)
     if hasattr(values, "dtype"):
         return np.atleast_1d(np.asarray(values))
     rows = [values] if isinstance(values, str | bytes) or not hasattr(values, "__iter__") else list(values)
     return np.fromiter(rows, object, len(rows))
+
+
+def _unmasked(values: Any) -> NDArray[Any]:
+    """What is masked is missing, row by row; the type of the result does not depend on whether anything is."""
+    array, masked = np.atleast_1d(np.ma.getdata(values)), np.atleast_1d(np.ma.getmaskarray(values))
+    if masked.dtype != bool:
+        raise DataError("a masked array must have entries of one simple type.")
+    if array.dtype.kind in "mM":
+        return np.where(masked, np.array("NaT", array.dtype), array)
+    objects = array.astype(object)
+    objects[masked] = None
+    return objects
 
 
 def listed(values: Any) -> list[Any]:
@@ -133,16 +149,28 @@ def listed(values: Any) -> list[Any]:
 
 
 def _vector(row: Any, width: int) -> list[float]:
-    parts = row if isinstance(row, list | tuple | np.ndarray) else ()
+    try:
+        parts = list(row) if isinstance(row, list | tuple | np.ndarray) else []
+    except Exception:  # noqa: BLE001  (what a row does when it is read must not be heard)
+        parts = []
     return [_number(part) for part in parts] if len(parts) == width else [float("nan")] * width
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, np.ndarray | complex | np.complexfloating):
+        return float("nan")  # NumPy would warn, or not, by what it holds
     try:
         return float(value)
     except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+        return _infinity(value)
     except Exception:  # noqa: BLE001  (a row's own conversion may raise anything; it must not be heard)
+        return float("nan")
+
+
+def _infinity(value: Any) -> float:
+    try:
+        return float("inf") if value > 0 else float("-inf")
+    except Exception:  # noqa: BLE001
         return float("nan")
 
 

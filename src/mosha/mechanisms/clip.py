@@ -91,6 +91,7 @@ class Clipped:
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return Histogram(keys=self.labels).sensitivity(unit)
 
+    @np.errstate(all="ignore")
     def exact(self, data: Any, unit: Unit) -> Steps:
         values, persons = read(data, unit, self.column)
         column = numbers(values)
@@ -127,11 +128,12 @@ class ClippedVectors:
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return sum_sensitivity(0, 1, unit)
 
+    @np.errstate(all="ignore")
     def exact(self, data: Any, unit: Unit) -> Steps:
         values, persons = read(data, unit, self.column)
         vectors = numbers(values, width=self.coordinates)
         finite = np.asarray(np.isfinite(vectors).all(axis=1, keepdims=True))
-        shares = np.where(finite, vectors, 0.0) / (2 * self.norm)
+        shares = np.where(finite, vectors, 0.0) / self.norm / 2  # where this overflows, the vector is too long
         long = ~finite[:, 0] | (np.abs(shares).max(axis=1) > 0.5)
         shares[long] = 0.0  # no square can overflow
         long |= np.linalg.norm(shares, self.order, axis=1) > 0.5

@@ -47,6 +47,7 @@ class Count:
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return sum_sensitivity(1 if self.between is None else 0, 1, unit)
 
+    @np.errstate(all="ignore")
     def exact(self, data: Any, unit: Unit) -> Steps:
         values, persons = read(data, unit, self.column, any_column=self.between is None)
         if self.between is None:
@@ -107,6 +108,7 @@ class Histogram:
         l0, l2 = min(2 * rows, len(self.keys)), root_up(2 * rows**2)
         return Sensitivity(l0=l0, l1=2 * rows, l2=l2, linf=rows, span=2 * rows)
 
+    @np.errstate(all="ignore")
     def exact(self, data: Any, unit: Unit) -> Steps:
         values, persons = read(data, unit, self.column)
         codes = self._codes(entries(values))

@@ -87,6 +87,7 @@ class Quantile:
     def width(self) -> int:
         return int(np.rint((self.between[1] - self.between[0]) / self.grid))
 
+    @np.errstate(all="ignore")
     def local(self, data: Any, unit: Unit) -> tuple[int, Steps]:
         values, persons = read(data, unit, self.column)
         column = numbers(values)

@@ -70,6 +70,7 @@ class SumAndCount:
             return rows * self.half, rows
         return 2 * rows * self.half, rows - (self.missing != "drop")
 
+    @np.errstate(all="ignore")
     def exact(self, data: Any, unit: Unit) -> Steps:
         values, persons = read(data, unit, self.column)
         column = numbers(values)

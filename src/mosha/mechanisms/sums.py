@@ -68,6 +68,7 @@ class ClippedSum:
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return sum_sensitivity(*self._range(), unit)
 
+    @np.errstate(all="ignore")
     def exact(self, data: Any, unit: Unit) -> Steps:
         values, persons = read(data, unit, self.column)
         steps = self._steps(numbers(values))
@@ -133,6 +134,7 @@ class VectorSum:
         span = step if d == 1 else min(2 * step, l1, int(root_up(2 * step**2)))
         return Sensitivity(l0=d, l1=l1, l2=root_up(step**2), linf=step, span=span)
 
+    @np.errstate(all="ignore")
     def exact(self, data: Any, unit: Unit) -> Steps:
         values, persons = read(data, unit, self.column)
         steps = clip_vectors(numbers(values, width=self.coordinates), int(self.norm / self.grid), self.order, self.grid)
