@@ -55,7 +55,7 @@ def _or_none(mean: float, order: float, amount: float) -> float:
         same in both worlds). The best run is y with density p(y) f'(q), so E_Q (P/Q)^a is at most e^-mean, from
         "no run", plus E (p/p')^a times the largest f'(q)^a f'(q')^(1-a) = mean e^(mean ((a-1)(1-q') - a (1-q))).
         With e^epsilon = a / (a-1) a run has 1 - q' <= e^epsilon (1-q) + delta: that is mean e^(mean (a-1) delta)
-        at most, and `amount` is the divergence of a run plus mean delta (theorem 6 without its lost term).
+        at most, and `amount` is the divergence of a run plus mean delta. In full: `renyi.md`.
     """
     power = (order - 1) * amount
     log_runs = math.log(mean) + power
