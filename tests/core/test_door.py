@@ -1,5 +1,6 @@
 """Laws of the door: priced before data, refused means unread, a failure tells nothing and stays paid."""
 
+import pickle
 import threading
 import traceback
 
@@ -259,6 +260,28 @@ def test_an_error_of_mosha_passes_without_what_led_to_it():
     assert failure.value.__context__ is None
     assert SECRET not in every_text(failure.value)
     assert purse.log[-1] == "failed 1"
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        errors.DataError("column 'age' is not there."),
+        errors.InvalidParameter("ask must be a number. Nothing was spent."),
+        errors.MissingExtra("plot", needed_for="a picture"),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_an_error_inside_a_step_says_that_the_price_stays_paid(problem):
+    def step(state, data, ask, rng):
+        raise problem
+
+    for _ in range(2):  # told once, however often the same error is raised
+        with pytest.raises(type(problem)) as failure:
+            Purse().open(counting(step)).step(1)
+        assert str(failure.value).endswith(" The price of this step stays paid.")
+        assert str(failure.value).count("paid") == 1
+        assert "Nothing was spent" not in str(failure.value)
+        assert str(pickle.loads(pickle.dumps(failure.value))) == str(failure.value)
 
 
 def test_data_that_could_not_be_reached_may_be_asked_for_again_under_the_same_payment():

@@ -128,14 +128,17 @@ def test_reading_commands_begin_no_book(book, mosha_ledger, tmp_path):
         assert code == 1
         assert "no ledger" in err
     (tmp_path / "empty.db").touch()
-    assert mosha_ledger("show", tmp_path / "empty.db")[0] == 1
+    for command in ("show", "verify", "export"):
+        assert mosha_ledger(command, tmp_path / "empty.db")[0] == 1
+    assert (tmp_path / "empty.db").stat().st_size == 0
+    assert [path.name for path in tmp_path.glob("empty*")] == ["empty.db"]
     assert not list(tmp_path.glob("privacy*"))
 
 
 def test_verify_is_content_with_an_honest_book(visits, mosha_ledger):
     head = spend(visits)
     code, out, _ = mosha_ledger("verify", visits)
-    assert (code, out) == (0, f"4 rows, head {head}\n")
+    assert (code, out) == (0, f"The book is well. 4 rows, head {head}\n")
     assert mosha_ledger("verify", visits, "--head", head, "--json")[0] == 0
 
 
@@ -146,7 +149,8 @@ def test_verify_ends_with_three_where_something_is_wrong(visits, mosha_ledger, t
     code, out, _ = mosha_ledger("verify", visits)  # the witness knows
     assert (code, "older copy" in out) == (3, True)
     (tmp_path / "privacy.db.head").unlink()
-    assert mosha_ledger("verify", visits)[0] == 0
+    code, out, _ = mosha_ledger("verify", visits)
+    assert (code, "no witness" in out) == (0, True)
     code, out, _ = mosha_ledger("verify", visits, "--head", head, "--json")
     assert (code, json.loads(out)["ok"]) == (3, False)
     assert mosha_ledger("verify", visits, "--head", "nonsense")[0] == 1
@@ -189,3 +193,22 @@ def test_a_refusal_states_asked_spent_and_limit(visits):
     told = refusal.value.to_dict()
     assert (told["error"], told["asked"], told["spent"]) == ("BudgetExceeded", 2.0, 0.0)
     assert told["limit"] == pytest.approx(0.1835, rel=0.01)
+
+
+def test_a_limit_that_can_never_pay_is_refused(book, mosha_ledger):
+    code, _, err = mosha_ledger("open", book, "visits", "--unit", "row", "--epsilon", "1e-300")
+    assert (code, "so small" in err) == (1, True)
+
+
+def test_a_folder_and_an_unknown_url_are_told_as_such(mosha_ledger, tmp_path):
+    assert "is a folder" in mosha_ledger("open", tmp_path, "visits", "--unit", "row", "--epsilon", "1")[2]
+    assert "is a folder" in mosha_ledger("show", tmp_path)[2]
+    assert "postgresql://" in mosha_ledger("show", "mysql://x")[2]
+
+
+def test_what_is_left_of_a_spent_limit_is_shown_as_nothing(book, mosha_ledger):
+    mosha_ledger("open", book, "visits", "--unit", "row", "--epsilon", "2")
+    with mosha.Ledger(book) as ledger:
+        ledger.account("visits").open(asking(events.Pure(2.0), answer=7, unit=mosha.Row())).step(None)
+    line = mosha_ledger("show", book)[1].splitlines()[1]
+    assert line.split()[-1] == "0"

@@ -291,3 +291,20 @@ def test_a_seeded_generator_is_refused(account):
     with pytest.raises(errors.InsecureRandomness):
         account.open(asking(), rng=mosha.noise.SeededRandom(1))
     assert account.spent == 0
+
+
+def test_a_receipt_in_another_measure_says_what_all_spending_means():
+    ledger = mosha.Ledger.memory()
+    counted = ledger.account("counted", unit=PERSON, epsilon=3, delta=1e-6)
+    receipts = [counted.open(asking(events.Gaussian(20))).receipt for _ in range(2)]
+    assert receipts[1].spent_as == counted.spent_as
+    assert receipts[0].spent_as.epsilon < receipts[1].spent_as.epsilon
+    assert f"(all spending so far: {counted.spent_as})" in str(receipts[1])
+    assert receipts[1].to_dict()["spent_as"] == counted.spent_as.to_dict()
+
+
+@pytest.mark.parametrize("limit", [{"epsilon": 3}, {"rho": 0.5}], ids=["epsilon itself", "no delta"])
+def test_a_receipt_says_no_more_where_there_is_no_other_epsilon(limit):
+    receipt = mosha.Ledger.memory().account("a", unit=PERSON, **limit).open(asking(events.Laplace(20))).receipt
+    assert receipt.spent_as is None
+    assert "so far" not in str(receipt)

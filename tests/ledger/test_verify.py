@@ -38,8 +38,9 @@ def found(place):
 def test_an_honest_book_is_well(book):
     report = book.verify()
     assert report.to_dict() == {
-        "ok": True, "entries": len(book.entries()), "head": str(book.head), "problems": []
+        "ok": True, "entries": len(book.entries()), "head": str(book.head), "problems": [], "notes": list(report.notes)
     }  # fmt: skip
+    assert bool(report.notes) == (book._storage.witnessed is None)  # said where nothing would show an older copy
 
 
 def test_the_guards_refuse_changes(place, book):

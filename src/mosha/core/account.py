@@ -184,6 +184,7 @@ class Run:
         else:
             self._taken = number
             self._reservation.failed(number)
+            _stays_paid(problem)
         raise problem
 
     def close(self) -> None:
@@ -200,3 +201,13 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _stays_paid(problem: MoshaError) -> None:
+    """Let an error of a step that was paid for say so; elsewhere the same error is free."""
+    said = str(problem)
+    if "stays paid" not in said:
+        told = f"{said.replace(' Nothing was spent.', '')} The price of this step stays paid."
+        problem.args = (told, *problem.args[1:])
+        if isinstance(problem, ImportError):  # which keeps its sentence in a place of its own
+            problem.msg = told

@@ -8,6 +8,7 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
+from mosha.core.guarantee import Guarantee
 from mosha.core.number import strict_probability
 from mosha.core.unit import Unit
 
@@ -19,7 +20,8 @@ class Receipt:
     """Proof of payment: which account paid what, before the data was read.
 
     `cost`, `spent` and `limit` are in the measure of the account's rule ("epsilon", "rho", ...), `spent` includes
-    this payment. `entry` finds the payment in the ledger again.
+    this payment. `entry` finds the payment in the ledger again. `spent_as` is what all spending so far means as epsilon
+    and delta, where the account's measure is another one and its limit was given with a delta.
     """
 
     account: str
@@ -31,6 +33,7 @@ class Receipt:
     spent: float
     limit: float
     delta: float = 0.0
+    spent_as: Guarantee | None = None
 
     @property
     def remaining(self) -> float:
@@ -39,6 +42,7 @@ class Receipt:
 
     def __str__(self) -> str:
         also = f" and delta {self.delta:.3g}" if self.delta else ""
+        also += f" (all spending so far: {self.spent_as})" if self.spent_as else ""
         return (
             f"paid {self.measure} {self.cost:.6g}{also} from account {self.account!r}: "
             f"{self.spent:.6g} of {self.limit:.6g} spent; hidden: {self.unit.describe()}"
@@ -47,6 +51,7 @@ class Receipt:
     def to_dict(self) -> dict[str, Any]:
         described = {name: getattr(self, name) for name in ("account", "entry", "measure", "cost", "delta")}
         described |= {name: getattr(self, name) for name in ("spent", "limit", "remaining")}
+        described["spent_as"] = None if self.spent_as is None else self.spent_as.to_dict()
         return described | {"unit": self.unit.to_dict(), "event": self.event.to_dict()}
 
 

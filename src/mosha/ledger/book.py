@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -29,6 +30,7 @@ from mosha.ledger.witness import Witness
 __all__ = ["Ledger"]
 
 VERSION = 1
+_UNWITNESSED = "There is no witness of this book: only a head that was kept elsewhere would show an older copy of it."
 
 
 def _microseconds() -> int:
@@ -229,7 +231,8 @@ class Ledger:
             heads.append(("the witness", witnessed))
         if head is not None:
             heads.append(("elsewhere", parsed(head)))
-        return self._storage.read(lambda transaction: inspect(transaction, heads))
+        notes = () if witnessed else (_UNWITNESSED,)
+        return replace(self._storage.read(lambda transaction: inspect(transaction, heads)), notes=notes)
 
     def reprice(self, account: LedgerAccount | str, *, delta: float | None = None) -> Guarantee:
         """What an account's releases cost together by the tightest accounting of today. For reading only.
@@ -284,6 +287,8 @@ def _storage(place: str | os.PathLike[str], options: dict[str, Any]) -> Storage:
         return PostgreSQLStorage(place, **options)
     if not isinstance(place, str | os.PathLike) or not os.fspath(place):
         raise InvalidParameter("a ledger is kept in a file or at a URL: mosha.Ledger('privacy.db').")
+    if isinstance(place, str) and "://" in place:
+        raise InvalidParameter("this kind of URL is not known: a ledger is kept in a file or at postgresql://...")
     return SQLiteStorage(Path(place), **options)
 
 

@@ -17,10 +17,13 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
+from mosha.accounting.rules import Price, Rule
 from mosha.core.errors import AlreadyReleased, InvalidParameter, LedgerUnavailable, RunClosed, StepFailed
 from mosha.core.event import NOTHING, Event
+from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt
 from mosha.ledger.chain import Entry, canonical
@@ -118,7 +121,9 @@ class Payment:
         (cost, delta), (spent, _), (limit, _) = (p.as_floats() for p in (paid.price, paid.spent, terms.limit))
         numbers = {"cost": cost, "spent": spent, "limit": limit, "delta": delta}
         where = {"account": " + ".join(order.scope), "entry": self._entry.label, "unit": terms.unit}
-        return Receipt(**where, event=order.event, measure=terms.rule.measure, **numbers)  # type: ignore[arg-type]
+        meant = _meant(terms.rule, paid.spent)
+        said = {"event": order.event, "measure": terms.rule.measure, "spent_as": meant}
+        return Receipt(**where, **said, **numbers)  # type: ignore[arg-type]
 
     def stored(self, step: int) -> tuple[bool, Any]:
         if self._waiting and self._waiting[0] == step:
@@ -248,6 +253,13 @@ class Payment:
             f"another holder has taken over step {step} of {self._order.name} under the same key: its answer is the "
             "one that counts. Open again with the same key to read it. This answer was discarded."
         )
+
+
+@lru_cache(maxsize=256)
+def _meant(rule: Rule, spent: Price) -> Guarantee | None:
+    """What has been spent as epsilon and delta, where the rule counts in another measure and has a delta."""
+    meant = rule.spent_as(spent) if rule.measure != "epsilon" else None
+    return meant if isinstance(meant, Approx) else None
 
 
 def _outcome(transaction: Transaction, payment: int, step: int) -> Entry | None:

@@ -59,6 +59,8 @@ class SQLiteStorage(Storage):
     def _connect(self) -> None:
         if self.path and not self._create and not self.path.exists():
             raise self._missing()
+        if self.path and self.path.is_dir():
+            raise LedgerUnavailable(f"{self.place} is a folder: a ledger is kept in a file, such as privacy.db in it.")
         with self._translated():
             connection = sqlite3.connect(
                 self.path or ":memory:", timeout=self._patience, isolation_level=None, check_same_thread=False
@@ -76,11 +78,11 @@ class SQLiteStorage(Storage):
         names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         if names and not {"entries", "accounts", "payments"} <= set(names):
             raise LedgerUnavailable(f"{self.place} is a database and not a ledger. Choose another file.")
+        if not names and not self._create:  # before anything is written
+            raise self._missing()
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {pragma}")
         if not names:
-            if not self._create:
-                raise self._missing()
             connection.execute("BEGIN IMMEDIATE")
             for statement in (*SCHEMA, *GUARDS):
                 connection.execute(statement)

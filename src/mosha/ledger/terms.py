@@ -46,7 +46,10 @@ class Wanted:
         unknown = set(given) - {"epsilon", "delta", "rho", "mu", "rule", "delta_for_events"}
         if unknown:
             raise InvalidParameter(f"an account has no term {min(unknown)!r}.")
-        return Wanted(name, unit, rule_for(**given) if given else None, disjoint, block)
+        rule = rule_for(**given) if given else None
+        if rule is not None and rule.limit.amount == 0:
+            raise InvalidParameter("this limit is so small that nothing could ever be paid from it. Say a larger one.")
+        return Wanted(name, unit, rule, disjoint, block)
 
     def terms(self, above: Terms | None) -> Terms:
         """The terms of a new account beneath `above`."""

@@ -30,11 +30,12 @@ TABLES = ("accounts", "lanes", "payments", "steps")
 
 @dataclass(frozen=True)
 class Report:
-    """What `Ledger.verify` found; `problems` is empty for a book that is well."""
+    """What `Ledger.verify` found; `problems` is empty for a book that is well, `notes` say what was not looked at."""
 
     entries: int
     head: Head
     problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -42,7 +43,7 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         found = {"ok": self.ok, "entries": self.entries, "head": str(self.head)}
-        return found | {"problems": list(self.problems)}
+        return found | {"problems": list(self.problems), "notes": list(self.notes)}
 
 
 def entries(transaction: Transaction, after: int = 0) -> Iterator[Entry]:
