@@ -169,4 +169,4 @@ class MissingExtra(MoshaError, ImportError):
 
     def __init__(self, extra: str, *, needed_for: str) -> None:
         self.extra = extra
-        super().__init__(f"{needed_for} needs the extra {extra!r}: pip install 'mosha[{extra}]'.")
+        super().__init__(f"{needed_for} needs the extra {extra!r}: pip install '.[{extra}]' in a clone of mosha.")
