@@ -1,12 +1,33 @@
-"""Certified prices: known truths lie between the bounds, and the bounds are close."""
+"""Certified prices: known truths lie between the bounds, the bounds are close, and every event obeys the laws."""
 
+import itertools
 import math
+import random
+import tracemalloc
 
+import mpmath as mp
 import pytest
 
 from mosha import accounting
+from mosha.accounting import certified
+from mosha.accounting.dominating import read
+from mosha.accounting.tight import directions
 from mosha.core.errors import InvalidParameter
-from mosha.core.events import Gaussian, Laplace, RandomizedResponse
+from mosha.events import (
+    NOTHING,
+    Approx,
+    DiscreteGaussian,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Pure,
+    RandomizedResponse,
+    Renyi,
+    ZeroConcentrated,
+)
+from tests.accounting import exact
+from tests.accounting.every_event import every_event, name, with_more_noise
+from tests.accounting.golden import rows
 
 WORKLOADS = [
     (Laplace(100) * 1000, 1e-6, 1.3629246),
@@ -14,21 +35,219 @@ WORKLOADS = [
     (Gaussian(1.1).sampled(0.004) * 14_100, 1e-5, 2.2189666),
     (Gaussian(0.6).sampled(0.001) * 100_000, 1e-6, 6.9608440),
 ]
+SLOW = ("Selected", "FixedSizeSampled(event=Gaussian(noise_multiplier=8.0)", "FixedSizeSampled(event=L", "Shuffled")
+PRICED = [event for event in every_event() if not repr(event).startswith(SLOW)]
+on_every_event = pytest.mark.parametrize("event", PRICED, ids=name)
 
 
-@pytest.mark.parametrize(("event", "delta", "truth"), WORKLOADS)
-def test_epsilon_is_never_below_the_truth_and_within_one_in_ten_thousand(event, delta, truth):
-    assert truth * (1 - 1e-7) <= accounting.epsilon(event, delta) <= truth * 1.0001
+@on_every_event
+def test_the_lower_bound_is_below_the_upper_one(event):
+    low, high = accounting.bounds(event, delta=1e-6)
+    assert 0 <= low <= high
+    if read(event).tight and math.isfinite(high):
+        assert low >= high * (1 - 2e-4)
+
+
+@on_every_event
+def test_epsilon_falls_as_delta_grows(event):
+    prices = [accounting.epsilon(event, delta) for delta in (0.0, 1e-9, 1e-4, 0.2)]
+    assert all(later <= earlier * (1 + 1e-4) for earlier, later in itertools.pairwise(prices))
+    assert min(prices) >= 0
+
+
+@on_every_event
+def test_delta_and_epsilon_are_inverse(event):
+    epsilon = accounting.epsilon(event, 1e-5)
+    if 0 < epsilon < math.inf:
+        assert accounting.delta(event, epsilon * (1 + 1e-3)) <= 1e-5 * (1 + 1e-3)
+
+
+@on_every_event
+def test_repeating_is_adding(event):
+    total = sum([event] * 3, NOTHING)
+    assert accounting.epsilon(event * 3, 1e-6) == accounting.epsilon(total, 1e-6)
+
+
+@on_every_event
+def test_more_events_never_cost_less(event):
+    one, two = accounting.epsilon(event, 1e-6), accounting.epsilon(event + Laplace(10), 1e-6)
+    assert two >= one * (1 - 1e-4)
+
+
+def test_order_does_not_matter():
+    parts = [Gaussian(7), Laplace(3) * 2, RandomizedResponse(0.4, 5), Gaussian(1).sampled(0.1) * 4]
+    prices = {accounting.epsilon(sum(order, NOTHING), 1e-7) for order in itertools.permutations(parts)}
+    assert len(prices) == 1
+
+
+@pytest.mark.parametrize(("noisier", "event"), [(b, a) for a, b in with_more_noise()], ids=name)
+def test_more_noise_never_costs_more(noisier, event):
+    if repr(event).startswith(SLOW):
+        pytest.skip("priced by Rényi divergences alone; the law is tested there")
+    assert accounting.epsilon(noisier, 1e-6) <= accounting.epsilon(event, 1e-6) * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(("event", "delta", "truth"), WORKLOADS, ids=["laplace", "mixed", "sgd", "long sgd"])
+def test_bounds_meet_the_truth(event, delta, truth):
+    low, high = accounting.bounds(event, delta=delta)
+    assert truth * (1 - 5e-8) <= high <= truth * 1.0001
+    assert truth * 0.999 <= low <= truth * (1 + 5e-8)
+    assert high <= accounting.epsilon(event, delta)
+
+
+def test_long_training_fits_in_little_memory():
+    event, delta, _ = WORKLOADS[3]
+    certified._epsilon.cache_clear()
+    accounting.epsilon(Gaussian(1).sampled(0.1) * 3, 1e-3)  # what is imported when it is first needed does not count
+    tracemalloc.start()
+    accounting.epsilon(event, delta)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= 20e6
+
+
+@pytest.mark.parametrize("delta", [1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-18])
+def test_a_thousand_gaussians_are_right_at_every_delta(delta):
+    """dp-accounting 0.6.0 under-reports here from 1e-11 on: its rounding is absolute."""
+    low, high = accounting.bounds(Gaussian(30) * 1000, delta=delta)
+    mu = mp.sqrt(1000) / 30
+    assert exact.gaussian_delta(mu, high) <= delta <= exact.gaussian_delta(mu, low)
+    assert high == pytest.approx(low, rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", [1e-11, 1e-15])
+def test_small_deltas_are_right_on_a_lattice_too(delta):
+    low, high = accounting.bounds(RandomizedResponse(0.1) * 1000, delta=delta)
+    assert exact.coins_delta(0.1, 1000, high) <= delta <= exact.coins_delta(0.1, 1000, low)
+    assert high == pytest.approx(low, rel=1e-6)
+
+
+def test_randomized_response_counts():
+    """dp-accounting 0.6.0 prices a thousand of these as one: 0.1001."""
+    assert accounting.epsilon(RandomizedResponse(0.1) * 1000, 1e-6) == pytest.approx(19.3447, abs=1e-3)
+
+
+@pytest.mark.parametrize("count", [949, 950, 951, 5000, 10**6])
+def test_advanced_composition_does_not_overflow(count):
+    """dp-accounting 0.6.0 raises OverflowError from about 950 events on."""
+    low, high = accounting.bounds(Pure(0.1) * count, delta=1e-6)
+    assert math.isfinite(high)
+    assert high == pytest.approx(low, rel=1e-4)
+
+
+@pytest.mark.parametrize(("row", "inputs", "expected", "tolerance"), rows("dpsgd_poisson_tight"))
+def test_reference_of_training(row, inputs, expected, tolerance):
+    event = Gaussian(inputs["sigma"]).sampled(inputs["q"]) * inputs["T"]
+    assert accounting.epsilon(event, inputs["delta"]) == pytest.approx(expected, rel=tolerance), row
+
+
+@pytest.mark.parametrize(("row", "inputs", "expected", "tolerance"), rows("discrete_gaussian_pld"))
+def test_reference_of_discrete_gaussians(row, inputs, expected, tolerance):
+    event = DiscreteGaussian(inputs["sigma"] / inputs["sensitivity"], inputs["sensitivity"]) * inputs["k"]
+    assert accounting.epsilon(event, inputs["delta"]) == pytest.approx(expected, rel=tolerance), row
+
+
+@pytest.mark.parametrize(("row", "inputs", "expected", "tolerance"), rows("laplace_eps", "laplace_delta", "rr_delta"))
+def test_reference_of_single_events(row, inputs, expected, tolerance):
+    event = Laplace(1 / inputs["eps0"]) if row in {"18", "20"} else RandomizedResponse(inputs["eps0"])
+    price = accounting.epsilon(event, inputs["delta"]) if "delta" in inputs else accounting.delta(event, inputs["eps"])
+    assert price == pytest.approx(expected, rel=tolerance)
+
+
+@pytest.mark.parametrize(("row", "inputs", "expected", "tolerance"), rows("dpsgd_tpr"))
+def test_reference_of_the_attack_on_training(row, inputs, expected, tolerance):
+    """The largest true-positive rate at a false-positive rate a is the least of delta + e^epsilon a over epsilon."""
+    event, rate = Gaussian(inputs["sigma"]).sampled(inputs["q"]) * inputs["T"], inputs["fpr"]
+    removed, added = (
+        min(side.delta(e / 25, 1e-4) + math.exp(e / 25) * rate for e in range(24, 32))
+        for side in directions(read(event), above=True)
+    )
+    # the reference (another library) does not say which; dp-accounting 0.6.0 has 0.037263 and 0.036102
+    assert added <= expected * (1 + tolerance), row
+    assert expected <= removed * (1 + tolerance), row
+    assert (removed, added) == pytest.approx((0.037263, 0.036102), rel=tolerance)
+
+
+def random_part():
+    scale = lambda low, high: math.exp(random.uniform(math.log(low), math.log(high)))
+    return random.choice(
+        [
+            lambda: Gaussian(scale(1, 100)),
+            lambda: Laplace(scale(1, 100)),
+            lambda: RandomizedResponse(scale(0.01, 1), random.choice([2, 3, 20])),
+            lambda: Gaussian(scale(0.6, 3)).sampled(scale(1e-3, 0.5)),
+            lambda: Exponential(scale(0.01, 1)),
+            lambda: DiscreteGaussian(scale(1, 30), random.choice([1.0, 5.0])),
+        ]
+    )()
+
+
+@pytest.mark.parametrize("run", range(8))
+def test_random_compositions_are_bracketed_at_every_resolution(run):
+    """A finer lattice must stay inside the bounds of a coarser one, on both sides."""
+    event = sum((random_part() * random.randint(1, 60) for _ in range(random.randint(1, 3))), NOTHING)
+    delta = 10 ** random.uniform(-12, -3)
+    reading = read(event)
+    uppers = [certified._upper_epsilon(reading, delta, tolerance) for tolerance in (1e-2, 1e-4)]
+    lowers = [certified._lower_epsilon(reading, delta, tolerance) for tolerance in (1e-2, 1e-4)]
+    assert max(lowers) <= min(uppers) * (1 + 1e-9), event
+    assert uppers[1] <= uppers[0] * (1 + 1e-6), event
+
+
+def test_large_losses_stay_small_problems():
+    """Other accountants need gigabytes here (a grid of 1e-4 nats for a loss of hundreds)."""
+    tracemalloc.start()
+    for event in (
+        Gaussian(0.05),
+        Gaussian(0.05) + Laplace(0.02) * 3,
+        Gaussian(0.05).sampled(0.01) * 10,
+        Pure(300.0) * 5,
+        Gaussian(0.03) * 1000 + Gaussian(0.5).sampled(0.2) * 1000,
+    ):
+        low, high = accounting.bounds(event, delta=1e-6)
+        assert math.isfinite(high)
+        assert low >= 0.99 * high, event
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= 200e6
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.9, 0.999])
+def test_no_epsilon_is_negative(delta):
+    for event in (Gaussian(50), Laplace(100) * 3, Gaussian(2).sampled(0.01), ZeroConcentrated(0.001), NOTHING):
+        assert accounting.epsilon(event, delta) == 0.0
+        assert accounting.bounds(event, delta=delta)[0] == 0.0
+
+
+def test_delta_zero_is_pure_privacy():
+    assert accounting.epsilon(Laplace(10) * 3 + RandomizedResponse(0.5), 0.0) == pytest.approx(0.8)
+    assert accounting.epsilon(Gaussian(1), 0.0) == math.inf
+    assert accounting.bounds(Laplace(10), delta=0.0)[1] == pytest.approx(0.1)
+
+
+def test_what_has_no_pair_is_combined_with_what_has():
+    rest = ZeroConcentrated(0.01) + Renyi((4.0, 16.0), (0.02, 0.1))
+    whole = accounting.epsilon(rest + Laplace(1.0), 1e-6)
+    assert whole >= accounting.epsilon(Laplace(1.0), 1e-6)
+    assert whole <= accounting.epsilon(rest, 5e-7) + 1.0
+    assert accounting.bounds(rest, delta=1e-6)[0] == 0.0
+
+
+def test_an_impossible_delta_has_no_epsilon():
+    assert accounting.epsilon(Approx(0.1, 1e-5) * 3, 1e-6) == math.inf
+    assert accounting.bounds(Approx(0.1, 1e-5) * 3, delta=1e-6) == (math.inf, math.inf)
 
 
 def test_bad_input_is_refused():
-    for delta in (-0.1, 1.0, math.nan, math.inf, "a"):
+    for delta in (-0.1, 1.0, math.nan, math.inf, "a", None, True):
         with pytest.raises(InvalidParameter):
             accounting.epsilon(Laplace(1), delta)
-    for epsilon in (-1, math.nan, math.inf):
+    for epsilon in (-1, math.nan, math.inf, "a"):
         with pytest.raises(InvalidParameter):
             accounting.delta(Laplace(1), epsilon)
-    with pytest.raises(InvalidParameter):
-        accounting.epsilon(0.5, 1e-6)
-    with pytest.raises(InvalidParameter):
-        accounting.bounds(Laplace(1))
+    for thing in (0.5, None, Laplace, "Laplace(1)"):
+        with pytest.raises(InvalidParameter):
+            accounting.epsilon(thing, 1e-6)
+    for both in ({}, {"delta": 1e-6, "epsilon": 1.0}):
+        with pytest.raises(InvalidParameter):
+            accounting.bounds(Laplace(1), **both)

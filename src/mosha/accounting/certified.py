@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from mosha.accounting import pure, renyi
 from mosha.accounting.dominating import Reading, opened, read
@@ -21,10 +22,14 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event, compose
 from mosha.core.number import non_negative, probability
 
+if TYPE_CHECKING:
+    from mosha.accounting.odometer import Odometer
+
 __all__ = ["bounds", "delta", "epsilon", "rough_delta"]
 
 TOLERANCE = 3e-5  # relative, of one bound on epsilon
 GAP = 1e-4  # relative, between the two bounds that `bounds` aims at
+MANY = 24  # kinds of events; with more, an odometer answers instead of a lattice
 SPLITS = (0.5, 0.1, 0.9, 0.01, 0.99)  # of delta, between the parts that have a pair and the others
 
 
@@ -93,9 +98,9 @@ def _bracket(
     reading = read(event)
     least, most, tolerance, gap = 0.0, price(event, given), TOLERANCE, math.inf
     while True:
-        least = max(least, lower(reading, given, tolerance))
+        least = max(least, lower(reading, given, tolerance / 2))
         last, gap = gap, most - least
-        if math.isinf(most) or gap <= GAP * most or gap > last / 2 or not reading.tight:
+        if math.isinf(most) or gap <= GAP * most or gap > last / 2 or not reading.tight or len(reading.parts) > MANY:
             return min(least, most), most
         tolerance /= 8
         most = min(most, upper(reading, given, tolerance))
@@ -113,8 +118,10 @@ def _epsilon(event: Event, delta: float) -> float:
         return pure.epsilon(event)
     reading = read(event)
     if not reading.rest:
+        if len(reading.parts) > MANY:
+            return _history(event).epsilon(delta)
         best = min(_upper_epsilon(reading, delta, TOLERANCE), _basic(event, delta))
-        return min(best, _by_divergence(event, delta)) if reading.crude else best
+        return min(best, _by_divergence(event, delta)) if reading.crude or math.isinf(best) else best
     best = _by_divergence(event, delta)
     rest = compose(reading.rest)
     reading.rest = []
@@ -141,11 +148,22 @@ def rough_delta(event: Event, epsilon: float, tolerance: float) -> float:
     return _delta(event, epsilon) if reading.crude else _upper_delta(reading, epsilon, tolerance)
 
 
+def _history(event: Event) -> Odometer:
+    """An odometer that has seen all of `event`: for many kinds of events it is quicker than a lattice, and as sharp."""
+    from mosha.accounting.odometer import Odometer  # noqa: PLC0415  (it asks back here where it does not converge)
+
+    odometer = Odometer()
+    odometer.add(opened(event))
+    return odometer
+
+
 @lru_cache(maxsize=1024)
 def _delta(event: Event, epsilon: float) -> float:
     reading = read(event)
+    if len(reading.parts) > MANY and not reading.rest:
+        return _history(event).delta(epsilon)
     best = _upper_delta(reading, epsilon, TOLERANCE) if not reading.rest else 1.0
-    if not reading.crude:
+    if not reading.crude or (0 < best < 1 and _by_divergence(event, best) >= epsilon):
         return best
     return _least_delta(lambda d: _epsilon(event, d), epsilon, best)
 

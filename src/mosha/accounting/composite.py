@@ -17,7 +17,7 @@ from mosha.accounting.pair import Atoms, Pair
 
 __all__ = ["LARGEST_COUNT", "composite"]
 
-POINTS = 4096
+POINTS = 8192
 LOST = 1e-30  # of the mass may be cut off at either end of a part
 LARGEST_COUNT = 64  # parts; beyond this the lattice would be too coarse
 

@@ -197,7 +197,7 @@ def convolve(laws: Sequence[tuple[Law, int]], lattice: Lattice, *, long: bool = 
     outside = sum(math.exp(min(x + 0.01 + 1e-12 * count, 0.0)) for x in (below, beyond))
     infinite = -math.expm1(sum(times * math.log1p(-min(law.infinite, 0.5)) for law, times in laws))
     shift = sum(times * law.shift for law, times in laws) + 8 * UNIT * step * (abs(first) + size)
-    return Sum(first, step, mass, theta, log_scale, noise, relative + UNIT, outside, shift, infinite)
+    return Sum(first, step, mass, theta, log_scale, noise, math.expm1(relative + UNIT), outside, shift, infinite)
 
 
 def _tilted(law: Law, theta: float, others: tuple[float, float]) -> tuple[Array, float, tuple[float, float], float]:

@@ -265,7 +265,7 @@ def _(event: DiscreteGaussian) -> Cover | None:
         return None
     above = (event.sensitivity if event.coordinates > 1 else move) ** 2 / (square - lost)
     below = move**2 / (square + lost * square / (square - lost))
-    return Cover(variance=(below * (1 - 1e-15), above * (1 + 1e-15)), slack=math.exp(-40))
+    return Cover(variance=(below * (1 - 1e-15), above * (1 + 1e-15)), slack=2 * math.exp(-40))
 
 
 @_cover.register

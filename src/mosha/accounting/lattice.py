@@ -55,6 +55,7 @@ class Survey:
             self.ends = (self.ends[0] + count * float(knots[0]), self.ends[1] + count * float(knots[-1]))
             self.widest = max(self.widest, float(knots[-1] - knots[0]))
         self.total = self.moments + self.thetas * (self.thetas + 1) * mu * mu / 2
+        self.deviation = math.sqrt(max(float(np.interp(1.0, self.thetas, self.total)), 0.0))
 
     def at_delta(self, delta: float) -> float:
         """A rough epsilon for this delta, by the Rényi conversion at the best theta."""
@@ -71,10 +72,15 @@ class Survey:
         A careful one spares neither width nor tilt: for where the Rényi conversion is far off.
         """
         theta, low, high, bottom, top = self._window(epsilon, careful=careful)
-        budget = 12 * tolerance * epsilon / (self._best(epsilon) + 1)
-        least = max((top - bottom) / (LARGEST - 8), self.widest / LARGEST)
+        budget = 12 * tolerance * max(epsilon, 0.1 * self.deviation) / (self._best(epsilon) + 1)
+        largest = min(LARGEST, 2**22 // max(1, len(self.parts)))  # points; all laws together must stay affordable
+        least = max((top - bottom) / (largest - 8), self.widest / LARGEST)
         step = self._aligned(budget, least)
-        size = 2 ** max(6, math.ceil(math.log2((top - bottom) / step + 8)))
+        power = max(6, math.ceil(math.log2((top - bottom) / step + 8)))
+        coarser = (top - bottom) / (2 ** (power - 1) - 8)
+        if power > 6 and coarser < 1.2 * step and not any(pair.landmarks for pair, _ in self.parts):
+            step, power = coarser, power - 1  # half the work for a step that is hardly larger
+        size = 2**power
         first = math.floor((bottom + top) / (2 * step)) - size // 2
         return Lattice(step, first, size, theta, (low, high))
 
