@@ -79,7 +79,8 @@ def amplified(epsilon: float, rate: float) -> float:
     if rate >= 1 or math.isinf(epsilon):
         return epsilon
     if epsilon > LARGE:
-        return above(epsilon + math.log(rate) + math.exp(math.log1p(-rate) - math.log(rate) - LARGE))
+        grown = epsilon + math.log(rate) + math.exp(math.log1p(-rate) - math.log(rate) - LARGE)
+        return min(epsilon, above(grown))
     return min(epsilon, above(math.log1p(rate * math.expm1(epsilon))))
 
 
