@@ -91,12 +91,7 @@ def test_another_question_under_the_same_key_is_refused_and_nothing_is_spent(nam
     assert account.spent == spent
 
 
-ASKING = [
-    case for case in every_measurement() if case.name != "partition_selection"
-]  # it says nothing of its column yet
-
-
-@pytest.mark.parametrize("case", ASKING, ids=str)
+@pytest.mark.parametrize("case", every_measurement(), ids=str)
 def test_every_measurement_says_what_it_asks(case):
     assert case.make(1.0).question
     assert case.make(1.0).question == case.make(1.0).question

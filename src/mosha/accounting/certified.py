@@ -65,7 +65,8 @@ def delta(event: Event, epsilon: float) -> float:
     >>> round(delta(Gaussian(1), 1.0), 9)
     0.126936738
     """
-    return _delta(_event(event), non_negative("epsilon", epsilon))
+    found = _delta(_event(event), min(non_negative("epsilon", epsilon), HUGE))
+    return found if found > 0 or pure.epsilon(event) <= epsilon else math.nextafter(0.0, 1.0)
 
 
 def bounds(event: Event, *, delta: float | None = None, epsilon: float | None = None) -> tuple[float, float]:
@@ -84,9 +85,12 @@ def bounds(event: Event, *, delta: float | None = None, epsilon: float | None = 
         raise InvalidParameter("bounds needs one of delta=... and epsilon=...: the other is the answer.")
     if delta is not None:
         return _bracket(_event(event), probability("delta", delta), _epsilon, _lower_epsilon, _upper_epsilon)
+    if non_negative("epsilon", epsilon) > HUGE:
+        return 0.0, _delta(_event(event), HUGE)
     return _bracket(_event(event), non_negative("epsilon", epsilon), _delta, _lower_delta, _upper_delta)
 
 
+HUGE = 1e15  # delta falls with epsilon: beyond this, what it is here bounds it from above
 MARGIN = 1e-12  # more than the rounding of a probability and of what is done with it
 
 Price = Callable[[Reading, float, float], float]
@@ -182,14 +186,15 @@ def _least_delta(price: Callable[[float], float], epsilon: float, most: float) -
 
 
 def _upper_epsilon(reading: Reading, delta: float, tolerance: float) -> float:
-    left = _left(delta, _failing(reading) * (1 + MARGIN)) * (1 - MARGIN)
-    if left <= 0:
+    failing = _failing(reading) * (1 + MARGIN)
+    if failing >= delta:
         return math.inf
+    left = _left(delta, failing) * (1 - MARGIN)
     return _dearest(directions(reading, above=True), lambda d, t: d.epsilon(left, t), tolerance)
 
 
 def _upper_delta(reading: Reading, epsilon: float, tolerance: float) -> float:
-    failing = _failing(reading) * (1 + MARGIN)
+    failing = min(_failing(reading) * (1 + MARGIN), 1.0)
     other = _dearest(directions(reading, above=True), lambda d, t: d.delta(epsilon, t), tolerance)
     return min(1.0, (failing + (1 - failing) * other) * (1 + MARGIN)) if failing else other
 
@@ -197,9 +202,10 @@ def _upper_delta(reading: Reading, epsilon: float, tolerance: float) -> float:
 def _lower_epsilon(reading: Reading, delta: float, tolerance: float) -> float:
     if delta == 0:
         return 0.0
-    left = _left(delta, _failing(reading) * (1 - MARGIN)) * (1 + MARGIN)
-    if left <= 0:
+    failing = _failing(reading) * (1 - MARGIN)
+    if failing >= delta:
         return math.inf
+    left = min(_left(delta, failing) * (1 + MARGIN), 1 - MARGIN)
     return max(d.epsilon(left, tolerance) for d in directions(reading, above=False))
 
 

@@ -18,6 +18,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Person, Unit
 from mosha.mechanisms.bounding import hash_of, identify, keep_at_most, listed, read, rows_per_unit
 from mosha.mechanisms.canonical import canonical
+from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import bernoulli
 from mosha.noise.exponential import exp_bounds
 
@@ -68,7 +69,12 @@ def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str
         return next(count for count, p in enumerate(probabilities) if p >= wanted)
 
     return Measurement(
-        unit=unit, event=Approx(each, failing) * moved, step=step, error=people_needed, name="partition_selection"
+        unit=unit,
+        event=Approx(each, failing) * moved,
+        step=step,
+        error=people_needed,
+        name="partition_selection",
+        question=fingerprint("partition_selection", unit, column),
     )
 
 
