@@ -129,7 +129,9 @@ class Sum:
         """The curve of the sum composed with `kernel`, never below it (`above`) or never above it."""
         sign = 1.0 if above else -1.0
         found, lost, exponent = self._parts(epsilon, kernel, sign)
-        value = max(found * (1 + sign * self.relative) + sign * lost, 0.0)
+        value = found * (1 + sign * self.relative) + sign * lost
+        if math.isnan(value):
+            return 1.0 if above else 0.0
         finite = math.exp(min(exponent + math.log(value), 0.0)) if value > 0 else 0.0
         return min(self.infinite + finite, 1.0)
 

@@ -23,6 +23,8 @@ def crossing(curve: Callable[[float], float], level: float, guess: float, *, abo
 
     def height(x: float) -> float:
         value = curve(x)
+        if math.isnan(value):
+            return 700.0 if above else -700.0  # what is not known is not claimed
         return math.log(value) - target if value > 0 else -700.0
 
     low = high = (guess, height(guess))

@@ -44,8 +44,9 @@ from mosha.core.unit import Neighbours
 
 __all__ = ["Cover", "Reading", "cover", "flat", "opened", "read"]
 
-ROUGH = 1000.0  # a discrete Gaussian this wide (in grid steps) is priced through the continuous one
+ROUGH = 300.0  # a discrete Gaussian this wide (in grid steps) is priced through the continuous one
 MANY = 4096  # atoms; a discrete Laplace law with more is priced through the continuous one
+HUGE, HUGE_COUNT, HUGE_VARIANCE = 650.0, 10**8, 1e14  # of one loss in nats, of equal parts, of all normal parts
 SURE = 1 - 1e-6  # a sample this large is priced as the whole
 
 
@@ -64,6 +65,12 @@ class Cover:
     slack: float = 0.0
     tight: bool = True
     crude: bool = False
+
+    def is_moderate(self, count: int) -> bool:
+        """Whether so many of it are within the range of floats and lattices; if not, other measures are as good."""
+        if not self.upper:
+            return self.variance[1] * count <= HUGE_VARIANCE
+        return count <= HUGE_COUNT and all(-HUGE <= x <= HUGE for pair in self.upper for x in pair.reach(1e-30))
 
     @property
     def symmetric(self) -> bool:
@@ -107,7 +114,7 @@ def read(event: Event) -> Reading:
             reading.log_spared += count * math.log1p(-part.delta)
             continue
         covered = cover(part)
-        if covered is None:
+        if covered is None or not covered.is_moderate(count):
             reading.rest.append((part, count))
         elif covered.upper:
             reading.parts.append((covered, count))
@@ -160,7 +167,7 @@ def _grouped(member: Event, times: int, size: int) -> Iterator[tuple[Event, int]
         yield Group(member, size), times
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def cover(event: Event) -> Cover | None:
     """The pairs of one event that is no composition; None where none is known.
 
@@ -288,6 +295,8 @@ def _(event: FixedSizeSampled) -> Cover | None:
 
 
 def _exchanged(inside: Cover, rate: float) -> Cover | None:
+    if not inside.upper:
+        return inside
     if not inside.symmetric:
         return None
     if rate > SURE:

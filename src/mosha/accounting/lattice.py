@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from mosha.accounting.loss import Array, connected
 from mosha.accounting.pair import Pair
@@ -23,6 +22,8 @@ OUTSIDE = math.log(1e-8)  # of delta may come from outside the window
 STEEP = 1000.0  # tilt times epsilon: so that weights can be compared over a wide range of epsilons
 COARSE = 400  # knots
 MANY_MARKS = 12
+_UP: Array = np.geomspace(1e-3, 1e5, 171)
+THETAS: Array = np.concatenate((-_UP[::8][::-1], [0.0], _UP))
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,7 @@ class Survey:
 
     def __init__(self, parts: Sequence[tuple[Pair, int]], mu: float, lost: float) -> None:
         self.parts, self.mu, self.lost = list(parts), mu, lost
-        up = np.geomspace(1e-3, 1e5, 171)
-        self.thetas = np.concatenate((-up[::8][::-1], [0.0], up))
+        self.thetas = THETAS
         self.moments = np.zeros(len(self.thetas))
         self.ends, self.widest = (0.0, 0.0), 0.0
         for pair, count in self.parts:
@@ -59,8 +59,7 @@ class Survey:
 
     def at_delta(self, delta: float) -> float:
         """A rough epsilon for this delta, by the Rényi conversion at the best theta."""
-        theta = self.thetas[self._up]
-        return max(float(((self.total[self._up] - math.log(delta) - _peak(theta)) / theta).min()), 1e-12)
+        return max(float(((self.total[-len(_UP) :] - math.log(delta) - _PEAK) / _UP).min()), 1e-12)
 
     def at_epsilon(self, epsilon: float) -> float:
         """The logarithm of a rough delta for this epsilon, by the Rényi conversion at the best theta."""
@@ -84,16 +83,11 @@ class Survey:
         first = math.floor((bottom + top) / (2 * step)) - size // 2
         return Lattice(step, first, size, theta, (low, high))
 
-    @property
-    def _up(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(self.thetas > 0)
-
     def _log_deltas(self, epsilon: float) -> Array:
-        theta = self.thetas[self._up]
-        return np.asarray(self.total[self._up] - theta * epsilon - _peak(theta))
+        return np.asarray(self.total[-len(_UP) :] - _UP * epsilon - _PEAK)
 
     def _best(self, epsilon: float) -> float:
-        return float(self.thetas[self._up][np.argmin(self._log_deltas(epsilon))])
+        return float(_UP[np.argmin(self._log_deltas(epsilon))])
 
     def _window(self, epsilon: float, *, careful: bool) -> tuple[float, float, float, float, float]:
         """A tilt, one below and one above it, and the window that goes with them: the narrowest that will do.
@@ -165,6 +159,4 @@ def _log_moments(losses: Array, mass: Array, thetas: Array) -> Array:
     return np.asarray(top + np.log(np.exp(exponents - top[:, None]).sum(axis=1)))
 
 
-def _peak(theta: Array) -> Array:
-    """-ln sup e^(-theta x) (1 - e^-x)."""
-    return np.asarray(np.log1p(theta) + theta * np.log1p(1 / theta))
+_PEAK: Array = np.log1p(_UP) + _UP * np.log1p(1 / _UP)  # -ln sup over x > 0 of e^(-theta x) (1 - e^-x)

@@ -78,9 +78,10 @@ class Odometer:
             self._kinds[part] += count
             if len(self._kinds) > FEW:
                 self._kinds = None
-        if covered is None:
+        if covered is None or not covered.is_moderate(count):
             divergences, lost = _divergences(part)
-            self._rest = self._rest + divergences * count
+            with np.errstate(over="ignore"):
+                self._rest = self._rest + divergences * count
             self._rest_delta = min(self._rest_delta + lost * count, 1.0)
             self._has_rest = True
         elif not covered.upper:

@@ -131,7 +131,7 @@ class Band:
         return -self.width, self.width
 
     def knots(self, count: int, mass: float) -> Array:  # noqa: ARG002
-        return np.linspace(-self.width, self.width, min(count, 129))
+        return np.linspace(-self.width, self.width, min(count, 65))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +170,8 @@ class Atoms:
     def reach(self, mass: float) -> tuple[float, float]:
         finite = np.isfinite(self.losses)
         losses, p = self.losses[finite], self.p[finite]
+        if len(p) <= 4:
+            return float(losses[0]), float(losses[-1])
         low = int(np.searchsorted(np.cumsum(p), mass))
         high = int(np.searchsorted(np.cumsum(p[::-1]), mass))
         last = len(losses) - 1
