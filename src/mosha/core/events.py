@@ -74,7 +74,10 @@ def _one_of(*choices: str) -> Any:
 
 @dataclass(frozen=True)
 class Laplace(Event):
-    """Laplace noise on a number (l1 sensitivity): epsilon = 1 / noise_multiplier."""
+    """Laplace noise on a number or a vector (l1 sensitivity): epsilon = 1 / noise_multiplier.
+
+    On a vector it costs no more than on one number that moves by as much (`accounting/dominating.md`).
+    """
 
     noise_multiplier: float
 
@@ -96,9 +99,9 @@ class Gaussian(Event):
 class DiscreteLaplace(Event):
     """Discrete Laplace noise on integers.
 
-    `sensitivity` counts grid steps. With 1, the default, the event is as costly as any mechanism with
-    epsilon = 1 / noise_multiplier and prices vectors (l1 sensitivity) and numbers alike; a larger one is cheaper
-    to compose and holds for a single number that moves by at most so many steps.
+    `sensitivity` counts grid steps: the number, or the vector in the l1 norm, moves by at most so many of them. With 1,
+    the default, the event is as costly as any mechanism with epsilon = 1 / noise_multiplier; with more it is cheaper
+    to compose. On a vector it costs no more than on one number that moves by as much (`accounting/dominating.md`).
     """
 
     noise_multiplier: float
