@@ -46,8 +46,8 @@ def predicted(table, truth, unit, budget):
 
 @pytest.mark.parametrize("budget", [Budget(epsilon=1), Budget(rho=0.02)], ids=["laplace", "gaussian"])
 def test_a_bound_that_is_bought_is_close_to_the_best_one(heavy, budget):
-    # The tail of these people is so heavy that the best bound hangs on a few of them, and the buckets they are in are too
-    # small to be trusted: a choice some steps off is honest. How close it comes on ten million rows is a benchmark.
+    # The tail of these people is so heavy that the best bound hangs on a few of them, and the buckets they are in are
+    # too small to be trusted: a choice some steps off is honest. How close it comes on ten million rows is a benchmark.
     table, truth = heavy
     question = question_of(table, mosha.Person("who"))
     value = question.measurement(budget).step(None, None, None, mosha.noise.secure())[0]
