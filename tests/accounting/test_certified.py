@@ -287,6 +287,13 @@ def test_delta_zero_is_pure_privacy():
     assert accounting.bounds(Laplace(10), delta=0.0)[1] == pytest.approx(0.1)
 
 
+def test_deltas_that_floats_cannot_hold_are_not_claimed():
+    assert accounting.epsilon(Gaussian(1), 1e-300) >= accounting.epsilon(Gaussian(1), 1e-280)
+    assert accounting.delta(Gaussian(10), 200.0) > 0
+    assert accounting.bounds(Gaussian(10), epsilon=200.0)[1] > 0
+    assert accounting.delta(Laplace(2), 0.6) == 0.0
+
+
 def test_what_has_no_pair_is_combined_with_what_has():
     rest = ZeroConcentrated(0.01) + Renyi((4.0, 16.0), (0.02, 0.1))
     whole = accounting.epsilon(rest + Laplace(1.0), 1e-6)

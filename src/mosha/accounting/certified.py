@@ -29,6 +29,8 @@ __all__ = ["bounds", "delta", "epsilon", "rough_delta"]
 
 TOLERANCE = 3e-5  # relative, of one bound on epsilon
 GAP = 1e-4  # relative, between the two bounds that `bounds` aims at
+LEAST = 1e-290  # the smallest delta that tails and sums of floats can bound
+TINY = 1e-305  # the smallest that logarithms are asked about
 MANY = 24  # kinds of events; with more, an odometer answers instead of a lattice
 SPLITS = (0.5, 0.1, 0.9, 0.01, 0.99)  # of delta, between the parts that have a pair and the others
 
@@ -101,6 +103,8 @@ def _bracket(
 ) -> tuple[float, float]:
     reading = read(event)
     least, most, tolerance, gap = 0.0, price(event, given), TOLERANCE, math.inf
+    if min(given, most) <= LEAST:
+        return 0.0, most
     while True:
         least = max(least, lower(reading, given, tolerance / 2))
         last, gap = gap, most - least
@@ -120,6 +124,8 @@ def _event(event: Event) -> Event:
 def _epsilon(event: Event, delta: float) -> float:
     if delta == 0:
         return pure.epsilon(event)
+    if delta < LEAST:
+        return _by_divergence(event, delta)
     reading = read(event)
     if not reading.rest:
         if len(reading.parts) > MANY:
@@ -163,6 +169,13 @@ def _history(event: Event) -> Odometer:
 
 @lru_cache(maxsize=1024)
 def _delta(event: Event, epsilon: float) -> float:
+    delta = _found_delta(event, epsilon)
+    if delta > LEAST or pure.epsilon(event) <= epsilon:
+        return delta
+    return TINY if _by_divergence(event, TINY) <= epsilon else LEAST
+
+
+def _found_delta(event: Event, epsilon: float) -> float:
     reading = read(event)
     if len(reading.parts) > MANY and not reading.rest:
         return _history(event).delta(epsilon)

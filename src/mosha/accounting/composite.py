@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mosha.accounting.lattice import common_unit
 from mosha.accounting.loss import UNIT, Array, Law, upper
 from mosha.accounting.merging import lower
 from mosha.accounting.pair import Atoms, Pair
@@ -33,6 +34,9 @@ def composite(parts: Sequence[tuple[Pair, int]], spared: float, *, above: bool) 
     low = sum(count * reach[0] for reach, (_, count) in zip(reaches, parts, strict=True))
     high = sum(count * reach[1] for reach, (_, count) in zip(reaches, parts, strict=True))
     step = max(high - low, 1e-12) / POINTS
+    unit = common_unit([x for pair, _ in parts for x in pair.landmarks if x])
+    if unit >= step:
+        step = unit / math.ceil(unit / step)  # atoms then lie on the lattice
     mass, first, shift, error = np.ones(1), 0, 0.0, 0.0
     for (pair, count), reach in zip(parts, reaches, strict=True):
         law = _law(pair, reach, step, above=above)

@@ -65,7 +65,9 @@ class Moments:
             left >>= 1
             if left:
                 base = base * base
-        error = self.error * count * (1 + 1e-9) + 4 * UNIT * count
+        error = np.expm1(
+            np.minimum((self.error + 4 * UNIT) * count, 700.0)
+        )  # (1 + e)^n - 1, as phases have modulus one
         return Moments(self.log_scale * count, power, self.decay * count, error, self.infinite * count)
 
 
@@ -129,7 +131,7 @@ def _two_atoms(pair: Atoms) -> Moments:
 
 
 def _error(widest: float, log_scale: Array) -> Array:
-    return np.asarray(UNIT * (320 + 64 * HEIGHTS[:, -1] * widest + 4 * np.abs(log_scale)))
+    return np.asarray(UNIT * (400 + 64 * HEIGHTS[:, -1] * widest + 4 * np.abs(log_scale)))
 
 
 def _decay(product: Array, apart: float) -> Array:
@@ -144,6 +146,7 @@ def _decay(product: Array, apart: float) -> Array:
     whole = np.floor(turns * (1 / math.pi))
     least = np.zeros_like(squares)
     np.minimum(squares[:, :-1], squares[:, 1:], out=least[:, :-1], where=whole[:, :-1] == whole[:, 1:])
+    least = np.maximum(least - (1e-12 + 16 * UNIT * turns), 0.0)
     return np.asarray(-0.5 * np.log1p(-np.minimum((4 - 1e-9) * product[:, None] * least, 1 - 1e-12)))
 
 
@@ -155,18 +158,19 @@ def _expanded(losses: Array, share: Array) -> Array:
     |f(t)| + r |f'(t)| + r^2 / 2 E (L - mean)^2, since |f''| is nowhere larger; the other losses count in full.
     """
     decay = np.zeros_like(BOXES)
-    cuts = np.arange(0, len(losses), MERGED)
+    cuts, farthest = np.arange(0, len(losses), MERGED), float(np.abs(losses).max())
     for lane in range(LANES):
         weight, first, second = (np.add.reduceat(share[lane] * losses**k, cuts) for k in (0, 1, 2))
         seen = np.flatnonzero(weight > RARE)
         weight, mean = weight[seen], first[seen] / weight[seen]
         away = mean - float(weight @ mean)
-        merged = float(np.maximum(second[seen] - weight * mean**2, 0.0).sum()) + 1e-15 * float(second[seen].sum())
+        merged = float(np.maximum(second[seen] - weight * mean**2, 0.0).sum()) + 1e-14 * float(second[seen].sum())
         middle, radius = (BOXES[lane, 1:] + BOXES[lane, :-1]) / 2, (BOXES[lane, 1:] - BOXES[lane, :-1]) / 2
         near = np.where(radius[:, None] * np.abs(away) <= 1, weight, 0.0)
         turns = np.exp(1j * np.outer(middle, away)) * near
         bound = np.abs(turns.sum(axis=1)) + radius * np.abs(turns @ away) + radius**2 / 2 * (near @ away**2)
-        bound += np.maximum(1.0 - near.sum(axis=1), 0.0) + BOXES[lane, 1:] ** 2 / 2 * merged + 1e-12
+        bound += np.maximum(1.0 - near.sum(axis=1), 0.0) + BOXES[lane, 1:] ** 2 / 2 * merged
+        bound += 1e-12 + 16 * UNIT * BOXES[lane, 1:] * farthest
         decay[lane, :-1] = -np.log(np.clip(bound, 1e-12, 1.0))
     return decay
 
@@ -190,7 +194,7 @@ def _atoms(losses: Array, p: Array, shift: float) -> Moments:
         phase[lane] = (large @ small.T).ravel()  # node k = 7 a + b
     log_scale = CENTRES * top + np.log(scale)
     reach = np.maximum(abs(top), abs(bottom)) * HEIGHTS[:, -1]
-    error = UNIT * (320 + 8 * len(p) + 8 * reach + 4 * np.abs(log_scale)) + TINY * len(p)
+    error = UNIT * (400 + 8 * len(p) + 8 * reach + 4 * np.abs(log_scale)) + TINY * len(p)
     decay = _expanded(losses, share) if len(p) > 4 else _decay(share[:, -1] * share[:, 0], top - bottom)
     return Moments(log_scale, phase, decay, error, -math.log1p(-min(infinite, 0.999999)))
 

@@ -15,7 +15,7 @@ import numpy as np
 from mosha.accounting.loss import Array, connected
 from mosha.accounting.pair import Pair
 
-__all__ = ["Lattice", "Survey"]
+__all__ = ["Lattice", "Survey", "common_unit"]
 
 LARGEST = 2**19  # points
 OUTSIDE = math.log(1e-8)  # of delta may come from outside the window
@@ -121,7 +121,7 @@ class Survey:
         marks = [(abs(x), count * abs(x)) for pair, count in self.parts for x in pair.landmarks if x != 0]
         weight = sum(count * pair.spread for pair, count in self.parts)
         step = math.sqrt(budget / weight) if weight > 0 else math.inf
-        unit = _common([x for x, _ in marks])
+        unit = common_unit([x for x, _ in marks])
         if unit >= least:
             pieces = max(1, math.ceil(unit / step)) if math.isfinite(step) else 1
             return unit / min(pieces, max(1, math.floor(unit / least)))
@@ -139,7 +139,7 @@ class Survey:
         return float(steps[np.argmin(lost)])
 
 
-def _common(marks: Sequence[float]) -> float:
+def common_unit(marks: Sequence[float]) -> float:
     """The largest real number of which all `marks` are whole multiples, to nine digits; zero if there is none."""
     unit = 0.0
     scale = max((abs(x) for x in marks), default=0.0)

@@ -86,7 +86,7 @@ def connected(cells: Cells, knots: Array) -> tuple[Array, float]:
     q_scaled = cells.q * lift[:-1]  # the P mass if all of the cell sat at its lower end
     mass = cells.p + cells.p_error
     rounding = (8 + np.abs(knots[:-1])) * UNIT * (cells.p + q_scaled) + cells.p_error + cells.q_error * lift[:-1]
-    rounding += 2 * cells.shift * mass
+    rounding += 4 * cells.shift * mass
     at_top = np.clip((cells.p - q_scaled + rounding) / -np.expm1(-np.diff(knots)), 0.0, mass)
     atoms = np.zeros(len(knots))
     atoms[:-1] += mass - at_top

@@ -91,19 +91,31 @@ def _rolled(pair: Pair, losses: Array, hair: float) -> tuple[Array, float]:
     left, from_left = _roll(knots, corners, _heights(mass, weight, corners), steepest)
     high = _heights(mass[::-1], weight[::-1], corners[::-1])
     right, from_right = (x[::-1] for x in _roll(-knots[::-1], -corners[::-1], high, steepest))
-    lead = from_right + steepest * knots - float(weight.sum()) - from_left
-    # the line from the right is ahead at knot i and behind at i - 1: the smaller its lead, the less is lost
-    crossings = np.flatnonzero((lead[1:] >= 0) & (lead[:-1] < 0)) + 1
-    i = int(crossings[np.argmin(lead[crossings])]) if len(crossings) else len(knots) - 1
-    turns = np.concatenate((left[:i], [0.0], right[i + 1 :]))
-    turns[i] = max(steepest - float(turns.sum()), 0.0)
-    return np.maximum(turns[::-1], 0.0), cells.shift
+    return _spliced(left, right, from_left, from_right + steepest * knots - float(weight.sum()), steepest)[
+        ::-1
+    ], cells.shift
+
+
+def _spliced(left: Array, right: Array, behind: Array, ahead: Array, steepest: float) -> Array:
+    """The turns of the line from the left up to a knot where the one from the right is ahead, then those of that.
+
+    At knot i the line from the right is ahead, at i - 1 it is not; the smaller its lead, the less is lost.
+    """
+    rounding = (64 + 8 * len(left)) * UNIT
+    lead = ahead - behind
+    rest = steepest * (1 - rounding) - (np.cumsum(left) - left) - (right.sum() - np.cumsum(right))
+    sure = lead >= rounding * (np.abs(ahead).max() + steepest)
+    knots = np.flatnonzero(sure[1:] & ~sure[:-1] & (rest[1:] >= 0)) + 1
+    if not len(knots):
+        return left * (1 - rounding)
+    i = int(knots[np.argmin(lead[knots])])
+    return np.concatenate((left[:i], rest[i : i + 1], right[i + 1 :]))
 
 
 def _heights(mass: Array, q: Array, corners: Array) -> Array:
     """|sum of p_i t - q_i| over all corners up to each corner, a little too small."""
     total, weight = np.cumsum(mass), np.cumsum(q)
-    return np.abs(total * corners - weight) - (64 + 2 * len(mass)) * UNIT * (total * corners + weight)
+    return np.abs(total * corners - weight) - (64 + 8 * len(mass)) * UNIT * (total * corners + weight)
 
 
 def _roll(knots: Array, corners: Array, heights: Array, steepest: float) -> tuple[Array, Array]:

@@ -81,12 +81,12 @@ class Odometer:
         if covered is None or not covered.is_moderate(count):
             divergences, lost = _divergences(part)
             with np.errstate(over="ignore"):
-                self._rest = self._rest + divergences * count
-            self._rest_delta = min(self._rest_delta + lost * count, 1.0)
+                self._rest = (self._rest + divergences * count) * (1 + 4 * UNIT)
+            self._rest_delta = min((self._rest_delta + lost * count) * (1 + 4 * UNIT), 1.0)
             self._has_rest = True
         elif not covered.upper:
-            self._variance += covered.variance[1] * count * (1 + 4 * UNIT)
-            self._slack += covered.slack * count
+            self._variance = (self._variance + covered.variance[1] * count) * (1 + 4 * UNIT)
+            self._slack = (self._slack + covered.slack * count) * (1 + 4 * UNIT)
         else:
             losses = _moments(part)
             if len(losses) > len(self._sides):
@@ -125,12 +125,12 @@ class Odometer:
         return min(value, other(history, given))
 
     def _side_epsilon(self, side: _Side, delta: float) -> tuple[float, bool]:
-        allowed = delta - self._lost(side)
+        allowed = delta * (1 - 4 * UNIT) - self._lost(side) * (1 + 1e-12)
         if allowed <= 0:
             return math.inf, True
         allowed *= math.exp(-self._slack)
         logs = self._log_moments(side)
-        rough = (logs - math.log(allowed) - _PEAK) / CENTRES
+        rough = (logs - math.log(allowed) - _PEAK + 1e-13 * (np.abs(logs) - math.log(allowed))) / CENTRES
         best = int(np.argmin(rough))
         guess = float(rough[best])
         if self._has_rest or guess <= 0:
@@ -147,7 +147,7 @@ class Odometer:
     def _side_delta(self, side: _Side, epsilon: float) -> tuple[float, bool]:
         at = epsilon - self._slack
         now = self._log_moments(side)
-        logs = now - CENTRES * at - _PEAK
+        logs = now - CENTRES * at - _PEAK + 1e-14 * (np.abs(now) + CENTRES * abs(at))
         best = int(np.argmin(logs))
         value, sure = math.exp(min(float(logs[best]), 0.0)), self._has_rest
         for i in (best, best + 1, best - 1):
@@ -202,8 +202,8 @@ class _Side:
             self.phase *= loss.phase
         self.log_scale += loss.log_scale
         self.decay += loss.decay
-        self.error += loss.error + 4 * UNIT * (1 + np.abs(self.log_scale))
-        self.infinite += loss.infinite
+        self.error += loss.error * (1 + self.error) + 4 * UNIT * (1 + np.abs(self.log_scale))
+        self.infinite = self.infinite * (1 + 2 * UNIT) + loss.infinite
 
     def lane(self, i: int, variance: float, epsilon: float) -> _Lane:
         """One lane, with a normal part of this mu^2 put in, and a little more where that makes the tail small.
@@ -212,13 +212,14 @@ class _Side:
         """
         c = float(CENTRES[i])
         with np.errstate(under="ignore"):
-            tail = float(np.exp(-self.decay[i] - variance / 2 * _SQUARES[i]) @ TAIL[i])
+            decay = self.decay[i] * (1 - float(self.error[i]))  # whose rounding grows with every addition, too
+            tail = float(np.exp(-decay - variance / 2 * _SQUARES[i]) @ TAIL[i])
             bare = self._lane(i, variance, tail)
             total = bare.sum(epsilon)[0]
             if tail < 1e-8 * total:
                 return bare
             extra = _SMOOTHING / float(_SQUARES[i, 0])
-            tails = np.exp(-self.decay[i] - (variance + extra[:, None]) / 2 * _SQUARES[i]) @ TAIL[i]
+            tails = np.exp(-decay - (variance + extra[:, None]) / 2 * _SQUARES[i]) @ TAIL[i]
             least = 1e-3 * float(KERNEL[i, 0].real)
             best = int(np.argmin(np.log(max(total, least) + tails) + c * (c + 1) / 2 * extra))
             twice = self._lane(i, variance + 2 * float(extra[best]), float(tails[best]))

@@ -78,10 +78,11 @@ class Direction:
         sign = 1.0 if self.above else -1.0
         at = epsilon - sign * (self.slack + self.kernel.shift(epsilon))
         if self.parts:
-            cells = self.parts[0][0].cells(np.array([at]))
-            at = at - sign * cells.shift
-            p, q = cells.p_above, cells.q_above * math.exp(min(at, 690.0))
-            slack = (p + q) * (cells.tail_error + UNIT * (8 + abs(at)) + 2 * cells.shift)
+            pair = self.parts[0][0]
+            at -= sign * pair.cells(np.array([at])).shift  # the knot that is met lies beyond epsilon, on the safe side
+            cells = pair.cells(np.array([at]))
+            p, q = cells.p_above, cells.q_above * math.exp(min(at - sign * cells.shift, 690.0))
+            slack = (p + q) * (cells.tail_error + UNIT * (8 + abs(at)))
             return min(max(p - q + sign * slack, 0.0), 1.0)
         if self.kernel.mu == 0:
             return 0.0
