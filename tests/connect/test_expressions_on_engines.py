@@ -128,7 +128,14 @@ NUMBERS = [
     ],
     *[i.bin(10), i.bin(7, -3), x.bin(0.25), x.bin(1e-3, 0.1), i.bin(2.5), x.bin(10, 3), i.bin(2**61, 5)],
     *[grid(x, (0, 30), 10), grid(x, (-5.5, 2.25), 0), grid(x, (-1e12, 1e12), -20), grid(i, (-50, 50), 3)],
-    *[grid(i, (-0.5, 7.5), 1), grid(i, (-100, 100), -2), grid(x + y, (0, 1), 20), grid(x, (1, 1), 5)],
+    *[
+        grid(i, (-0.5, 7.5), 1),
+        grid(i, (-100, 100), -2),
+        grid(x + y, (0, 1), 20),
+        grid(x, (1, 1), 5),
+        grid(x, (-1e100, 1e100), -300),
+        grid(x, (1e-308, 1e-300), -5),
+    ],
 ]
 LOGIC = [
     *[Call(operator, pair) for operator in COMPARISONS for pair in [(i, j), (x, y), (i, y), (t, s), (d, e), (d, w)]],

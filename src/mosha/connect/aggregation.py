@@ -107,8 +107,11 @@ class Aggregation(Question):
         for name, (leader, _) in leaders.items():
             if isinstance(values[name], Persons) != isinstance(values[leader], Persons):
                 raise InvalidParameter("persons and rows cannot share a weight.")
-            if name != leader and values[leader].magnitude != 1:
-                raise InvalidParameter("values can follow a count of rows only: their norm is bounded through it.")
+            if name != leader and not values[name].follows(values[leader]):
+                raise InvalidParameter(
+                    f"{name!r} cannot follow {leader!r}: a value follows a count of all rows, or of the rows in which "
+                    "its own expression is known, for its norm is bounded through that count."
+                )
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ class NormBound(Bound):
              T > B, else as v * 2**f. For `Persons`, v is 1 for each group and T the number of groups.
     order=2: v is the sum over the person's rows in a group, moved into ±2**43; N is the sum of v**2 over groups, S the
              least integer with S**2 >= N; a group counts as v * B * 2**f // S (towards zero) when N > B**2, else as
-             v * 2**f. From N = 2**104 on the person is left out.
+             v * 2**f. From N = 2**102 on the person is left out.
     """
 
     order: int

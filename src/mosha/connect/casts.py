@@ -30,14 +30,12 @@ def cast_sql(scope: Scope, _: Call, arguments: list[Typed], target: Type) -> Nod
     if source is target or (source, target) == (Type.INSTANT, Type.TIMESTAMP):
         return node
     if source is Type.BOOLEAN:
-        node = scope.once(node)
-        yes, no = (1, 0) if target is Type.INTEGER else ("true", "false")
-        opposite = exp.Not(this=exp.Paren(this=node.copy()))
-        return choose((node, dialect.literal(yes, target)), (opposite, dialect.literal(no, target)))
+        yes, no = (dialect.literal(v, target) for v in ((1, 0) if target is Type.INTEGER else ("true", "false")))
+        return scope.let(node, lambda value: choose((value, yes), (exp.Not(this=exp.Paren(this=value.copy())), no)))
     if source is Type.REAL:
-        node = scope.once(node)
-        nearest = call("FLOOR", binary(exp.Add, node.copy(), scope.real(0.5)))
-        return scope.within(node, -(2.0**52), 2.0**52, dialect.whole(nearest))
+        half = scope.real(0.5)
+        nearest = lambda value: dialect.whole(call("FLOOR", binary(exp.Add, value, half)))
+        return scope.within(node, -(2.0**52), 2.0**52, nearest)
     if source is Type.TEXT:
         return _read_text(scope, node, target)
     if target is Type.TEXT:
@@ -47,9 +45,12 @@ def cast_sql(scope: Scope, _: Call, arguments: list[Typed], target: Type) -> Nod
 
 def _read_text(scope: Scope, node: Node, target: Type) -> Node:
     patterns = {Type.INTEGER: INTEGER_TEXT, Type.REAL: REAL_TEXT, Type.DATE: DATE_TEXT, Type.TIMESTAMP: TIMESTAMP_TEXT}
-    node = scope.once(node)
-    valid = scope.dialect.matches(node, patterns[target])
-    if target.temporal:
-        year = call("SUBSTRING", node.copy(), number(1), number(4))
-        valid = binary(exp.And, valid, binary(exp.NEQ, year, text("0000")))
-    return choose((valid, scope.dialect.to(target, node.copy())))
+
+    def read(value: Node) -> Node:
+        valid = scope.dialect.matches(value, patterns[target])
+        if target.temporal:
+            year = call("SUBSTRING", value.copy(), number(1), number(4))
+            valid = binary(exp.And, valid, binary(exp.NEQ, year, text("0000")))
+        return choose((valid, scope.dialect.to(target, value.copy())))
+
+    return scope.let(node, read)

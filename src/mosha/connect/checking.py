@@ -10,7 +10,7 @@ from mosha.core.errors import DataError
 
 __all__ = ["CASTS", "join_types", "result_type", "type_of"]
 
-DEPTH = 100
+DEPTH = 24
 
 CASTS: dict[Type, frozenset[Type]] = {
     Type.INTEGER: frozenset({Type.INTEGER, Type.REAL, Type.TEXT}),

@@ -11,17 +11,17 @@ Guarantee:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from mosha.connect.arithmetic import absolute, arithmetic, clamp, divide, negate, to_bin, to_grid, whole
 from mosha.connect.casts import cast_sql
 from mosha.connect.checking import join_types, result_type, type_of
 from mosha.connect.dialect import Dialect, Node, binary, call, choose, column, number, text
 from mosha.connect.expression import Call, Case, Column, Expression, Literal, Operator
-from mosha.connect.schema import LARGEST_INTEGER, LARGEST_REAL, SMALLEST_FACTOR, Schema, Type
+from mosha.connect.schema import LARGEST_REAL, SMALLEST_FACTOR, Schema, Type
 
 __all__ = ["Scope", "Typed"]
 
@@ -59,8 +59,7 @@ class Scope:
 
     def once(self, node: Node) -> Node:
         """The node as something that may be written twice: a column of an inner SELECT if it is not one already."""
-        simple = node.this if isinstance(node, exp.Cast) else node
-        if isinstance(simple, (exp.Column, exp.Literal, exp.Null, exp.Boolean)):
+        if _is_simple(node):
             return node
         name, depth = next(self.names), self._depth(node)
         if depth == len(self.layers):
@@ -68,6 +67,13 @@ class Scope:
         self.layers[depth].append(exp.alias_(node, name, quoted=True, copy=False))
         self.depths[name] = depth + 1
         return column(name)
+
+    def let(self, node: Node, use: Callable[[Node], Node]) -> Node:
+        """What `use` makes of the node, which is computed once however often it is used."""
+        if _is_simple(node):
+            return use(node)
+        bound = self.dialect.bound(node, self.names, use)
+        return use(self.once(node)) if bound is None else bound
 
     def _depth(self, node: Node) -> int:
         """How many layers must stand before the node can be computed."""
@@ -104,8 +110,8 @@ class Scope:
     def _tamed(self, typed: Typed) -> Typed:
         if not typed.wild:
             return typed
-        node = self.once(typed.node)
-        finite, tamed = self.dialect.finite(node.copy()), self.tame(node)
+        finite = self.dialect.finite(typed.node.copy())
+        tamed = self.tame(typed.node)
         return Typed(tamed if finite is None else choose((finite, tamed)), Type.REAL)
 
     def _value(self, expression: Expression) -> Typed:
@@ -139,42 +145,23 @@ class Scope:
 
     def tame(self, node: Node) -> Node:
         """NULL in place of NaN, infinities and magnitudes from 2**500 on."""
-        return self.within(self.once(node), -LARGEST_REAL, LARGEST_REAL)
+        return self.within(node, -LARGEST_REAL, LARGEST_REAL, lambda inside: inside)
 
-    def within(self, node: Node, low: float, high: float, then: Node | None = None) -> Node:
-        """`then` (or the node itself) where low < node < high, else NULL; no engine takes NaN to be below `high`."""
-        inside = binary(exp.And, binary(exp.GT, node, self.real(low)), binary(exp.LT, node.copy(), self.real(high)))
-        return choose((inside, node.copy() if then is None else then))
+    def within(self, node: Node, low: float, high: float, then: Callable[[Node], Node]) -> Node:
+        """`then` of the node where low < node < high, else NULL; no engine takes NaN to be below `high`."""
+        return self.let(node, lambda value: choose((self.between(value, low, high), then(value.copy()))))
+
+    def between(self, node: Node, low: float, high: float) -> Node:
+        return binary(exp.And, binary(exp.GT, node, self.real(low)), binary(exp.LT, node.copy(), self.real(high)))
 
     def flush(self, node: Node) -> Node:
         """Zero in place of magnitudes below 2**-500 (and of -0.0), so that products cannot underflow."""
-        node = self.once(node)
-        tiny = binary(
-            exp.And,
-            binary(exp.GT, node, self.real(-SMALLEST_FACTOR)),
-            binary(exp.LT, node.copy(), self.real(SMALLEST_FACTOR)),
-        )
-        return choose((tiny, self.real(0)), otherwise=node.copy())
+        zero = self.real(0)
 
-    def add(self, left: Node, right: Node, kind: type[exp.Binary] = exp.Add) -> Node:
-        return self.tame(binary(kind, left, right))
+        def flushed(value: Node) -> Node:
+            return choose((self.between(value, -SMALLEST_FACTOR, SMALLEST_FACTOR), zero), otherwise=value.copy())
 
-    def multiply(self, left: Node, right: Node) -> Node:
-        return self.tame(binary(exp.Mul, self.flush(left), self.flush(right)))
-
-    def divide(self, left: Node, right: Node) -> Node:
-        divisor = self.once(self.flush(right))
-        quotient = self.dialect.real_quotient(self.flush(left), divisor.copy())
-        return self.tame(choose((binary(exp.NEQ, divisor, self.real(0)), quotient)))
-
-    def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> Node:
-        node, wide = self.dialect.integer(kind, left, right)
-        if not wide:
-            return node
-        node = self.once(node)
-        low, high = self.dialect.wide(text(str(-LARGEST_INTEGER - 1))), self.dialect.wide(text(str(LARGEST_INTEGER)))
-        fits = binary(exp.And, binary(exp.GTE, node, low), binary(exp.LTE, node.copy(), high))
-        return choose((fits, self.dialect.to(Type.INTEGER, node.copy())))
+        return self.let(node, flushed)
 
 
 def _from(select: exp.Select, table: Node, conditions: list[Node]) -> exp.Select:
@@ -187,112 +174,13 @@ def _from(select: exp.Select, table: Node, conditions: list[Node]) -> exp.Select
     return select
 
 
+def _is_simple(node: Node) -> bool:
+    """Whether a node may as well be written twice."""
+    plain = node.this if isinstance(node, exp.Cast) else node
+    return isinstance(plain, (exp.Column, exp.Literal, exp.Null, exp.Boolean))
+
+
 _Emitter = Callable[[Scope, Call, list[Typed], Type], Node]
-
-
-def _arithmetic(kind: type[exp.Binary]) -> _Emitter:
-    def emit(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
-        left, right = (scope.coerce(argument, result) for argument in arguments)
-        if result is Type.INTEGER:
-            return scope.integer(kind, left, right)
-        return scope.multiply(left, right) if kind is exp.Mul else scope.add(left, right, kind)
-
-    return emit
-
-
-def _divide(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
-    left, right = (scope.coerce(argument, Type.REAL) for argument in arguments)
-    return scope.divide(left, right)
-
-
-def _negate(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
-    if result is Type.INTEGER:
-        return scope.integer(exp.Sub, scope.dialect.literal(0, Type.INTEGER), arguments[0].node)
-    return binary(exp.Sub, scope.real(0), arguments[0].node)
-
-
-def _absolute(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
-    node = scope.once(arguments[0].node)
-    zero = scope.dialect.literal(0, result)
-    if result is Type.INTEGER:
-        opposite = scope.integer(exp.Sub, zero, node.copy())
-    else:
-        opposite = binary(exp.Sub, zero, node.copy())
-    return choose((binary(exp.LT, node, zero.copy()), opposite), otherwise=node.copy())
-
-
-def _whole(name: str) -> _Emitter:
-    def emit(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
-        if arguments[0].type is Type.INTEGER:
-            return arguments[0].node
-        node = scope.once(arguments[0].node)
-        return scope.within(node, -(2.0**53), 2.0**53, scope.dialect.whole(call(name, node.copy())))
-
-    return emit
-
-
-def _clamp(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
-    value, low, high = (scope.coerce(argument, result) for argument in arguments)
-    value = scope.once(value)
-    return choose(
-        (binary(exp.LT, value, low), low.copy()),
-        (binary(exp.GT, value.copy(), high), high.copy()),
-        otherwise=value.copy(),
-    )
-
-
-def _bin(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
-    value, width, origin = (scope.coerce(argument, result) for argument in arguments)
-    if result is Type.REAL:
-        ratio = scope.once(scope.divide(scope.add(value, origin, exp.Sub), width.copy()))
-        steps = scope.within(ratio, -(2.0**53), 2.0**53, scope.dialect.whole(call("FLOOR", ratio.copy())))
-        steps = scope.dialect.to(Type.REAL, steps)
-        return scope.add(scope.multiply(steps, width), origin.copy())
-    size, start = (argument.value for argument in expression.arguments[1:] if isinstance(argument, Literal))
-    value = scope.once(value)
-    remainder = scope.dialect.remainder
-    offset = binary(exp.Sub, remainder(value, width), scope.dialect.literal(start % size, Type.INTEGER))
-    positive = binary(exp.Add, remainder(offset, width.copy()), width.copy())
-    return scope.integer(exp.Sub, value.copy(), remainder(positive, width.copy()))
-
-
-def _grid(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> Node:
-    low, high, exponent = expression.options
-    scale = 2.0**exponent
-
-    def point(bound: float) -> Node:
-        return scope.dialect.literal(math.floor(bound * scale + 0.5), Type.INTEGER)
-
-    value = scope.once(arguments[0].node)
-    if arguments[0].type is Type.INTEGER and exponent >= 0 and low.is_integer() and high.is_integer():
-        bounds = [scope.dialect.literal(int(bound), Type.INTEGER) for bound in (low, high)]
-        return choose(
-            (binary(exp.LT, value, bounds[0]), point(low)),
-            (binary(exp.GT, value.copy(), bounds[1]), point(high)),
-            otherwise=binary(exp.Mul, value.copy(), scope.dialect.literal(2**exponent, Type.INTEGER)),
-        )
-    if arguments[0].type is Type.INTEGER:
-        value = scope.dialect.to(Type.REAL, value)
-
-    def compare(kind: type[exp.Binary], bound: float) -> Node:
-        return binary(kind, value.copy(), scope.real(bound))
-
-    scaled = binary(exp.Add, binary(exp.Mul, value.copy(), scope.real(scale)), scope.real(0.5))
-    branches = [
-        (
-            binary(exp.And, compare(exp.GTE, low), compare(exp.LTE, high)),
-            scope.dialect.whole(call("FLOOR", scaled)),
-        ),
-        (binary(exp.And, compare(exp.GT, high), compare(exp.LT, LARGEST_REAL)), point(high)),
-        (binary(exp.And, compare(exp.LT, low), compare(exp.GT, -LARGEST_REAL)), point(low)),
-    ]
-    if exponent < 0 and low <= 0 <= high:  # the product could underflow, which PostgreSQL calls an error
-        tiny = binary(exp.And, compare(exp.GT, -SMALLEST_FACTOR), compare(exp.LT, SMALLEST_FACTOR))
-        branches.insert(0, (tiny, point(0.0)))
-    finite = scope.dialect.finite(value.copy()) if arguments[0].wild else None
-    if finite is not None:
-        branches.insert(0, (exp.Not(this=finite), scope.dialect.literal(None, Type.INTEGER)))
-    return choose(*branches)
 
 
 def _compare(kind: type[exp.Binary]) -> _Emitter:
@@ -307,7 +195,7 @@ def _compare(kind: type[exp.Binary]) -> _Emitter:
 def _in(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
     joined = join_types([argument.type for argument in arguments], "a comparison")
     value, *members = (scope.coerce(argument, joined) for argument in arguments)
-    return exp.In(this=scope.once(value), expressions=members)
+    return exp.In(this=exp.Paren(this=value), expressions=members)
 
 
 def _function(emit: Callable[[Dialect, list[Node], Call], Node]) -> _Emitter:
@@ -335,7 +223,8 @@ def _part(dialect: Dialect, nodes: list[Node], expression: Call) -> Node:
 
 
 def _truncate(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
-    return scope.dialect.truncate_date(expression.options[0], scope.once(arguments[0].node), result)
+    unit = expression.options[0]
+    return scope.let(arguments[0].node, lambda node: scope.dialect.truncate_date(unit, node, result))
 
 
 def _days(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
@@ -348,17 +237,17 @@ def _substring(_: Dialect, nodes: list[Node], expression: Call) -> Node:
 
 
 _EMITTERS: Mapping[Operator, _Emitter] = {
-    Operator.ADD: _arithmetic(exp.Add),
-    Operator.SUBTRACT: _arithmetic(exp.Sub),
-    Operator.MULTIPLY: _arithmetic(exp.Mul),
-    Operator.DIVIDE: _divide,
-    Operator.NEGATE: _negate,
-    Operator.ABSOLUTE: _absolute,
-    Operator.FLOOR: _whole("FLOOR"),
-    Operator.CEILING: _whole("CEIL"),
-    Operator.CLAMP: _clamp,
-    Operator.BIN: _bin,
-    Operator.GRID: _grid,
+    Operator.ADD: arithmetic(exp.Add),
+    Operator.SUBTRACT: arithmetic(exp.Sub),
+    Operator.MULTIPLY: arithmetic(exp.Mul),
+    Operator.DIVIDE: divide,
+    Operator.NEGATE: negate,
+    Operator.ABSOLUTE: absolute,
+    Operator.FLOOR: whole("FLOOR"),
+    Operator.CEILING: whole("CEIL"),
+    Operator.CLAMP: clamp,
+    Operator.BIN: to_bin,
+    Operator.GRID: to_grid,
     Operator.EQUAL: _compare(exp.EQ),
     Operator.NOT_EQUAL: _compare(exp.NEQ),
     Operator.LESS: _compare(exp.LT),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ __all__ = ["DUCKDB", "POSTGRES", "SPARK", "Dialect", "binary", "call", "cast", "
 
 Node = exp.Expr
 Kind = exp.DType
+SMALL = 48  # nodes of an expression that Spark may as well compute twice
 
 
 def column(name: str) -> exp.Column:
@@ -97,6 +98,11 @@ class Dialect:
     def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> tuple[Node, bool]:
         """A sum, difference or product of two BIGINTs; the flag tells that it is wide and still to be narrowed."""
         return binary(kind, self.wide(left), self.wide(right)), True
+
+    def bound(self, node: Node, names: Iterator[str], use: Callable[[Node], Node]) -> Node | None:
+        """What `use` makes of a name for the node, in one expression; None where inner SELECTs serve as well."""
+        del node, names, use
+        return None
 
     def finite(self, node: Node) -> Node | None:
         """A test that a double from the data is finite, where comparisons alone do not show it."""
@@ -233,6 +239,14 @@ class _Spark(Dialect):
         Type.TIMESTAMP: Kind.TIMESTAMPNTZ,
         Type.INSTANT: Kind.TIMESTAMPNTZ,
     }
+
+    def bound(self, node: Node, names: Iterator[str], use: Callable[[Node], Node]) -> Node | None:
+        """By a lambda over an array of one: Spark copies inner SELECTs into outer ones, doubling with every layer."""
+        if sum(1 for _ in node.walk()) <= SMALL:
+            return use(node)
+        name = next(names)
+        body = exp.Lambda(this=use(column(name)), expressions=[exp.Identifier(this=name, quoted=True)])
+        return call("ELEMENT_AT", call("TRANSFORM", call("ARRAY", node), body), number(1))
 
     def wide(self, node: Node) -> Node:
         return cast(node, Kind.DECIMAL, 38, 0)

@@ -351,8 +351,8 @@ def grid(value: Any, between: Iterable[float], exponent: int) -> Call:
     ("days" grid 0.0 30.0 4)
     """
     low, high = _range(*between)
-    if isinstance(exponent, bool) or not isinstance(exponent, int) or not -60 <= exponent <= 60:
-        raise InvalidParameter("the exponent of a grid must be a whole number from -60 to 60.")
+    if isinstance(exponent, bool) or not isinstance(exponent, int) or abs(exponent) > 400:
+        raise InvalidParameter("the exponent of a grid must be a whole number from -400 to 400.")
     if max(abs(low), abs(high)) * 2.0**exponent >= 2.0**51:
         raise InvalidParameter("a grid this fine over a range this wide does not fit: use a smaller exponent.")
     return Call(Operator.GRID, (as_expression(value),), (float(low), float(high), exponent))

@@ -25,7 +25,7 @@ from mosha.connect.value import Persons, Value
 __all__ = ["GROUP_LIMIT", "SQUARE_LIMIT", "group_norms", "norm_histogram", "row_norms"]
 
 GROUP_LIMIT = 2**43
-SQUARE_LIMIT = 2**104
+SQUARE_LIMIT = 2**102
 Values = list[tuple[str, Value]]
 
 
@@ -114,7 +114,7 @@ def group_norms(question: Aggregation, values: Values, bound: NormBound, dialect
 
 
 def _divisor(power: Node, limit: int, order: int, dialect: Dialect) -> Node:
-    """What a person's values are divided by, a BIGINT: 0 within the limit, NULL (no contribution) from 2**104 on."""
+    """What a person's values are divided by, a BIGINT: 0 within the limit, NULL (no contribution) from 2**102 on."""
     above = binary(exp.GT, power, dialect.wide(number(limit**order)))
     root = power.copy() if order == 1 else _root(power.copy(), dialect)
     below = binary(exp.LT, power.copy(), dialect.wide(number(2**62 if order == 1 else SQUARE_LIMIT)))
@@ -150,7 +150,7 @@ def _power(value: Node, kind: Value, order: int, dialect: Dialect) -> Node:
 
 
 def _root(square: Node, dialect: Dialect) -> Node:
-    """The least integer whose square is not below `square`, which is below 2**104.
+    """The least integer whose square is not below `square`, which is below 2**102.
 
     The double's square root is less than 1 away from the true one, whatever way the engine rounds the square to a
     double; so the answer is one of floor(root) - 1, ..., floor(root) + 2, and exact squares decide.

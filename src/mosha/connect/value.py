@@ -39,6 +39,17 @@ class Value:
         """The INTEGER of one row, never NULL."""
         raise NotImplementedError
 
+    @property
+    def needs(self) -> tuple[Expression, ...]:
+        """Expressions each of which makes the value 0 where it is missing."""
+        return ()
+
+    def follows(self, count: Value) -> bool:
+        """Whether |value| <= magnitude * count in every row, so that a bound on the count bounds the value."""
+        if not isinstance(count, Rows):
+            return False
+        return count.of is None or repr(count.of) in {repr(needed) for needed in self.needs}
+
     def check(self, schema: Schema) -> None:
         type_of(self.expression, schema)
 
@@ -48,6 +59,10 @@ class Rows(Value):
     """One for each row; with `of`, one for each row in which that expression is not missing."""
 
     of: Expression | None = None
+
+    @property
+    def needs(self) -> tuple[Expression, ...]:
+        return () if self.of is None else (self.of,)
 
     @property
     def low(self) -> int:
@@ -87,6 +102,10 @@ class Clamped(Value):
         if isinstance(self.centre, bool) or not isinstance(self.centre, int) or abs(self.centre) >= 2**51:
             raise InvalidParameter("centre must be a whole number of grid units.")
 
+    @property
+    def needs(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
     def _point(self, value: float) -> int:
         return math.floor(value * 2.0**self.exponent + 0.5) - self.centre
 
@@ -114,6 +133,10 @@ class Product(Value):
     def __post_init__(self) -> None:
         if self.first.magnitude * self.second.magnitude >= 2**62:
             raise InvalidParameter("the product of these two grids does not fit 64 bits: use coarser ones.")
+
+    @property
+    def needs(self) -> tuple[Expression, ...]:
+        return self.first.needs + self.second.needs
 
     def _corners(self) -> list[int]:
         a, b = self.first, self.second
