@@ -55,6 +55,7 @@ class Survey:
             self.ends = (self.ends[0] + count * float(knots[0]), self.ends[1] + count * float(knots[-1]))
             self.widest = max(self.widest, float(knots[-1] - knots[0]))
         self.total = self.moments + self.thetas * (self.thetas + 1) * mu * mu / 2
+        self.unit = common_unit([x for pair, _ in self.parts for x in pair.landmarks if x != 0])
         self.deviation = math.sqrt(max(float(np.interp(1.0, self.thetas, self.total)), 0.0))
 
     def at_delta(self, delta: float) -> float:
@@ -70,8 +71,8 @@ class Survey:
 
         A careful one spares neither width nor tilt: for where the Rényi conversion is far off.
         """
-        theta, low, high, bottom, top = self._window(epsilon, careful=careful)
         budget = 12 * tolerance * max(epsilon, 0.1 * self.deviation) / (self._best(epsilon) + 1)
+        theta, low, high, bottom, top = self._window(epsilon, budget, careful=careful)
         largest = min(LARGEST, 2**22 // max(1, len(self.parts)))  # points; all laws together must stay affordable
         least = max((top - bottom) / (largest - 8), self.widest / LARGEST)
         step = self._aligned(budget, least)
@@ -89,7 +90,7 @@ class Survey:
     def _best(self, epsilon: float) -> float:
         return float(_UP[np.argmin(self._log_deltas(epsilon))])
 
-    def _window(self, epsilon: float, *, careful: bool) -> tuple[float, float, float, float, float]:
+    def _window(self, epsilon: float, budget: float, *, careful: bool) -> tuple[float, float, float, float, float]:
         """A tilt, one below and one above it, and the window that goes with them: the narrowest that will do.
 
         The best theta makes delta largest against all else; a smaller one may allow a much narrower window.
@@ -102,29 +103,34 @@ class Survey:
         if not len(gentle):
             gentle = np.array([max(start, int(np.searchsorted(self.thetas, STEEP / epsilon)) - 1)])
         outside = OUTSIDE * (2 if careful else 1)
-        windows = [self._around(int(i), outside + float(share[i - start])) for i in gentle]
-        return min(windows, key=lambda w: w[-1] - w[-2])
+        exact = all(pair.spread == 0 for pair, _ in self.parts) and self.unit > 0
+        steepest = math.inf if exact else math.sqrt(12 / budget)  # beyond it, moments on the lattice are others
+        windows = [self._around(int(i), outside + float(share[i - start]), steepest) for i in gentle]
+        theta, low, high, bottom, top = min(windows, key=lambda w: w[-1] - w[-2])
+        count = sum(n for _, n in self.parts)
+        further = 0.0 if exact else 2 * math.sqrt(budget * count)  # the ends move by up to a step a part
+        bottom = max(bottom, self.ends[0] - further)
+        return theta, low, high, bottom, max(min(top, self.ends[1] + further), bottom + 1e-9)
 
-    def _around(self, place: int, outside: float) -> tuple[float, float, float, float, float]:
-        theta, moment = self.thetas[place], self.moments[place]
-        below, above = self.thetas[:place], self.thetas[place + 1 :]
-        bottoms = (outside + moment - self.moments[:place]) / (theta - below)
-        low, bottom = float(below[np.argmax(bottoms)]), max(float(bottoms.max()), self.ends[0])
-        high, top = 2 * float(theta), self.ends[1]
-        if len(above):
-            tops = (self.moments[place + 1 :] - moment - outside) / (above - theta)
-            high, top = float(above[np.argmin(tops)]), min(float(tops.min()), self.ends[1])
-        return float(theta), low, high, bottom, max(top, bottom + 1e-9)
+    def _around(self, place: int, outside: float, steepest: float) -> tuple[float, float, float, float, float]:
+        theta, moment = float(self.thetas[place]), self.moments[place]
+        tilts = np.flatnonzero(np.abs(self.thetas) <= max(steepest, 2 * theta))
+        below, above = tilts[tilts < place], tilts[tilts > place]
+        bottoms = (outside + moment - self.moments[below]) / (theta - self.thetas[below])
+        low, bottom = float(self.thetas[below[np.argmax(bottoms)]]), float(bottoms.max())
+        if not len(above):
+            return theta, low, 2 * theta, bottom, self.ends[1]
+        tops = (self.moments[above] - moment - outside) / (self.thetas[above] - theta)
+        return theta, low, float(self.thetas[above[np.argmin(tops)]]), bottom, float(tops.min())
 
     def _aligned(self, budget: float, least: float) -> float:
         """A step, not below `least`, that meets all landmarks, or nearly, and adds at most `budget` to the variance."""
         marks = [(abs(x), count * abs(x)) for pair, count in self.parts for x in pair.landmarks if x != 0]
         weight = sum(count * pair.spread for pair, count in self.parts)
         step = math.sqrt(budget / weight) if weight > 0 else math.inf
-        unit = common_unit([x for x, _ in marks])
-        if unit >= least:
-            pieces = max(1, math.ceil(unit / step)) if math.isfinite(step) else 1
-            return unit / min(pieces, max(1, math.floor(unit / least)))
+        if self.unit >= least:
+            pieces = max(1, math.ceil(self.unit / step)) if math.isfinite(step) else 1
+            return self.unit / min(pieces, max(1, math.floor(self.unit / least)))
         step = max(math.sqrt(budget / sum(count for _, count in self.parts)), least)
         if not marks or len(marks) > MANY_MARKS:
             return step

@@ -23,6 +23,7 @@ from mosha.accounting.pair import Pair
 __all__ = ["Direction", "directions"]
 
 LOST = 1e-9  # of delta may be lost at either end of a law
+FORGOTTEN = 1e-11  # of the mass of a lower law, at its lower end
 DOUBT = 0.3  # of the tolerance may be rounding and folding before long doubles are taken
 
 
@@ -98,6 +99,8 @@ class Direction:
         """The law of the sum of all losses, on a lattice for this epsilon."""
         lattice = survey.lattice(epsilon, tolerance, careful=long)
         laws = [(self._law(pair, survey.lost / count, lattice.step), count) for pair, count in self.parts]
+        if not self.above:
+            laws = [(_useful(law, lattice.theta), count) for law, count in laws]
         return convolve(laws, lattice, long=long)
 
     def _law(self, pair: Pair, lost: float, step: float) -> Law:
@@ -107,6 +110,17 @@ class Direction:
         if self.above:
             return upper(pair.cells(step * np.arange(first, last + 1, dtype=np.float64)), first, step)
         return lower(pair, first, last, step)
+
+
+def _useful(law: Law, theta: float) -> Law:
+    """A lower law without the faint masses at its lower end, or nothing told at all, if that is more at this tilt.
+
+    Mass may always be forgotten, and a loss that is always zero tells no more than any other.
+    """
+    start = int(np.searchsorted(np.cumsum(law.mass), FORGOTTEN))
+    law = Law(law.first + start, law.step, law.mass[start:], law.infinite, law.shift)
+    told = float((law.mass * np.exp(np.minimum(theta * law.losses, 700.0))).sum()) if len(law.mass) else 0.0
+    return law if told + law.infinite > 1 else Law(0, law.step, np.ones(1), 0.0, 0.0)
 
 
 def directions(reading: Reading, *, above: bool) -> list[Direction]:
