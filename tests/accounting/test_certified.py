@@ -3,6 +3,8 @@
 import itertools
 import math
 import random
+import subprocess
+import sys
 import tracemalloc
 
 import mpmath as mp
@@ -305,6 +307,17 @@ def test_what_has_no_pair_is_combined_with_what_has():
 def test_an_impossible_delta_has_no_epsilon():
     assert accounting.epsilon(Approx(0.1, 1e-5) * 3, 1e-6) == math.inf
     assert accounting.bounds(Approx(0.1, 1e-5) * 3, delta=1e-6) == (math.inf, math.inf)
+
+
+def test_importing_the_package_loads_no_numerics():
+    code = "import sys, mosha.accounting; print(sorted({'numpy', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert callable(accounting.bounds)
+    assert set(accounting.__all__) <= set(dir(accounting))
+    assert all(getattr(accounting, public) is not None for public in accounting.__all__)
+    with pytest.raises(AttributeError):
+        accounting.nothing  # noqa: B018
 
 
 def test_bad_input_is_refused():
