@@ -58,5 +58,6 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/.python
 
 $(VENV)/.test: pyproject.toml | $(VENV)/.python
 	@echo "installing what the tests need (once) ..."
+	@$(PIP) install torch==2.13.0
 	@$(PIP) install --editable '.[test]'
 	@touch $@ $(VENV)/.demo
