@@ -125,6 +125,7 @@ class Run:
         self._reservation = reservation
         self._rng = rng
         self._state = measurement.init()
+        self._state_after = 0  # the step that the state follows; ahead of `_taken` while an answer waits to be noted
         self._taken = 0
         self._open = True
         self._lock = threading.Lock()
@@ -146,6 +147,9 @@ class Run:
             known, answer = self._reservation.stored(number)
             if not known:
                 answer = self._answer(number, data, ask)
+            elif self.measurement.resume is not None and self._state_after < number:
+                self._state = self.measurement.resume(self._state, answer)
+                self._state_after = number
             self._taken = number
             return Release(answer, self.receipt, number, self.measurement.error, self.measurement.draw)
 
@@ -177,6 +181,7 @@ class Run:
             )
         else:
             self._state = state  # first: where noting fails, the reservation keeps the answer and not the state
+            self._state_after = number
             self._reservation.released(number, answer)
             return answer
         if isinstance(problem, SourceUnavailable):  # the payment waits for a retry

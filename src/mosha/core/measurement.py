@@ -32,6 +32,9 @@ class Measurement:
         step: (state, data, ask, rng) -> (answer, next state), pure; `ask` is public, `rng` the only randomness.
         init: the state before the first step.
         horizon: how many steps `event` pays for.
+        resume: (state, answer) -> the state after a step that an earlier process answered, where the state can be had
+            from the answers (and from what the measurement keeps elsewhere): a run that is opened again under its key
+            goes on after the last answer. None where the state ends with the process.
         error: (confidence, answer) -> half-width of the error bar of each part of the answer; `answer` is None
             for a forecast. A function of public things only.
         draw: (answer, error at 95%) -> a picture.
@@ -45,6 +48,7 @@ class Measurement:
     step: Callable[[Any, Any, Any, Rng], tuple[Any, Any]]
     init: Callable[[], Any] = lambda: None
     horizon: int = 1
+    resume: Callable[[Any, Any], Any] | None = None
     error: Callable[[float, Any], Any] | None = None
     draw: Callable[[Any, Any], Any] | None = None
     name: str = "measurement"
@@ -70,4 +74,4 @@ class Measurement:
             answer, state = self.step(state, data, ask, rng)
             return function(answer), state
 
-        return replace(self, step=step, error=None, draw=None)
+        return replace(self, step=step, resume=None, error=None, draw=None)

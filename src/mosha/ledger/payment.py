@@ -49,13 +49,15 @@ class Order:
     name: str
     key: str | None
     question: str = ""
+    resumable: bool = False  # the measurement finds its state again, so that another holder may go on
 
     @staticmethod
     def of(measurement: Measurement, scope: tuple[str, ...], payers: tuple[Payer, ...], key: str | None) -> Order:
         if key is not None and not (len(key) <= LONGEST and key.isprintable()):
             raise InvalidParameter(f"key must be 1 to {LONGEST} printable characters. Nothing was spent.")
         asked = str(measurement.question)
-        return Order(scope, payers, measurement.event, measurement.horizon, str(measurement.name), key, asked)
+        what = measurement.event, measurement.horizon, str(measurement.name), key, asked
+        return Order(scope, payers, *what, resumable=measurement.resume is not None)
 
     def described(self) -> dict[str, Any]:
         what = {"event": self.event.to_dict(), "horizon": self.horizon, "name": self.name}
@@ -157,7 +159,7 @@ class Payment:
 
     def _take(self, transaction: Transaction, step: int) -> tuple[int, int]:
         claim, attempts, closed = self._row(transaction)
-        if closed or (not self._claim and step > 1):
+        if closed or (not self._claim and step > 1 and not self._order.resumable):
             raise RunClosed(
                 f"this run of {self._order.name} has ended: its state went with the process that held it, and the "
                 "steps after it cannot be taken. No data was read. Open another run under a new key."
