@@ -2,7 +2,7 @@
 
 import random
 import secrets
-from datetime import date
+from datetime import date, datetime
 
 import pytest
 
@@ -78,6 +78,31 @@ QUESTIONS = {
         only=[("A", date(2024, 1, 1)), (None, None), ("B", None), ("Z", date(2024, 1, 2))],
     ),
 }
+
+
+MANY = {
+    "text": (Type.TEXT, [f"k{n}'" for n in range(40)] + ['"', "\\", "{,}", "é", ""]),
+    "integer": (Type.INTEGER, [*range(-20, 20), 2**63 - 1]),
+    "real": (Type.REAL, [n / 8 for n in range(-20, 20)] + [1e-30, 1e100]),
+    "boolean": (Type.BOOLEAN, [True, False]),
+    "date": (Type.DATE, [date(2000 + n, 1, 1 + n % 28) for n in range(40)]),
+    "timestamp": (Type.TIMESTAMP, [datetime(2000 + n, 1, 1, 0, 0, 0, n) for n in range(40)]),
+}
+
+
+def test_many_public_keys_of_every_type_are_told_apart(place):
+    schema = Schema({"who": Type.INTEGER} | {name: kind for name, (kind, _) in MANY.items()})
+    rows = [(n, *(random.choice([*values, None]) for _, values in MANY.values())) for n in range(60)]
+    relation = private(place.load(schema, rows), person="who")
+    names = list(MANY)
+    wanted = [row[1:] for row in rows[::2]] + [("none", 0, 0.5, True, date(1999, 1, 1), datetime(1999, 1, 1))]
+    keys = {name: col(name) for name in names}
+    question = Aggregation(relation, keys, {"n": Rows()}, bound=NormBound(1, {"n": 1}), only=wanted)
+    assert answer(question).to_dict() == expected(question, schema, rows)
+    for name in names[:2] if place.name == "spark" else names:
+        only = [*MANY[name][1], None]
+        question = Aggregation(relation, {name: col(name)}, {"n": Rows()}, bound=NormBound(1, {"n": 1}), only=only)
+        assert answer(question).to_dict() == expected(question, schema, rows)
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from mosha.connect.bounding import Bound, NormBound, Truncate, Unbounded
 from mosha.connect.checking import join_types, type_of
@@ -29,6 +30,7 @@ class Question:
     relation: Relation
     keys: tuple[tuple[str, Expression], ...] = ()
     only: tuple[tuple[Any, ...], ...] | None = field(default=None, kw_only=True)
+    listing: Any = field(default=None, init=False, repr=False)  # how an engine lists the public keys, if not in SQL
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", check_keys(self.keys, self.relation.schema))
@@ -42,6 +44,12 @@ class Question:
     @property
     def key_schema(self) -> Schema:
         return Schema(dict(zip((name for name, _ in self.keys), self.key_types, strict=True)))
+
+    def listed(self, listing: Any) -> Self:
+        """The same question, its public keys listed by an engine in its own way."""
+        question = copy.copy(self)
+        object.__setattr__(question, "listing", listing)
+        return question
 
     def _need_person(self) -> None:
         if self.relation.person is None:

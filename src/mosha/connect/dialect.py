@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -51,9 +53,34 @@ def choose(*branches: tuple[Node, Node], otherwise: Node | None = None) -> exp.C
     return exp.Case(ifs=ifs, default=otherwise)
 
 
+@dataclass(frozen=True)
+class Listed:
+    """A column of public values, none of them missing."""
+
+    name: str
+    kind: Type
+    values: Sequence[Any]
+
+
 def _wrapped(node: Node) -> Node:
     loose = (exp.Binary, exp.Unary, exp.Predicate, exp.Interval)
     return exp.Paren(this=node) if isinstance(node, loose) and not isinstance(node, exp.Paren) else node
+
+
+def _plain_text(value: Any) -> str:
+    """A public value as every engine reads it back."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat(" ", "microseconds")
+    if isinstance(value, date):
+        return value.isoformat()
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _array_item(value: str) -> str:
+    """An element of a PostgreSQL array in its text form."""
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class Dialect:
@@ -85,11 +112,17 @@ class Dialect:
             return exp.Boolean(this=value)
         if kind is Type.INTEGER:
             return self.to(kind, number(value))
-        if kind is Type.REAL:
-            return self.to(kind, text(repr(value)))
-        if isinstance(value, datetime):
-            return self.to(kind, text(value.isoformat(" ", "microseconds")))
-        return self.to(kind, text(value if kind is Type.TEXT else value.isoformat()))
+        return self.to(kind, text(_plain_text(value)))
+
+    def listed(self, columns: Sequence[Listed], name: str) -> Node:
+        """A table of public values under the alias `name`."""
+        rows = zip(*(column.values for column in columns), strict=True)
+        tuples = [
+            exp.Tuple(expressions=[self.literal(v, c.kind) for v, c in zip(row, columns, strict=True)]) for row in rows
+        ]
+        identifiers = [exp.Identifier(this=column.name, quoted=True) for column in columns]
+        alias = exp.TableAlias(this=exp.Identifier(this=name, quoted=True), columns=identifiers)
+        return exp.Values(expressions=tuples, alias=alias)
 
     def wide(self, node: Node) -> Node:
         """The integer in the engine's widest exact type (at least 2**126)."""
@@ -208,6 +241,18 @@ class _Postgres(Dialect):
     def wide(self, node: Node) -> Node:
         return cast(node, Kind.DECIMAL)
 
+    def listed(self, columns: Sequence[Listed], name: str) -> Node:
+        """UNNEST of one array for each column: a single constant, however many values."""
+        arrays = []
+        for column in columns:
+            written = "{" + ",".join(_array_item(_plain_text(value)) for value in column.values) + "}"
+            element = exp.DataType(this=self.kinds[column.kind])
+            array = exp.DataType(this=Kind.ARRAY, expressions=[element], nested=True)
+            arrays.append(exp.Cast(this=text(written), to=array))
+        identifiers = [exp.Identifier(this=column.name, quoted=True) for column in columns]
+        alias = exp.TableAlias(this=exp.Identifier(this=name, quoted=True), columns=identifiers)
+        return exp.Alias(this=call("UNNEST", *arrays), alias=alias)
+
     def quotient(self, left: Node, right: Node, *, wide: bool) -> Node:
         return call("DIV", left, right) if wide else exp.Div(this=_wrapped(left), expression=right, typed=True)
 
@@ -247,6 +292,20 @@ class _Spark(Dialect):
         name = next(names)
         body = exp.Lambda(this=use(column(name)), expressions=[exp.Identifier(this=name, quoted=True)])
         return call("ELEMENT_AT", call("TRANSFORM", call("ARRAY", node), body), number(1))
+
+    def listed(self, columns: Sequence[Listed], name: str) -> Node:
+        """INLINE of a JSON text: a single constant, however many values."""
+        rows = zip(*([_plain_text(value) for value in column.values] for column in columns), strict=True)
+        written = json.dumps([{f"c{i}": item for i, item in enumerate(row)} for row in rows], ensure_ascii=False)
+        shape = ", ".join(f"c{i}: STRING" for i in range(len(columns)))
+        parsed = call("INLINE", call("FROM_JSON", text(written), text(f"ARRAY<STRUCT<{shape}>>")))
+        inner = exp.Subquery(
+            this=exp.Select(expressions=[parsed]), alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True))
+        )
+        typed = [exp.alias_(self.to(c.kind, column(f"c{i}")), c.name, quoted=True) for i, c in enumerate(columns)]
+        outer = exp.Select(expressions=typed)
+        outer.set("from_", exp.From(this=inner))
+        return exp.Subquery(this=outer, alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
 
     def wide(self, node: Node) -> Node:
         return cast(node, Kind.DECIMAL, 38, 0)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from mosha.connect.dialect import DUCKDB, Kind, Node, binary, call, cast, choose, text
+from mosha.connect.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, choose, text
 from mosha.connect.schema import Type
 from mosha.connect.source import Field
 from mosha.connect.totals import Array, object_array
 
-__all__ = ["csv_field", "field_of", "key_array"]
+__all__ = ["csv_field", "field_of", "key_array", "listed_array"]
 
 Read = Callable[[Node], Node]
 
@@ -106,6 +106,16 @@ def csv_field(name: str, kind: str, formats: Mapping[str, str | None]) -> Field:
         return base.read(exp.TryCast(this=moment, to=target.copy()))
 
     return Field(name, base.type, read, base.wild)
+
+
+def listed_array(column: Listed) -> Array:
+    """Public values as an array that DuckDB reads in place."""
+    if column.kind.temporal:
+        return np.array(column.values, dtype="datetime64[us]")
+    kinds = {Type.INTEGER: np.int64, Type.REAL: np.float64, Type.BOOLEAN: np.bool_}
+    return (
+        object_array(column.values) if column.kind is Type.TEXT else np.array(column.values, dtype=kinds[column.kind])
+    )
 
 
 def key_array(values: Any, kind: Type) -> Array:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sqlglot import exp
 
 from mosha.connect.aggregation import Norms, Question
 from mosha.connect.dialect import Dialect, Node
 from mosha.connect.plan import queries, sql_of
+from mosha.connect.public_keys import FEW
 from mosha.connect.relation import Relation
 from mosha.connect.schema import Schema, Type
 from mosha.connect.statement import Query
@@ -120,5 +122,7 @@ def answer(question: Question) -> Totals:
 
 
 def explain(question: Question) -> str:
-    """The SQL that answers a question."""
+    """The SQL that answers a question; many public keys are shown as a table of their own."""
+    if question.only is not None and len(question.only) > FEW:
+        question = question.listed(lambda _, name: exp.alias_(exp.Table(this=exp.to_identifier("public_keys")), name))
     return sql_of(question, engine_of(question.relation).dialect)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from mosha.connect.aggregation import Question
 from mosha.connect.compile import Scope
-from mosha.connect.dialect import Dialect, Node, binary, call, column
+from mosha.connect.dialect import Dialect, Node, binary, column
 from mosha.connect.expression import Column, Expression
+from mosha.connect.public_keys import restricted
 from mosha.connect.rows import fresh_names, open_rows
 from mosha.connect.schema import Type
 from mosha.connect.value import Persons, Rows, Value
@@ -91,7 +92,7 @@ def contributions(
         scope.predicates.append(exp.Not(this=binary(exp.Is, person.copy(), exp.Null())))
     keys = [_key(scope, expression) for _, expression in question.keys]
     if question.only is not None and keys:
-        keys = _restricted(question, scope, keys, names)
+        keys = restricted(question, scope, keys, names)
     columns = [alias(key, f"k{i}") for i, key in enumerate(keys)]
     for i, value in enumerate(values):
         if not (is_plain_count(value) or isinstance(value, Persons)):
@@ -106,53 +107,3 @@ def _key(scope: Scope, expression: Expression) -> Node:
     """A key; a real one without -0.0, which equals 0.0 and yet hashes differently on some engines."""
     typed = scope.value(expression)
     return scope.flush(typed.node) if typed.type is Type.REAL else typed.node
-
-
-def _restricted(question: Question, scope: Scope, keys: list[Node], names: Iterator[str]) -> list[Node]:
-    """The keys, after dropping the rows of groups that nobody asked for."""
-    assert question.only is not None
-    keys = [scope.once(key) for key in keys]
-    if len(keys) == 1:
-        members = [scope.dialect.literal(key[0], question.key_types[0]) for key in question.only if key[0] is not None]
-        tests: list[Node] = [exp.In(this=keys[0].copy(), expressions=members)] if members else []
-        if (None,) in question.only:
-            tests.append(binary(exp.Is, keys[0].copy(), exp.Null()))
-        scope.predicates.append(tests[0] if len(tests) == 1 else binary(exp.Or, *tests))
-        return keys
-    inner = [(next(names), next(names)) for _ in keys]
-    listed = _listed(question, [name for pair in inner for name in pair], next(names), scope.dialect)
-    tests = []
-    for key, kind, (name, missing) in zip(keys, question.key_types, inner, strict=True):
-        known = call("COALESCE", key.copy(), _blank(scope.dialect, kind))
-        tests.append(binary(exp.EQ, column(name), known))
-        tests.append(binary(exp.EQ, column(missing), binary(exp.Is, key.copy(), exp.Null())))
-    scope.seal()
-    kept = select([exp.Star()], scope.table)
-    kept.set("joins", [exp.Join(this=listed, on=all_of(tests), kind="INNER")])
-    scope.table = scope.aliased(kept)
-    return keys
-
-
-def _listed(question: Question, columns: list[str], name: str, dialect: Dialect) -> Node:
-    """The public keys as a table, each key column followed by a flag that tells whether it is NULL."""
-    rows = []
-    for key in question.only or ():
-        parts: list[Node] = []
-        for value, kind in zip(key, question.key_types, strict=True):
-            parts.append(_blank(dialect, kind) if value is None else dialect.literal(value, kind))
-            parts.append(exp.Boolean(this=value is None))
-        rows.append(exp.Tuple(expressions=parts))
-    identifiers = [exp.Identifier(this=column_name, quoted=True) for column_name in columns]
-    return exp.Values(
-        expressions=rows,
-        alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True), columns=identifiers),
-    )
-
-
-def _blank(dialect: Dialect, kind: Type) -> Node:
-    """A constant that stands for NULL beside a flag that says so."""
-    if kind is Type.BOOLEAN:
-        return exp.Boolean(this=False)
-    if kind.temporal:
-        return dialect.to(kind, exp.Literal.string("2000-01-01"))
-    return dialect.literal({Type.INTEGER: 0, Type.REAL: 0.0, Type.TEXT: ""}[kind], kind)
