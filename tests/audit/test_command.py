@@ -71,7 +71,7 @@ def test_a_harmless_function_ends_with_code_0(mechanisms, capsys):
 def test_registered_mechanisms_are_listed_and_attacked(mechanisms, capsys, tmp_path):
     page = tmp_path / "report.html"
     assert main(["audit", "list", "--module", str(mechanisms), "--only", "mine", "--json"]) == 0
-    assert said(capsys) == [{"name": "mine: a leak", "neighbours": ["one more"]}]
+    assert said(capsys) == [{"name": "mine: a leak", "kind": "yours", "neighbours": ["one more"]}]
     registry.forget("mine: a leak")
     words = ["audit", "all", "--module", str(mechanisms), "--only", "mine", "--runs", "400", "--html", str(page)]
     assert main(words) == 3

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.audit.neighbours import Proposal
@@ -13,7 +15,19 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer, strict_probability
 
-__all__ = ["Entry", "attack_all", "entries", "register"]
+__all__ = ["Entry", "attack_all", "entries", "missing", "register"]
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "mechanisms": (),
+    "tables": (),
+    "streams": (),
+    "graphs": (),
+    "local": (),
+    "learning": ("torch",),
+    "learning_models": (),
+    "federated": ("torch",),
+}
+"""Each kind of data has its entries in `own_<kind>`, and packages without which it cannot be attacked."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +39,7 @@ class Entry:
     proposals: tuple[Proposal, ...]
     covers: str = ""
     how: dict[str, Any] = field(default_factory=dict)
+    kind: str = "yours"
 
     def attack(self, *, runs: int, confidence: float) -> Verdict:
         return search(self.build(), self.proposals, runs=runs, confidence=confidence, name=self.name, **self.how)
@@ -66,10 +81,21 @@ def forget(name: str) -> None:
 
 
 def entries() -> list[Entry]:
-    """Mosha's own mechanisms and all that were registered, by name."""
-    from mosha.audit.own_mechanisms import own_entries  # noqa: PLC0415  (mechanisms are loaded when they are needed)
+    """Mosha's own mechanisms of every kind whose extra is installed, and all that were registered, by name."""
+    absent = missing()
+    own = [
+        replace(entry, kind=kind)
+        for kind in KINDS
+        if kind not in absent and importlib.util.find_spec(f"mosha.audit.own_{kind}")
+        for entry in importlib.import_module(f"mosha.audit.own_{kind}").own_entries()
+    ]
+    return sorted([*own, *_ENTRIES.values()], key=lambda entry: entry.name)
 
-    return sorted([*own_entries(), *_ENTRIES.values()], key=lambda entry: entry.name)
+
+def missing() -> dict[str, str]:
+    """The kinds that are not attacked here, each with the package that is not installed."""
+    found = importlib.util.find_spec
+    return {kind: package for kind, needs in KINDS.items() for package in needs if found(package) is None}
 
 
 def attack_all(

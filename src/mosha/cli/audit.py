@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosha.cli.terminal import Json, console, number, write_json
+from mosha.cli.terminal import Json, console, number, progress, write_json
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 
@@ -44,15 +44,20 @@ def attack_everything(
     as_json: Json = False,
 ) -> None:
     """Attack every registered mechanism. Exit code 3 if one is broken."""
-    from mosha.audit.registry import attack_all  # noqa: PLC0415  (a command that fails early loads nothing)
+    from mosha.audit.registry import attack_all, missing  # noqa: PLC0415  (a command that fails early loads nothing)
 
     chosen = _entries(only, module)
     verdicts = []
-    for verdict in attack_all(chosen, runs=runs, confidence=confidence):
-        verdicts.append(verdict)
-        if not as_json:
-            shown = f"{number(verdict.lower)} of {verdict.claim.describe()}"
-            console().print(f"{verdict.outcome:<10}  {verdict.name}: {shown}", markup=False)
+    with progress("attacking", total=len(chosen)) as advance:
+        for verdict in attack_all(chosen, runs=runs, confidence=confidence):
+            verdicts.append(verdict)
+            advance()
+            if not as_json:
+                shown = f"{number(verdict.lower)} of {verdict.claim.describe()}"
+                console().print(f"{verdict.outcome:<10}  {verdict.name}: {shown}", markup=False)
+    if not as_json:
+        for kind, package in missing().items():
+            console().print(f"not attacked: {kind} (the package {package} is not installed)", markup=False)
     _finish(verdicts, html, as_json=as_json, told=True)
 
 
@@ -67,14 +72,16 @@ def list_entries(
 ) -> None:
     """List what `mosha audit all` attacks, and on which neighbours."""
     found = [
-        {"name": entry.name, "neighbours": [proposal.why for proposal in entry.proposals]}
+        {"name": entry.name, "kind": entry.kind, "neighbours": [proposal.why for proposal in entry.proposals]}
         for entry in _entries(only, module)
     ]
     if as_json:
         write_json(found)
         return
     for entry in found:
-        console().print(f"{entry['name']} ({len(entry['neighbours'])} pairs of neighbours)", markup=False)
+        console().print(
+            f"{entry['kind']:<12}  {entry['name']} ({len(entry['neighbours'])} pairs of neighbours)", markup=False
+        )
 
 
 @app.command("function")

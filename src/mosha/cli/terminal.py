@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Json", "console", "left_of", "number", "percent", "write_json"]
+__all__ = ["Json", "console", "left_of", "number", "percent", "progress", "write_json"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
@@ -34,6 +36,18 @@ def console() -> Console:
     from rich.console import Console  # noqa: PLC0415  (slow to load, and --json needs none of it)
 
     return Console(highlight=False, soft_wrap=False)
+
+
+@contextmanager
+def progress(what: str, *, total: int) -> Iterator[Callable[[], None]]:
+    """A bar with the time left, on standard error and only where somebody watches; call what it gives at each step."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    watched = Console(stderr=True)
+    with Progress(console=watched, transient=True, disable=not watched.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
 def number(value: float) -> str:
