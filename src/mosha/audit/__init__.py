@@ -4,6 +4,7 @@
     attack_timing               the same for how long it takes
     neighbours                  where to look
     register, attack_all        everything at once
+    audit_accountant            are prices ever below what really leaks?
     additive_contract, trainer_contract     does each part do what the price assumes?
     audit_one_run               many canaries, one training run
     membership_attack, attribute_attack, reconstruction_attack, differencing    attacks on what was published
@@ -23,6 +24,8 @@
 from __future__ import annotations
 
 from mosha.audit import neighbours as neighbours
+from mosha.audit.accountant import AccountantAudit as AccountantAudit
+from mosha.audit.accountant import audit_accountant as audit_accountant
 from mosha.audit.black_box import attack as attack
 from mosha.audit.canary import OneRun as OneRun
 from mosha.audit.canary import audit_one_run as audit_one_run

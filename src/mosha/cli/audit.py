@@ -84,6 +84,24 @@ def list_entries(
         )
 
 
+@app.command("accounting")
+def attack_accountant(
+    *, runs: Runs = 200_000, confidence: Confidence = 0.999, html: Page = None, as_json: Json = False
+) -> None:
+    """Hold Mosha's own prices against mechanisms that are written down. Exit code 3 if one is too low."""
+    from mosha.audit import audit_accountant  # noqa: PLC0415
+
+    report = audit_accountant(runs=runs, confidence=confidence)
+    if html is not None:
+        report.save(html.with_suffix(".html"))
+    if as_json:
+        write_json(report.to_dict())
+    else:
+        console().print(str(report), markup=False)
+    if report.broken:
+        raise typer.Exit(VERIFICATION_FAILED)
+
+
 @app.command("function")
 def attack_function(
     target: Annotated[str, typer.Argument(help="The function, as module:name or file.py:name.")],
