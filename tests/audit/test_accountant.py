@@ -62,7 +62,7 @@ def test_an_accountant_that_is_too_cheap_is_found(price, event):
 @pytest.mark.parametrize("event", [e for e in accountant_events() if worlds_of(e)], ids=str)
 def test_the_two_worlds_are_laws(event):
     """Under q the mean of e^loss is at most 1, so a ratio above 4 has probability at most 1/4: at most 0.3 of 4,000
-    are, but for a chance below 1e-12 (Hoeffding: e^(-2 * 4000 * 0.05^2) is 2e-9, the binomial tail is less)."""
+    are, but for a chance below 1e-12."""
     rng = np.random.default_rng()
     for worlds in (worlds_of(event), worlds_of(event).swapped()):
         ratios = np.exp(np.minimum(worlds.losses(4_000, False, rng), 700.0))

@@ -5,7 +5,8 @@
     neighbours                  where to look
     register, attack_all        everything at once
     audit_accountant            are prices ever below what really leaks?
-    additive_contract, trainer_contract     does each part do what the price assumes?
+    step_contract, statistic_contract, additive_contract, trainer_contract
+                                does each part do what the price assumes?
     audit_one_run               many canaries, one training run
     membership_attack, attribute_attack, reconstruction_attack, differencing    attacks on what was published
     anonymity, compare          what k-anonymity leaves open
@@ -51,6 +52,8 @@ from mosha.audit.reconstruction import reconstruction_attack as reconstruction_a
 from mosha.audit.registry import attack_all as attack_all
 from mosha.audit.registry import entries as entries
 from mosha.audit.registry import register as register
+from mosha.audit.statistic_contract import statistic_contract as statistic_contract
+from mosha.audit.step_contract import step_contract as step_contract
 from mosha.audit.timing import attack_timing as attack_timing
 from mosha.audit.trainer import Trainer as Trainer
 from mosha.audit.trainer import trainer_contract as trainer_contract

@@ -46,7 +46,7 @@ class Worlds:
         return Worlds(lambda size, first, rng: self.losses(size, first, rng) + other.losses(size, first, rng))
 
     def mixed(self, rate: float) -> Worlds:
-        """The first world is hidden: with probability `rate` an answer comes from p, else from q; the other world is q."""
+        """With probability `rate` an answer comes from p, else from q; the other world is q."""
 
         def losses(size: int, first: bool, rng: Generator) -> Floats:  # noqa: FBT001
             from_p, from_q = self.losses(size, True, rng), self.losses(size, False, rng)
