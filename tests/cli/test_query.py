@@ -16,8 +16,9 @@ def visits(tmp_path):
     declared = [
         'unit = {person = "patient", at_most = 5}',
         "[columns]",
-        "days = {between = [0, 30]}",
-        'ward = {keys = ["A", "B"]}',
+        'patient = {type = "integer"}',
+        'days = {type = "integer", between = [0, 30]}',
+        'ward = {type = "text", keys = ["A", "B"]}',
     ]
     (tmp_path / "visits.toml").write_text("\n".join(declared))
     return tmp_path
@@ -44,6 +45,14 @@ def test_a_declaration_says_unit_ranges_and_keys_once_and_json_is_for_programs(v
     assert answer["table"]["ward"] == ["A", "B"]
     assert len(answer["error"]["stay"]) == 2
     assert answer["receipt"]["cost"] == 1.0
+
+
+def test_a_declaration_beside_the_data_is_found(visits):
+    (visits / "visits.toml").rename(visits / "visits.schema.toml")
+    done = run(visits, "SELECT ward, AVG(days) AS stay FROM visits GROUP BY ward", "--epsilon", "1", "--json")
+    assert json.loads(done.stdout)["table"]["ward"] == ["A", "B"]
+    refused = run(visits, "SELECT COUNT(*) AS n FROM visits", "--unit", "row", "--epsilon", "1")
+    assert "WrongUnit" in refused.stderr
 
 
 def test_the_budget_outlives_the_process(visits):

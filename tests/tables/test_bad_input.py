@@ -155,4 +155,4 @@ def test_helpers_for_keys_refuse_nonsense():
     with pytest.raises(InvalidParameter):
         interval("x", [1])
     with pytest.raises(Unbounded):
-        mean("x", between=None)
+        protect(pa.table(ROWS), unit=UNIT).aggregate(m=mean("days"))

@@ -18,12 +18,13 @@ from mosha.core.unit import Person, Row, Unit
 
 if TYPE_CHECKING:
     from mosha.ledger import Ledger, LedgerAccount
-    from mosha.sql.declaration import Declaration
     from mosha.tables import Answer
 
 __all__ = ["query"]
 
-_WHOSE = "--unit says whose presence is hidden: --unit patient_id, or --unit row."
+_WHOSE = (
+    "--unit says whose presence is hidden: --unit patient_id, or --unit row. Or declare it once in {} beside the data."
+)
 _NO_GROUP = (
     "No group is shown: groups that come from the data are kept only where enough people share them. Say which groups "
     "there are (in --schema, or WHERE ... IN), or pay more."
@@ -46,7 +47,10 @@ def query(
     within: Annotated[float | None, typer.Option(help="Pay for this accuracy instead (with --confidence).")] = None,
     confidence: Annotated[float, typer.Option(help="How often the noise stays within the error bars.")] = 0.95,
     table: Annotated[str | None, typer.Option(help="The table's name in a database.")] = None,
-    schema: Annotated[Path | None, typer.Option(help="A declaration of unit, ranges and keys (TOML or JSON).")] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="A declaration of unit, types, ranges and keys; DATA.schema.yaml (.toml, .json) by default."),
+    ] = None,
     ledger: Annotated[str | None, typer.Option(help="The ledger that pays; DATA.privacy.db by default.")] = None,
     account: Annotated[str | None, typer.Option(help="The account that pays; the table's name by default.")] = None,
     limit_epsilon: Annotated[
@@ -61,19 +65,17 @@ def query(
 ) -> None:
     """Ask a protected table: noisy answers with error bars, and what is left of the budget."""
     _check(epsilon, rho, within, confidence, limit_epsilon)
-    if unit is None and schema is None:
-        raise InvalidParameter(_WHOSE)
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
     from mosha.sql import statement  # noqa: PLC0415
-    from mosha.sql.declaration import Declaration, read_declaration  # noqa: PLC0415
+    from mosha.tables.declaration import Declaration, beside  # noqa: PLC0415
 
-    declared = read_declaration(schema) if schema else Declaration()
-    whose = _unit(unit, at_most, declared)
+    declared = Declaration.of(schema or beside(data))
     name = _table_name(data, table)
+    whose = _unit(unit, at_most, declared.unit, name)
     place = ledger or f"{_file(data)}.privacy.db"
-    protected = mosha.protect(data, unit=whose, table=table)
+    protected = mosha.protect(data, unit=whose, table=table, schema=declared)
     named = dict.fromkeys((name, "data"), protected)
-    checked = statement(sql, named, ranges=declared.ranges, keys=declared.keys)
+    checked = statement(sql, named)
     if explain or checked.explained:
         typer.echo(checked.question.explain(epsilon=epsilon, rho=rho, delta=delta))
         return
@@ -120,14 +122,14 @@ def _account(book: Ledger, name: str, unit: Unit, epsilon: float | None, delta: 
     )
 
 
-def _unit(unit: str | None, at_most: int | None, declared: Declaration) -> Unit:
+def _unit(unit: str | None, at_most: int | None, declared: Unit | None, name: str) -> Unit:
+    """As it is said here; what is not said is as it was declared."""
     if unit is None:
-        if declared.unit is None:
-            raise InvalidParameter(_WHOSE)
-        return declared.unit
-    if unit == "row":
-        return Row(at_most=1 if at_most is None else at_most)
-    return Person(unit, at_most=at_most)
+        if declared is None:
+            raise InvalidParameter(_WHOSE.format(f"{name}.schema.toml"))
+        return declared if at_most is None else replace(declared, at_most=at_most)  # type: ignore[call-arg]
+    said = Row(at_most=1 if at_most is None else at_most) if unit == "row" else Person(unit, at_most=at_most)
+    return declared if at_most is None and declared is not None and said.protects_same(declared) else said
 
 
 def _file(data: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from mosha.connect.expression import Column
 from mosha.core.errors import InvalidParameter
 from mosha.sql.aggregate import Context, aggregate, is_aggregate
 from mosha.sql.output import Interval, check, evaluate
@@ -19,6 +20,7 @@ from mosha.sql.tables_in import Scope, read_from
 from mosha.tables.aggregates import Aggregate
 from mosha.tables.answer import Answer
 from mosha.tables.question import Question
+from mosha.tables.table import FROM_DATA
 
 __all__ = ["Statement", "explain", "query", "statement"]
 
@@ -110,7 +112,7 @@ def statement(
     select, explained = parse(sql)
     scope = read_from(select, tables)
     person = scope.table.relation.person
-    context = Context(scope, person, dict(ranges or {}))
+    context = Context(scope, person, {**scope.table.declared.ranges, **(ranges or {})})
     items = _items(select)
     groups = _groups(select, items, scope)
     named: dict[str, Aggregate] = {}
@@ -203,13 +205,15 @@ def _position(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> 
 
 def _public(
     select: exp.Select, groups: Mapping[str, tuple[str, Any]], given: dict[str, Any], scope: Scope
-) -> dict[str, list[Any]] | None:
-    """Public keys of every group: as given, or as WHERE lists them; None where one must come from the data."""
+) -> dict[str, list[Any]] | str | None:
+    """Public keys of every group: as given, as WHERE lists them, as declared; else groups come from the data."""
     listed = _listed_in_where(select, scope)
     found: dict[str, list[Any]] = {}
     for name, (text, expression) in groups.items():
-        plan = repr(expression)
-        for source in (given.get(name), given.get(text), listed.get(plan)):
+        declared = scope.table.declared.keys.get(expression.name) if isinstance(expression, Column) else None
+        for source in (given.get(name), given.get(text), listed.get(repr(expression)), declared):
+            if isinstance(source, str) and source == FROM_DATA:
+                return FROM_DATA
             if source is not None:
                 found[name] = list(source)
                 break
@@ -268,7 +272,8 @@ def query(
         rows: with `within`.
         key: makes a retry free.
         ranges: the declared (low, high) of columns, in place of CLAMP(column, low, high).
-        keys: the public groups of columns, in place of WHERE column IN (...).
+        keys: the public groups of columns, in place of WHERE column IN (...); "from data" for a column whose groups are
+            to come from the data although they are declared.
         tables: the tables that FROM may name: protected ones, and public ones from `mosha.tables.public_table`.
     """
     checked = statement(sql, tables, ranges=ranges, keys=keys)

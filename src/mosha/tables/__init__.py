@@ -15,6 +15,7 @@ from mosha.tables.aggregates import (
 )
 from mosha.tables.answer import Answer
 from mosha.tables.budget import Budget
+from mosha.tables.declaration import Declaration, read_declaration
 from mosha.tables.key_values import date_range, interval, intervals
 from mosha.tables.quantiles import maximum, median, minimum, quantile
 from mosha.tables.question import Question
@@ -24,6 +25,7 @@ __all__ = [
     "Aggregate",
     "Answer",
     "Budget",
+    "Declaration",
     "Grouped",
     "Question",
     "Table",
@@ -44,6 +46,7 @@ __all__ = [
     "protect",
     "public_table",
     "quantile",
+    "read_declaration",
     "standard_deviation",
     "sum",
     "variance",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,11 @@ class Aggregate:
         """The numbers with bounds that it is made of."""
         return ()
 
+    def settled(self, ranges: Mapping[str, Range]) -> Self:
+        """With the ranges that were bought or declared."""
+        del ranges
+        return self
+
 
 @dataclass(frozen=True)
 class Additive(Aggregate):
@@ -77,11 +82,6 @@ class Additive(Aggregate):
     def channels(self) -> Mapping[str, Value]:
         """The exact sums it needs, by a name that tells equal ones apart from others."""
         raise NotImplementedError
-
-    def settled(self, ranges: Mapping[str, Range]) -> Additive:
-        """With the ranges that were bought."""
-        del ranges
-        return self
 
     def answer(self, channels: Channels) -> Column:
         raise NotImplementedError
@@ -153,7 +153,7 @@ class Sum(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return (self.measured,)
 
-    def settled(self, ranges: Mapping[str, Range]) -> Sum:
+    def settled(self, ranges: Mapping[str, Range]) -> Self:
         return replace(self, measured=self.measured.settled(ranges))
 
     @property
@@ -191,7 +191,7 @@ class Mean(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return (self.measured,)
 
-    def settled(self, ranges: Mapping[str, Range]) -> Mean:
+    def settled(self, ranges: Mapping[str, Range]) -> Self:
         return replace(self, measured=self.measured.settled(ranges))
 
     def channels(self) -> Mapping[str, Value]:

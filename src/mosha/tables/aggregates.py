@@ -41,34 +41,34 @@ def distinct(column: Any) -> Distinct:
     return Distinct(numeric(column))
 
 
-def sum(column: Any, *, between: Any) -> Sum:  # noqa: A001  (the analyst's word)
+def sum(column: Any, *, between: Any = None) -> Sum:  # noqa: A001  (the analyst's word)
     """The sum of a column whose values are clamped into [low, high]."""
     return Sum(Measured.of_column("sum", column, between))
 
 
-def mean(column: Any, *, between: Any) -> Mean:
+def mean(column: Any, *, between: Any = None) -> Mean:
     """The mean of a column whose values are clamped into [low, high]."""
     return Mean(Measured.of_column("mean", column, between))
 
 
-def variance(column: Any, *, between: Any) -> Covariance:
+def variance(column: Any, *, between: Any = None) -> Covariance:
     """The variance of a column whose values are clamped into [low, high]."""
     measured = Measured.of_column("variance", column, between)
     return Covariance(measured, measured)
 
 
-def standard_deviation(column: Any, *, between: Any) -> StandardDeviation:
+def standard_deviation(column: Any, *, between: Any = None) -> StandardDeviation:
     """The standard deviation of a column whose values are clamped into [low, high]."""
     return StandardDeviation(variance(column, between=between))
 
 
-def covariance(columns: Sequence[Any], *, between: Sequence[Any]) -> Covariance:
+def covariance(columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Covariance:
     """The covariance of two columns, each clamped into its own (low, high)."""
     first, second = _pair("covariance", columns, between)
     return Covariance(first, second, _both(first, second))
 
 
-def correlation(columns: Sequence[Any], *, between: Sequence[Any]) -> Correlation:
+def correlation(columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Correlation:
     """The correlation of two columns, each clamped into its own (low, high)."""
     first, second = _pair("correlation", columns, between)
     given = _both(first, second)

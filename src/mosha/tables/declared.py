@@ -1,4 +1,4 @@
-"""Types that a steward declares, in place of types that were guessed from private rows."""
+"""Types that a steward declares, in place of types that nobody vouches for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mosha.connect.duckdb import LocalSource
 from mosha.connect.duckdb_fields import csv_field
 from mosha.connect.schema import Type
 from mosha.connect.source import Field, Source
-from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.errors import DataError
 
 __all__ = ["declared"]
 
@@ -25,28 +25,27 @@ _WRITTEN = {
 }
 
 
-def declared(source: Source, schema: Mapping[str, str]) -> Source:
-    """The columns of `schema` and no others. A CSV file is read by these types; any other table must have them."""
-    if not isinstance(schema, Mapping) or not schema:
-        raise InvalidParameter("schema names columns and their types: {'days': 'integer', 'ward': 'text'}.")
-    kinds = {name: _type(name, kind) for name, kind in schema.items()}
+def declared(source: Source, types: Mapping[str, str]) -> Source:
+    """The columns of `types` and no others. A CSV file is read by these types; any other table must have them.
+
+    A column whose type is not said ("") keeps the one that it has.
+    """
+    if not types:
+        return source
     there = {field.name: field for field in source.fields}
-    if missing := [name for name in kinds if name not in there]:
+    if missing := [name for name in types if name not in there]:
         raise DataError(f"the schema declares {', '.join(map(repr, missing))}, which the table does not have.")
-    if _is_csv(source):
-        return replace(source, fields=tuple(csv_field(name, _WRITTEN[kind], {}) for name, kind in kinds.items()))
-    return replace(source, fields=tuple(_checked(there[name], kind) for name, kind in kinds.items()))
-
-
-def _type(name: str, kind: str) -> Type:
-    try:
-        return Type(kind)
-    except ValueError:
-        raise InvalidParameter(f"the type of {name!r} must be one of {', '.join(Type)}.") from None
+    read = _written if _is_csv(source) else _checked
+    fields = (read(there[name], Type(kind)) if kind else there[name] for name, kind in types.items())
+    return replace(source, fields=tuple(fields))
 
 
 def _is_csv(source: Source) -> bool:
     return isinstance(source, LocalSource) and bool(re.match(r"READ_CSV", source.origin().sql(), re.IGNORECASE))
+
+
+def _written(field: Field, kind: Type) -> Field:
+    return csv_field(field.name, _WRITTEN[kind], {})
 
 
 def _checked(field: Field, kind: Type) -> Field:

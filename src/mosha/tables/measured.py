@@ -14,7 +14,7 @@ from mosha.connect.value import Clamped
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.number import real
 
-__all__ = ["AUTOMATIC", "Measured", "Range", "numeric"]
+__all__ = ["AUTOMATIC", "Measured", "Range", "awaited", "numeric"]
 
 FINENESS = 18
 AUTOMATIC = "automatic"
@@ -26,12 +26,9 @@ def numeric(column: Any) -> Expression:
     return col(column) if isinstance(column, str) else as_expression(column)
 
 
-def _range(name: str, between: Any) -> Range | None:
+def _range(between: Any) -> Range | None:
     if between is None:
-        raise Unbounded(
-            f"{name} needs between=(low, high): without a range one person can move it without limit. "
-            "If you do not know one, between='automatic' buys one from the budget."
-        )
+        return None
     if isinstance(between, str) and between == AUTOMATIC:
         return None
     try:
@@ -46,24 +43,30 @@ def _range(name: str, between: Any) -> Range | None:
     return low, high
 
 
+def awaited(of: Expression) -> str:
+    """The key of a number whose range the table's declaration is to tell."""
+    return f"{of!r} in its declared range"
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """A number with declared bounds, seen from the middle of its range on a public grid of 2**18 steps.
 
-    `bounds` is None where a range is yet to be bought.
+    `bounds` is None where a range is yet to be bought, or (`awaited`) to be found in the table's declaration.
     """
 
     name: str
     of: Expression
     bounds: Range | None
+    awaited: bool = False
 
     @staticmethod
     def of_column(name: str, column: Any, between: Any) -> Measured:
-        return Measured(f"{name}({column!r})", numeric(column), _range(f"{name}({column!r})", between))
+        return Measured(f"{name}({column!r})", numeric(column), _range(between), awaited=between is None)
 
     @property
     def automatic(self) -> bool:
-        return self.bounds is None
+        return self.bounds is None and not self.awaited
 
     @property
     def between(self) -> Range:
@@ -71,8 +74,10 @@ class Measured:
         return (0.0, 1.0) if self.bounds is None else self.bounds
 
     def settled(self, ranges: Mapping[str, Range]) -> Measured:
-        """With the range that was bought."""
-        return replace(self, bounds=ranges.get(self.key, self.bounds))
+        """With the range that was bought or declared."""
+        if self.key not in ranges:
+            return self
+        return replace(self, bounds=_range(ranges[self.key]), awaited=False)
 
     @property
     def exponent(self) -> int:
@@ -99,10 +104,17 @@ class Measured:
     @property
     def key(self) -> str:
         """What tells it from others."""
+        if self.awaited:
+            return awaited(self.of)
         if self.bounds is None:
             return f"{self.of!r} in a range to be bought"
         return f"{self.of!r} in [{self.bounds[0]:.17g}, {self.bounds[1]:.17g}]"
 
     def check(self, schema: Schema) -> None:
+        if self.awaited:
+            raise Unbounded(
+                f"{self.name} needs between=(low, high): without a range one person can move it without limit. Declare "
+                "it once (protect(..., schema=...)), or let between='automatic' buy one from the budget."
+            )
         if not type_of(self.of, schema).numeric:
             raise DataError(f"{self.name} needs a number, and {self.of!r} is {type_of(self.of, schema)}.")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Quantile(Aggregate):
     def numbers(self) -> tuple[Measured, ...]:
         return (self.measured,)
 
-    def settled(self, ranges: Mapping[str, Range]) -> Quantile:
+    def settled(self, ranges: Mapping[str, Range]) -> Self:
         return replace(self, measured=self.measured.settled(ranges))
 
     @property
@@ -66,7 +66,7 @@ class Quantile(Aggregate):
         return grid(self.measured.of, self.measured.between, self.exponent)
 
 
-def quantile(column: Any, at: float, *, between: Any) -> Quantile:
+def quantile(column: Any, at: float, *, between: Any = None) -> Quantile:
     """The quantile `at` (0.5: the median) of a column whose values are clamped into [low, high]."""
     share = real("at", at)
     if not 0 <= share <= 1:
@@ -74,17 +74,17 @@ def quantile(column: Any, at: float, *, between: Any) -> Quantile:
     return Quantile(Measured.of_column("quantile", column, between), Fraction(share).limit_denominator(1000))
 
 
-def median(column: Any, *, between: Any) -> Quantile:
+def median(column: Any, *, between: Any = None) -> Quantile:
     """The median of a column whose values are clamped into [low, high]."""
     return quantile(column, 0.5, between=between)
 
 
-def minimum(column: Any, *, between: Any) -> Quantile:
+def minimum(column: Any, *, between: Any = None) -> Quantile:
     """About the least value: the quantile at 0.01, because the least value itself is one person's secret."""
     return quantile(column, 0.01, between=between)
 
 
-def maximum(column: Any, *, between: Any) -> Quantile:
+def maximum(column: Any, *, between: Any = None) -> Quantile:
     """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret."""
     return quantile(column, 0.99, between=between)
 

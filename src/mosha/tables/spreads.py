@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class Covariance(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return (self.first, self.second)
 
-    def settled(self, ranges: Mapping[str, Range]) -> Covariance:
+    def settled(self, ranges: Mapping[str, Range]) -> Self:
         return replace(self, first=self.first.settled(ranges), second=self.second.settled(ranges))
 
     def _sum(self, measured: Measured) -> str:
@@ -92,8 +92,8 @@ class StandardDeviation(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return self.variance.numbers()
 
-    def settled(self, ranges: Mapping[str, Range]) -> StandardDeviation:
-        return StandardDeviation(self.variance.settled(ranges))
+    def settled(self, ranges: Mapping[str, Range]) -> Self:
+        return replace(self, variance=self.variance.settled(ranges))
 
     def channels(self) -> Mapping[str, Value]:
         return self.variance.channels()
@@ -117,9 +117,9 @@ class Correlation(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return self.parts[0].numbers()
 
-    def settled(self, ranges: Mapping[str, Range]) -> Correlation:
+    def settled(self, ranges: Mapping[str, Range]) -> Self:
         both, first, second = (part.settled(ranges) for part in self.parts)
-        return Correlation((both, first, second))
+        return replace(self, parts=(both, first, second))
 
     def channels(self) -> Mapping[str, Value]:
         return {name: value for part in self.parts for name, value in part.channels().items()}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.connect.checking import type_of
-from mosha.connect.expression import Expression, as_expression, col
+from mosha.connect.expression import Column, Expression, as_expression, col
 from mosha.connect.opening import source as open_source
 from mosha.connect.relation import Relation, private, public
 from mosha.connect.schema import Schema
@@ -18,12 +19,17 @@ from mosha.core.number import positive_integer
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables import aggregates
 from mosha.tables.additive import Aggregate
+from mosha.tables.declaration import Declaration, beside
 from mosha.tables.declared import declared
 from mosha.tables.key_values import interval, intervals
+from mosha.tables.measured import awaited
 from mosha.tables.quantiles import quantile
 from mosha.tables.question import Question
 
-__all__ = ["Grouped", "Table", "protect", "public_table"]
+__all__ = ["FROM_DATA", "Grouped", "Table", "protect", "public_table"]
+
+FROM_DATA = "from data"
+"""In place of a list of keys: the groups come from the data, whatever is declared, and cost a delta."""
 
 
 class _Asks:
@@ -45,39 +51,39 @@ class _Asks:
         """How many different values a column has."""
         return self.aggregate(distinct=aggregates.distinct(column))
 
-    def sum(self, column: Any, *, between: Any) -> Question:
+    def sum(self, column: Any, *, between: Any = None) -> Question:
         """The sum of a column, values clamped into [low, high]; between="automatic" buys a range from the budget."""
         return self.aggregate(sum=aggregates.sum(column, between=between))
 
-    def mean(self, column: Any, *, between: Any) -> Question:
+    def mean(self, column: Any, *, between: Any = None) -> Question:
         """The mean of a column, values clamped into [low, high]."""
         return self.aggregate(mean=aggregates.mean(column, between=between))
 
-    def variance(self, column: Any, *, between: Any) -> Question:
+    def variance(self, column: Any, *, between: Any = None) -> Question:
         """The variance of a column, values clamped into [low, high]."""
         return self.aggregate(variance=aggregates.variance(column, between=between))
 
-    def standard_deviation(self, column: Any, *, between: Any) -> Question:
+    def standard_deviation(self, column: Any, *, between: Any = None) -> Question:
         """The standard deviation of a column, values clamped into [low, high]."""
         return self.aggregate(standard_deviation=aggregates.standard_deviation(column, between=between))
 
-    def covariance(self, columns: Sequence[Any], *, between: Sequence[Any]) -> Question:
+    def covariance(self, columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Question:
         """The covariance of two columns, each clamped into its own (low, high)."""
         return self.aggregate(covariance=aggregates.covariance(columns, between=between))
 
-    def correlation(self, columns: Sequence[Any], *, between: Sequence[Any]) -> Question:
+    def correlation(self, columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Question:
         """The correlation of two columns, each clamped into its own (low, high)."""
         return self.aggregate(correlation=aggregates.correlation(columns, between=between))
 
-    def quantile(self, column: Any, at: float, *, between: Any) -> Question:
+    def quantile(self, column: Any, at: float, *, between: Any = None) -> Question:
         """The quantile `at` of a column, values clamped into [low, high]."""
         return self.aggregate(quantile=quantile(column, at, between=between))
 
-    def quantiles(self, column: Any, at: Iterable[float], *, between: Any) -> Question:
+    def quantiles(self, column: Any, at: Iterable[float], *, between: Any = None) -> Question:
         """Several quantiles of a column, named quantile_0.25 and so on: 3 at the price of 2, 7 at the price of 3."""
         return self.aggregate(**{f"quantile_{share:g}": quantile(column, share, between=between) for share in at})
 
-    def median(self, column: Any, *, between: Any) -> Question:
+    def median(self, column: Any, *, between: Any = None) -> Question:
         """The median of a column, values clamped into [low, high]."""
         return self.aggregate(median=quantile(column, 0.5, between=between))
 
@@ -89,6 +95,7 @@ class Table(_Asks):
     relation: Relation
     unit: Unit
     account: Account | None = None
+    declared: Declaration = field(default_factory=Declaration)
 
     @property
     def schema(self) -> Schema:
@@ -101,7 +108,7 @@ class Table(_Asks):
 
     def compute(self, **columns: Any) -> Table:
         """More columns, each computed from those before it."""
-        return replace(self, relation=self.relation.compute(columns))
+        return replace(self, relation=self.relation.compute(columns), declared=self.declared.without(columns))
 
     def join_public(
         self, other: Relation, *, on: str | Mapping[str, str], at_most: int = 1, how: str = "inner"
@@ -118,7 +125,8 @@ class Table(_Asks):
                 "these tables are paid for by different accounts, and a join reads both: protect both with the same "
                 "one, for instance ledger.together([...]), which charges them all. Nothing was spent."
             )
-        return replace(self, relation=self.relation.join_person(other.relation, also=also, how=how))
+        joined = self.relation.join_person(other.relation, also=also, how=how)
+        return replace(self, relation=joined, declared=self.declared.beside(other.declared))
 
     def group_by(self, *columns: Any, keys: Any = None, **computed: Any) -> Grouped:
         """One answer for each of `keys`, a public list; groups without rows appear too.
@@ -126,6 +134,8 @@ class Table(_Asks):
         Args:
             columns: names of columns, or expressions with a name (`year=col("day").year()`).
             keys: values for one column, tuples for several, or a list for each column by name (all combinations).
+                Left out, they are those that the table's declaration lists; where it lists none, or with
+                keys="from data", groups come from the data, which costs a delta.
             computed: named expressions.
         """
         named: dict[str, Any] = {}
@@ -138,7 +148,10 @@ class Table(_Asks):
             raise InvalidParameter("group_by needs at least one column.")
         for expression in named.values():
             type_of(expression, self.schema)
-        return Grouped(self, tuple(named.items()), _listed(keys, tuple(named)))
+        if keys is None:
+            known = {name: self.declared.keys.get(e.name) for name, e in named.items() if isinstance(e, Column)}
+            keys = known if len(known) == len(named) and None not in known.values() else None
+        return Grouped(self, tuple(named.items()), _listed(None if keys == FROM_DATA else keys, tuple(named)))
 
     def histogram(self, edges: Mapping[str, Sequence[float]]) -> Question:
         """How many rows lie in each interval of a column, or in each cell of two columns: `{"age": [0, 18, 65, 120]}`.
@@ -163,7 +176,9 @@ class Table(_Asks):
         return replace(grouped.count(), best=positive_integer("k", k))
 
     def aggregate(self, **named: Aggregate) -> Question:
-        return Question(relation=self.relation, unit=self.unit, account=self.account, aggregates=named)
+        return Question(
+            relation=self.relation, unit=self.unit, account=self.account, aggregates=_settled(named, self.declared)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +193,14 @@ class Grouped(_Asks):
         table = self.table
         return Question(
             relation=table.relation, unit=table.unit, account=table.account,
-            keys=self.keys, only=self.only, aggregates=named,
+            keys=self.keys, only=self.only, aggregates=_settled(named, table.declared),
         )  # fmt: skip
+
+
+def _settled(named: Mapping[str, Aggregate], said: Declaration) -> dict[str, Aggregate]:
+    """Aggregates that name no range take the one that is declared for their column."""
+    ranges = {awaited(col(name)): between for name, between in said.ranges.items()}
+    return {name: a.settled(ranges) if isinstance(a, Aggregate) else a for name, a in named.items()}
 
 
 def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
@@ -203,9 +224,9 @@ def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | 
 def protect(
     source: Any,
     *,
-    unit: Unit,
+    unit: Unit | None = None,
     account: Account | None = None,
-    schema: Mapping[str, str] | None = None,
+    schema: Declaration | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Table:
     """Put a table behind frosted glass.
@@ -213,12 +234,18 @@ def protect(
     Args:
         source: a CSV or Parquet file, a folder or glob, a pandas, Polars or Arrow table, a DuckDB database, a
             PostgreSQL URL (with table=...), a Spark DataFrame.
-        unit: whose presence is hidden: `Row()`, or `Person(column)` with limits.
-        account: what pays for releases.
-        schema: the columns and their types ("integer", "real", "boolean", "text", "date", "timestamp", "instant").
-            Declare it for a CSV file: without it types are guessed from private rows, which tells something of them.
+        unit: whose presence is hidden: `Row()`, or `Person(column)` with limits. May be left out where the declaration
+            says it; another unit than the declared one is refused, other limits are not.
+        account: what pays for releases. Without one a question can be planned, forecast and explained, and `release`
+            is refused.
+        schema: what is publicly known (`Declaration`): the columns with their types ("integer", "real", "boolean",
+            "text", "date", "timestamp", "instant"), ranges and keys, as a file, as plain data, or as {column: type}.
+            Left out, `visits.schema.yaml` (.toml, .json) beside `visits.csv` is read. A CSV file has no types of its
+            own: declare them.
         options: for the engine (see `mosha.connect.source`).
     """
+    said = Declaration.of(beside(source) if schema is None else schema)
+    unit = _whose(unit, said)
     if not isinstance(unit, Row | Person):
         raise InvalidParameter("a table protects rows or persons: unit=mosha.Row() or mosha.Person(column).")
     if account is not None and not unit.protects_same(account.unit):
@@ -226,10 +253,22 @@ def protect(
             f"account {account.name!r} protects {account.unit.describe()}, this table {unit.describe()}: "
             "open an account for that unit."
         )
-    opened = open_source(source, **options)
-    if schema is not None:
-        opened = declared(opened, schema)
-    return Table(private(opened, person=unit.column if isinstance(unit, Person) else None), unit, account)
+    opened = declared(open_source(source, **options), said.types)
+    for name in {**said.ranges, **said.keys}:
+        opened.schema[name]  # a slip in the file is told now, not when somebody asks
+    relation = private(opened, person=unit.column if isinstance(unit, Person) else None)
+    return Table(relation, unit, account, said)
+
+
+def _whose(unit: Unit | None, said: Declaration) -> Unit | None:
+    if unit is None:
+        return said.unit
+    if isinstance(unit, Unit) and said.unit is not None and not unit.protects_same(said.unit):
+        raise WrongUnit(
+            f"the declaration of this table protects {said.unit.describe()}, and unit= {unit.describe()}: leave unit= "
+            "out, or change the declaration. Nothing was spent."
+        )
+    return unit
 
 
 def public_table(source: Any, **options: Any) -> Relation:

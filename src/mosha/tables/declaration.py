@@ -1,0 +1,205 @@
+"""What is publicly known about a table, said once, in a small file beside the data or in Python.
+
+    unit: {person: patient_id, at_most: 5}
+    columns:
+      patient_id: {type: integer}
+      days: {type: integer, between: [0, 30]}
+      ward: {type: text, keys: [cardiology, surgery]}
+
+The file is YAML (with the extra `yaml`), TOML or JSON, and `visits.schema.yaml` beside `visits.csv` is found by itself.
+What it says is public: it must come from what a column means, never from looking at the private rows.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from mosha.connect.schema import Type, literal_type
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import real
+from mosha.core.unit import Person, Row, Unit
+
+__all__ = ["ENDINGS", "Declaration", "beside", "declaration", "read_declaration"]
+
+ENDINGS = (".yaml", ".yml", ".toml", ".json")
+_SAID = {"type", "between", "keys"}
+_SHAPE = "a declaration has two parts, unit and columns; each column says its type, between and keys"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is publicly known about a table.
+
+    Fields:
+        unit: whose presence is hidden.
+        types: the columns that may be asked about, and what they hold; empty: all that the table has, as it has them.
+        ranges: the (low, high) that a column's values are clamped into, where a question does not say.
+        keys: the public groups of a column, where a question does not say.
+    """
+
+    unit: Unit | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(said: Any) -> Declaration:
+        """A declaration, however it was said: as one, as plain data, as {column: type}, or as the path of a file."""
+        if said is None:
+            return Declaration()
+        if isinstance(said, Declaration):
+            return said
+        if isinstance(said, str | os.PathLike):
+            return read_declaration(os.fspath(said))
+        return declaration(said)
+
+    def without(self, columns: Iterable[str]) -> Declaration:
+        """What is still true after these columns were computed anew."""
+        gone = set(columns)
+        ranges = {name: found for name, found in self.ranges.items() if name not in gone}
+        keys = {name: found for name, found in self.keys.items() if name not in gone}
+        return replace(self, ranges=ranges, keys=keys)
+
+    def beside(self, other: Declaration) -> Declaration:
+        """What is known after a join: the table's own words first."""
+        return replace(self, ranges={**other.ranges, **self.ranges}, keys={**other.keys, **self.keys})
+
+
+def beside(place: Any) -> Path | None:
+    """The declaration beside a file, folder or glob: its name without its ending, then .schema and one of `ENDINGS`."""
+    if not isinstance(place, str | os.PathLike) or "://" in (text := os.fspath(place)):
+        return None
+    path = Path(re.sub(r"[/\\]*\**(/\*[^/]*)*$", "", text))
+    stem = path.name.split(".")[0]
+    if not stem or glob.has_magic(stem):
+        return None
+    found = [there for ending in ENDINGS if (there := path.with_name(f"{stem}.schema{ending}")).is_file()]
+    if len(found) > 1:
+        raise InvalidParameter(f"{found[0].name} and {found[1].name} are both beside the data: say which with schema=.")
+    return found[0] if found else None
+
+
+def read_declaration(place: str | Path) -> Declaration:
+    """The declaration in a YAML, TOML or JSON file."""
+    path = Path(place)
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise InvalidParameter(f"a declaration is a file whose name ends in {', '.join(ENDINGS)}, not {ending!r}.")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidParameter(f"the declaration {str(path)!r} cannot be read: is the path right?") from None
+    try:
+        stored = _yaml(text) if ending in ENDINGS[:2] else _loaded(text, ending)
+    except (ValueError, RecursionError):
+        raise InvalidParameter(f"the declaration {str(path)!r} is no {ending[1:].upper()} that can be read.") from None
+    return declaration(stored)
+
+
+def _loaded(text: str, ending: str) -> Any:
+    return json.loads(text) if ending == ".json" else tomllib.loads(text)
+
+
+def _yaml(text: str) -> Any:
+    try:
+        import yaml  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise MissingExtra("yaml", needed_for="a declaration in YAML (TOML and JSON need nothing)") from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise ValueError from None
+
+
+def declaration(stored: Any) -> Declaration:
+    """The declaration that plain data describe.
+
+    >>> declaration({"unit": {"person": "who"}, "columns": {"days": {"between": [0, 30]}}}).ranges
+    {'days': (0.0, 30.0)}
+    >>> declaration({"days": "integer"}).types
+    {'days': 'integer'}
+    """
+    if not isinstance(stored, Mapping) or not stored:
+        raise InvalidParameter(f"{_SHAPE}.")
+    if set(stored) <= {"unit", "columns"} and not any(isinstance(said, str) for said in stored.values()):
+        columns, unit = _table(stored.get("columns"), "columns"), _unit(stored.get("unit"))
+    else:
+        columns, unit = dict(stored), None
+    types: dict[str, str] = {}
+    ranges: dict[str, tuple[float, float]] = {}
+    keys: dict[str, tuple[Any, ...]] = {}
+    for name, said in columns.items():
+        if not isinstance(name, str):
+            raise InvalidParameter("the names of columns are text: put them in quotes.")
+        column = {"type": said} if isinstance(said, str) else _table(said, f"columns.{name}")
+        if unknown := set(column) - _SAID:
+            raise InvalidParameter(f"column {name!r} says type, between and keys, not {min(map(str, unknown))}.")
+        if "type" in column:
+            types[name] = _type(name, column["type"])
+        if "between" in column:
+            ranges[name] = _range(name, column["between"])
+        if "keys" in column:
+            keys[name] = _keys(name, column["keys"], types.get(name))
+    if types:
+        types = {name: types.get(name, "") for name in columns}
+    return Declaration(unit, types, ranges, keys)
+
+
+def _table(value: Any, name: str) -> dict[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidParameter(f"{name} must say names and values: {_SHAPE}.")
+    return dict(value)
+
+
+def _type(name: str, kind: Any) -> str:
+    if kind not in list(Type):
+        raise InvalidParameter(f"the type of {name!r} must be one of {', '.join(Type)}.")
+    return str(kind)
+
+
+def _range(name: str, between: Any) -> tuple[float, float]:
+    if not isinstance(between, list | tuple) or len(between) != 2:
+        raise InvalidParameter(f"column {name!r}: between is a pair, [low, high].")
+    low, high = (real(f"between of column {name!r}", edge) for edge in between)
+    if not low < high:
+        raise InvalidParameter(f"column {name!r}: between = [low, high] must have low < high.")
+    return low, high
+
+
+def _keys(name: str, listed: Any, kind: str | None) -> tuple[Any, ...]:
+    if not isinstance(listed, list | tuple) or not listed:
+        raise InvalidParameter(f"column {name!r}: keys is a list of the public values.")
+    return tuple(None if key is None else _key(name, key, kind) for key in listed)
+
+
+def _key(name: str, key: Any, kind: str | None) -> Any:
+    """A public value; dates may be written as text where the column is declared to hold them."""
+    if isinstance(key, str) and kind in {Type.DATE, Type.TIMESTAMP, Type.INSTANT}:
+        try:
+            return date.fromisoformat(key) if kind == Type.DATE else datetime.fromisoformat(key)
+        except ValueError:
+            raise InvalidParameter(f"column {name!r}: a key is no {kind}; write it as 2026-11-15.") from None
+    literal_type(key)
+    return key
+
+
+def _unit(stored: Any) -> Unit | None:
+    said = _table(stored, "unit")
+    if not said:
+        return None
+    person = said.pop("person", None)
+    try:
+        return Row(**said) if person is None else Person(person, **said)
+    except TypeError:
+        raise InvalidParameter("unit says person, at_most, groups, per_group, total and neighbours.") from None
