@@ -1,0 +1,74 @@
+"""The conventions of scikit-learn, without scikit-learn: parameters by name, fitted attributes, cloning, tags."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Self
+
+from mosha.core.errors import DataError, InvalidParameter
+
+__all__ = ["Estimator"]
+
+
+class Estimator:
+    """An object whose constructor only stores its public parameters, and whose `fit` learns what ends in `_`.
+
+    `sklearn.base.clone`, pipelines and searches accept it. (A search that fits many times pays many times: see
+    `mosha.learning.best_of_random_runs`.)
+    """
+
+    _kind: ClassVar[str] = "classifier"
+    _fitted: ClassVar[str] = "coef_"
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return list(cls._parameters())
+
+    @classmethod
+    def _parameters(cls) -> dict[str, inspect.Parameter]:
+        """Keyword parameters of the constructors along the line of classes."""
+        found: dict[str, inspect.Parameter] = {}
+        for kind in cls.__mro__:
+            if "__init__" in vars(kind) and issubclass(kind, Estimator):
+                named = inspect.signature(vars(kind)["__init__"]).parameters
+                found |= {name: p for name, p in named.items() if p.kind is p.KEYWORD_ONLY and name not in found}
+        return found
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002  (scikit-learn's signature)
+        """The constructor's parameters, by name."""
+        del deep
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters; what was fitted before stays until the next `fit`."""
+        for name, value in parameters.items():
+            if name not in self._names():
+                raise InvalidParameter(f"{type(self).__name__} has no parameter {name!r}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        signature = self._parameters()
+        changed = {k: v for k, v in self.get_params().items() if v is not signature[k].default}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, self._fitted)
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise DataError(f"this {type(self).__name__} has not been fitted: call fit(X, y, account=...) first.")
+
+    @property
+    def _estimator_type(self) -> str:
+        return self._kind
+
+    def __sklearn_tags__(self) -> Any:  # called by scikit-learn alone, which is then there
+        from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags  # noqa: PLC0415
+
+        tags = Tags(estimator_type=self._kind, target_tags=TargetTags(required=True))  # type: ignore[arg-type,unused-ignore]
+        if self._kind == "classifier":
+            tags.classifier_tags = ClassifierTags()
+        else:
+            tags.regressor_tags = RegressorTags()
+        return tags
