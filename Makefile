@@ -22,7 +22,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	@sh tests/system-packages.sh postgresql default-jre-headless
+	@sh tests/system-packages.sh postgresql default-jre-headless chromium
 	@$(BIN)/python -m pytest
 
 check: $(VENV)/.test
