@@ -83,6 +83,37 @@ def test_error_bars_cover_the_truth_as_often_as_they_say(data, name, kind):
         assert int(np.sum(missed <= bars - 1.0)) <= MOST < covered(2.2)  # a bar may be rounded up to a whole row
 
 
+SPREADS = ("spread", "deviation", "together", "related")
+
+
+@pytest.mark.parametrize("rows", [2, 30, 500])
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+def test_error_bars_of_spreads_cover_at_every_size_and_far_from_the_middle(rows, kind):
+    # Nothing is linearised, so a group of two rows is covered as one of five hundred is. Bars at 0.3 of their width
+    # must be rejected where there are enough rows for the noise to matter less than the range.
+    groups = 240
+    generator = np.random.default_rng()
+    x = np.clip(generator.exponential(4, (groups, rows)), 0, 30)
+    y = np.clip(4.5 - 0.2 * x + generator.normal(0, 0.5, (groups, rows)), -5, 5)
+    flat = {"group": np.repeat(np.arange(groups), rows), "x": x.ravel(), "y": y.ravel()}
+    table = pa.table({"who": np.arange(groups * rows), **flat})
+    budget = Budget(epsilon=4) if kind == "pure" else Budget(rho=3)
+    protected = protect(table, unit=mosha.Person("who", groups=1, per_group=1))
+    together = np.mean((x - x.mean(axis=1, keepdims=True)) * (y - y.mean(axis=1, keepdims=True)), axis=1)
+    truth = {"spread": x.var(axis=1), "deviation": x.std(axis=1), "together": together}
+    truth["related"] = together / x.std(axis=1) / y.std(axis=1)
+    for name in SPREADS:
+        question = protected.group_by("group", keys=range(groups)).aggregate(**{name: questions()[name]})
+        measurement = question.measurement(budget)
+        value, _ = measurement.step(None, None, None, mosha.noise.secure())
+        missed = np.abs(question._answers(question.parts(budget), value)[name] - truth[name])
+        bars = measurement.error(CONFIDENCE, value)[name]
+        assert np.sum(missed <= bars + 1e-9) >= binom.ppf(1e-10, groups, CONFIDENCE)
+        if rows == 500:
+            factor = 0.1 if name == "related" else 0.3
+            assert np.sum(missed <= bars * factor) < binom.ppf(1e-10, groups, CONFIDENCE)
+
+
 def test_the_error_bar_of_a_median_is_in_rows_and_covers(data):
     table, x, _ = data
     protected = protect(table, unit=mosha.Person("who", at_most=1))

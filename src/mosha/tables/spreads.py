@@ -52,35 +52,72 @@ class Covariance(Additive):
         return {names[0]: rows, names[1]: first, names[2]: second, names[3]: Product(first, second)}
 
     def _moments(self, channels: Channels) -> tuple[Column, Column, Column, Column]:
+        """The number of rows, the two means, and the covariance, in grid units."""
         counted, first, second, product = (channels.values[name] for name in self._names)
         safe = np.maximum(counted, 1.0)
-        return safe, first / safe, second / safe, product / safe
+        means = first / safe, second / safe
+        return safe, *means, product / safe - means[0] * means[1]
 
+    @property
+    def _same(self) -> bool:
+        return self.first.key == self.second.key
+
+    @property
+    def _halves(self) -> tuple[float, float]:
+        """Half of each range, in grid units: no value is further from the middle."""
+        first, second = ((m.between[1] - m.between[0]) / 2 / m.grid + 1 for m in (self.first, self.second))
+        return first, second
+
+    @property
     def _limits(self) -> tuple[float, float]:
         high = math.prod((m.between[1] - m.between[0]) / 2 for m in (self.first, self.second))
-        return (0.0 if self.first.key == self.second.key else -high), high
+        return (0.0 if self._same else -high), high
+
+    @property
+    def _scale(self) -> float:
+        return self.first.grid * self.second.grid
 
     def answer(self, channels: Channels) -> Column:
-        _, first, second, product = self._moments(channels)
-        return np.clip((product - first * second) * self.first.grid * self.second.grid, *self._limits())
+        return np.clip(self._moments(channels)[3] * self._scale, *self._limits)
 
     def error(self, channels: Channels, confidence: float) -> Column:
-        """The noise of n (P/n - ST/n^2), linear in the noise of n, S, T and P, and what S and T add together.
+        """Fieller's argument for the means m, k and the covariance c of the rows: see `spreads.md`."""
+        counted, *means, found = self._moments(channels)
+        missed = 1 - confidence
+        away = [self._away(channels, place, 1 - missed * (0.1 if self._same else 0.05)) for place in (0, 1)]
+        most = np.full_like(counted, math.prod(self._halves))
+        least = np.zeros_like(most) if self._same else -most
+        together = away[0] * away[1]
+        shifted = np.abs(means[0]) * away[1] + np.abs(means[1]) * away[0] + together
+        low, high = least, most
+        for _ in range(4):
+            furthest = np.maximum(np.abs(low - means[0] * means[1]), np.abs(high - means[0] * means[1])) + shifted
+            noise = channels.width(self._terms(means, away, furthest), 1 - 0.9 * missed) / counted
+            low = np.maximum(least, found - noise - (0.0 if self._same else together))
+            high = np.minimum(most, found + noise + together)
+        point = np.clip(found, least, most)
+        bars = np.maximum(high - point, point - low) + 2 * sum(self._halves) + 1
+        usable = channels.values[self._names[0]] >= 1.0
+        whole = self._limits[1] - self._limits[0]
+        return np.asarray(np.minimum(np.where(usable, bars * self._scale, whole), whole), np.float64)
 
-        With a = S/n and b = T/n as released, n * (the truth minus the answer) is minus the noise of
-        P - a T - b S + (2 a b - P/n) n, minus n (mu - a) (nu - b).
-        """
-        counted, first, second, product = self._moments(channels)
-        names, ones = self._names, np.ones_like(counted)
-        terms: dict[str, Any] = {names[3]: ones, names[1]: -second}
-        terms[names[2]] = terms.get(names[2], 0.0) - first
-        terms[names[0]] = 2 * first * second - product
-        least = np.maximum(1.0, counted - channels.width({names[0]: ones}, confidence))
-        bars = channels.width(terms, confidence) / least
-        sides = [channels.width({names[1 + i]: ones, names[0]: m}, confidence) for i, m in enumerate((first, second))]
-        low, high = self._limits()
-        whole = (bars + sides[0] * sides[1] / least**2) * self.first.grid * self.second.grid
-        return np.asarray(np.minimum(whole, high - low), np.float64)
+    def _away(self, channels: Channels, place: int, confidence: float) -> Column:
+        """How far the mean of one column may be from the released one, in grid units."""
+        names, (counted, *means, _) = self._names, self._moments(channels)
+        half = self._halves[place]
+        away = np.full_like(counted, 2 * half)
+        for _ in range(3):
+            furthest = np.minimum(half, np.abs(means[place]) + away)
+            away = channels.width({names[1 + place]: np.ones_like(counted), names[0]: furthest}, confidence) / counted
+        return away
+
+    def _terms(self, means: list[Column], away: list[Column], furthest: Column) -> dict[str, Any]:
+        """The largest coefficients of P - m T - k S + (m k - c) n that are possible."""
+        names = self._names
+        sizes = [np.minimum(h, np.abs(m) + a) for h, m, a in zip(self._halves, means, away, strict=True)]
+        terms: dict[str, Any] = {names[3]: np.ones_like(furthest), names[1]: sizes[1]}
+        terms[names[2]] = terms.get(names[2], 0.0) + sizes[0]
+        return terms | {names[0]: furthest}
 
 
 @dataclass(frozen=True, eq=False)
