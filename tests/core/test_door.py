@@ -177,7 +177,9 @@ def test_limits_of_bounding_do_not_make_another_unit():
     Purse().open(counting(unit=mosha.Person("patient_id", at_most=3))).step("x")
 
 
-@pytest.mark.parametrize("rng", [Coins(secure=False), Coins(secure=1), Coins(secure="yes"), object(), 42], ids=repr)
+@pytest.mark.parametrize(
+    "rng", [Coins(secure=False), Coins(secure=1), Coins(secure="yes"), object(), 42], ids=lambda r: type(r).__name__
+)
 def test_a_generator_that_is_not_secure_is_refused_before_anything_is_spent(rng):
     purse = Purse()
     with pytest.raises(errors.InsecureRandomness):
