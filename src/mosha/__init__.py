@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from mosha.core.unit import Row as Row
     from mosha.core.unit import Self as Self
     from mosha.core.unit import Unit as Unit
+    from mosha.core.unit import Window as Window
     from mosha.ledger import Ledger as Ledger
     from mosha.sql import query as query
     from mosha.tables import protect as protect
@@ -64,7 +65,7 @@ _NAMES = {
     "protect": "mosha.tables",
     "query": "mosha.sql",
 } | dict.fromkeys(
-    ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit"],
+    ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit", "Window"],
     "mosha.core.unit",
 )
 __all__ = ["__version__", *sorted(_MODULES), *sorted(_NAMES)]  # noqa: PLE0604

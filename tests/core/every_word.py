@@ -48,6 +48,7 @@ def every_unit():
         units.Person("patient_id"),
         units.Person("patient_id", at_most=5, groups=3, per_group=2, total=10.5),
         units.Event(),
+        units.Window("meter", 48),
         units.Edge(),
         units.Node(),
         units.Node(max_degree=50),

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer
 
-__all__ = ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit"]
+__all__ = ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit", "Window"]
 
 
 class Neighbours(StrEnum):
@@ -139,6 +139,27 @@ class Event(Unit):
     """One reading of one person at one time (the unit of streams, not a price: see `mosha.events`)."""
 
     noun: ClassVar[str] = "one event"
+
+
+@dataclass(frozen=True)
+class Window(Unit):
+    """All that one person (one value of `column`) does within any `steps` consecutive steps of a stream.
+
+    What a person does in windows that do not overlap is not hidden together: the promise is for each window.
+    """
+
+    column: str
+    steps: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidParameter("Window needs the name of the column that says whose a row is.")
+        object.__setattr__(self, "steps", positive_integer("steps", self.steps))
+        super().__post_init__()
+
+    @property
+    def noun(self) -> str:  # type: ignore[override]
+        return f"all that one person (one {self.column!r}) does within any {self.steps} consecutive steps"
 
 
 @dataclass(frozen=True)
