@@ -35,6 +35,8 @@ class Measurement:
         resume: (state, answer) -> the state after a step that an earlier process answered, where the state can be had
             from the answers (and from what the measurement keeps elsewhere): a run that is opened again under its key
             goes on after the last answer. None where the state ends with the process.
+        replays: a step that is started again is answered as it was the first time (the same noise on the same data, or
+            not at all), so that it may be started as often as it takes.
         error: (confidence, answer) -> half-width of the error bar of each part of the answer; `answer` is None
             for a forecast. A function of public things only.
         draw: (answer, error at 95%) -> a picture.
@@ -49,6 +51,7 @@ class Measurement:
     init: Callable[[], Any] = lambda: None
     horizon: int = 1
     resume: Callable[[Any, Any], Any] | None = None
+    replays: bool = False
     error: Callable[[float, Any], Any] | None = None
     draw: Callable[[Any, Any], Any] | None = None
     name: str = "measurement"

@@ -6,7 +6,7 @@
     claimed by another holder                    a retry under the same key; the first holder can no longer release
 
 A step that was started may have met the data. If its holder is gone without a word, one other holder may start it
-again for the same payment, once; then it counts as failed.
+again for the same payment, once; then it counts as failed. A measurement that replays may be started as often as need be.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class Order:
     key: str | None
     question: str = ""
     resumable: bool = False  # the measurement finds its state again, so that another holder may go on
+    replays: bool = False  # a step that is started again gets the same answer: no limit on attempts
 
     @staticmethod
     def of(measurement: Measurement, scope: tuple[str, ...], payers: tuple[Payer, ...], key: str | None) -> Order:
@@ -57,11 +58,12 @@ class Order:
             raise InvalidParameter(f"key must be 1 to {LONGEST} printable characters. Nothing was spent.")
         asked = str(measurement.question)
         what = measurement.event, measurement.horizon, str(measurement.name), key, asked
-        return Order(scope, payers, *what, resumable=measurement.resume is not None)
+        return Order(scope, payers, *what, resumable=measurement.resume is not None, replays=measurement.replays)
 
     def described(self) -> dict[str, Any]:
         what = {"event": self.event.to_dict(), "horizon": self.horizon, "name": self.name}
         what |= {"question": self.question} if self.question else {}
+        what |= {"replays": True} if self.replays else {}
         return what | {"scope": list(self.scope)} | ({} if self.key is None else {"key": self.key})
 
 
@@ -94,7 +96,7 @@ def scope_of(names: tuple[str, ...]) -> str:
 def _same(entry: Entry, order: Order) -> Entry:
     stored = entry.content()
     wanted = order.described()
-    if any(stored.get(part) != wanted.get(part) for part in ("event", "horizon", "name", "question")):
+    if any(stored.get(part) != wanted.get(part) for part in ("event", "horizon", "name", "question", "replays")):
         raise InvalidParameter(
             f"key {order.key!r} paid for another measurement on this account. Use a new key. Nothing was spent."
         )
@@ -166,7 +168,7 @@ class Payment:
             )
         if (self._claim and claim != self._claim) or _outcome(transaction, self._entry.sequence, step):
             raise self._overtaken(step)
-        if attempts >= ATTEMPTS:
+        if attempts >= ATTEMPTS and not self._order.replays:
             raise StepFailed(
                 f"step {step} of {self._order.name} was started {ATTEMPTS} times and never answered. A crash may "
                 "depend on the data, so it is not started again and stays paid. No data was read."
