@@ -1,0 +1,64 @@
+"""Several processes that train one model: each holds a part of the data, one holds the account and draws the noise.
+
+Sums are whole numbers, so adding them up over processes is exact and does not depend on an order. The noise is drawn
+once, by the leader, on the sum of all: neither a share too little nor one too many. The sample of each process is
+drawn by its own coins, which together are one Poisson sample of the union.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import distributed
+
+from mosha.core.errors import InvalidParameter
+from mosha.learning.mechanism import Answer, Gradients, State
+
+__all__ = ["Team"]
+
+
+class Team:
+    """The processes of a group, or this one alone. Every process must begin with the same parameters."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+        if group is not None and not distributed.is_initialized():
+            raise InvalidParameter("group=... needs torch.distributed to be initialised in every process.")
+        self.size = 1 if group is None else distributed.get_world_size(group)
+        self.rank = 0 if group is None else distributed.get_rank(group)
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+    def reduce(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum over all processes, at the leader; what the others hold afterwards is not used."""
+        values = torch.from_numpy(total)
+        distributed.reduce(values, dst=0, group=self._group)
+        return values.numpy()
+
+    def lead(self, answer: Answer | None) -> Answer | None:
+        """Hand the noisy sum to all others."""
+        if self.size > 1:
+            if answer is None:
+                raise InvalidParameter("a team cannot go on from a checkpoint: begin again under a new key.")
+            distributed.broadcast(torch.from_numpy(answer.total), src=0, group=self._group)
+            distributed.broadcast(torch.tensor([answer.clip], dtype=torch.float64), src=0, group=self._group)
+        return answer
+
+    def follow(self, gradients: Gradients, data: Any, number: int) -> Answer:
+        """Give this process's sum to the leader and take the noisy sum of all."""
+        from mosha.noise import secure  # noqa: PLC0415
+
+        clip = getattr(self, "_clip", gradients.plan.clip)
+        total = gradients.summed(State(number, clip), data, secure())
+        values = torch.from_numpy(np.zeros_like(total))
+        distributed.broadcast(values, src=0, group=self._group)
+        used = torch.zeros(1, dtype=torch.float64)
+        distributed.broadcast(used, src=0, group=self._group)
+        answer = Answer(values.numpy(), float(used))
+        self._clip = gradients._next_clip(answer, State(number, clip))  # noqa: SLF001
+        return answer

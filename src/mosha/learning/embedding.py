@@ -1,0 +1,90 @@
+"""Embeddings: a unit touches few rows of a large table, so its gradient is never formed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mosha.learning.dense import Forward
+from mosha.learning.records import Record
+from mosha.learning.tape import Tape
+
+__all__ = ["Tokens", "embedding_forward"]
+
+LONGEST_GRAM = 512
+"""Up to so many positions, equal tokens are found by comparing all pairs; beyond it by sorting."""
+
+
+class Tokens:
+    """Gradients of a table: row v of a unit's gradient is the sum of g_t over the positions t that hold token v.
+
+    The squared norm is the sum of g_t . g_s over pairs of positions with equal tokens.
+    """
+
+    def __init__(self, tokens: Tensor, g: Tensor, rows: int) -> None:
+        self._tokens, self._g, self._rows = tokens, g, rows
+
+    def squared_norms(self) -> Tensor:
+        if self._tokens.shape[1] > LONGEST_GRAM:
+            return self._by_sorting()
+        between = torch.bmm(self._g, self._g.transpose(1, 2))
+        same = self._tokens.unsqueeze(2) == self._tokens.unsqueeze(1)
+        length = torch.diagonal(between, dim1=1, dim2=2).clamp_min(0).sqrt().double().sum(dim=1)
+        found = between.mul_(same).sum(dim=2).double().sum(dim=1)
+        return torch.maximum(found, length.square() * 2.0**-20)
+
+    def _by_sorting(self) -> Tensor:
+        units, width = self._tokens.shape[0], self._g.shape[2]
+        keys = (torch.arange(units).unsqueeze(1) * self._rows + self._tokens).flatten()
+        found, place = torch.unique(keys, return_inverse=True)
+        sums = torch.zeros(len(found), width).index_add_(0, place, self._g.reshape(-1, width))
+        squares = torch.linalg.vector_norm(sums, dim=1).double().square()
+        return torch.zeros(units, dtype=torch.float64).index_add_(0, found // self._rows, squares)
+
+    def per_unit(self) -> Tensor:
+        units, width = self._tokens.shape[0], self._g.shape[2]
+        places = torch.arange(units).unsqueeze(1) * self._rows + self._tokens
+        whole = torch.zeros(units * self._rows, width).index_add_(0, places.flatten(), self._g.reshape(-1, width))
+        return whole.view(units, self._rows, width)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        g = self._g * weights.view(-1, 1, 1)
+        return torch.ops.aten.embedding_dense_backward(g, self._tokens, self._rows, -1, False)  # type: ignore[no-any-return]
+
+    def without(self, rows: Tensor) -> Record:
+        return Tokens(self._tokens, self._g.masked_fill(rows.view(-1, 1, 1), 0.0), self._rows)
+
+
+class _Embedding(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, tokens: Tensor, note: Any) -> Tensor:
+        ctx.note = note
+        ctx.save_for_backward(tokens)
+        return functional.embedding(tokens, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
+        ctx.note(ctx.saved_tensors[0], gradients[0])
+        return None, None, None
+
+
+def embedding_forward(layer: nn.Embedding, name: str, tape: Tape) -> Forward:
+    """The forward pass of `nn.Embedding`, noted while the tape is recording."""
+    key, plain = tape.key(layer.weight), layer.forward
+
+    def note(tokens: Tensor, g: Tensor) -> None:
+        g = tape.rows_of(name, g).reshape(tape.units, -1, layer.embedding_dim)
+        flat = tokens.reshape(tape.units, -1)
+        if layer.padding_idx is not None:
+            g = g.masked_fill((flat == layer.padding_idx).unsqueeze(2), 0.0)
+        tape.add(key, Tokens(flat, g, layer.num_embeddings))
+
+    def forward(tokens: Tensor) -> Tensor:
+        if not tape.recording:
+            return plain(tokens)
+        return _Embedding.apply(layer.weight, tokens, note)  # type: ignore[no-untyped-call,no-any-return]
+
+    return forward

@@ -1,0 +1,222 @@
+"""The clipping engine: one forward pass, one backward pass, and the sum of clipped gradients of all units of a batch.
+
+`attach` replaces the forward pass of the layers of a model by one that notes, while a private batch passes, what is
+needed for per-example norms and for one weighted sum (ghost norms and book-keeping: Li et al. 2022, Bu et al. 2023).
+The model stays what it is: same class, same parameters, same state_dict; `detach` takes the notes away again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.learning.any_module import any_forward
+from mosha.learning.attention import attention_forward, is_plain_attention
+from mosha.learning.convolution import convolution_forward
+from mosha.learning.dense import dense_forward
+from mosha.learning.embedding import embedding_forward
+from mosha.learning.normalisation import group_forward, instance_forward, layer_forward, root_forward
+from mosha.learning.records import Direct, Record
+from mosha.learning.recurrent import gru_forward, lstm_forward
+from mosha.learning.tape import Key, Tape
+from mosha.learning.validator import check_layers
+
+__all__ = ["Batch", "Engine", "Rule"]
+
+Rule = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
+"""From the norms of each unit's gradient, by parameter, to the weights of each unit, by parameter."""
+
+MEMORY = 1.0  # of the bytes of the parameters times the units: see `Engine`
+_KINDS: dict[type[nn.Module], Any] = {
+    nn.Linear: dense_forward,
+    nn.Conv1d: convolution_forward,
+    nn.Conv2d: convolution_forward,
+    nn.Conv3d: convolution_forward,
+    nn.Embedding: embedding_forward,
+    nn.LayerNorm: layer_forward,
+    nn.RMSNorm: root_forward,
+    nn.GroupNorm: group_forward,
+    nn.InstanceNorm1d: instance_forward,
+    nn.InstanceNorm2d: instance_forward,
+    nn.InstanceNorm3d: instance_forward,
+    nn.LSTM: lstm_forward,
+    nn.GRU: gru_forward,
+    nn.MultiheadAttention: attention_forward,
+}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one physical batch gave: for each parameter the weighted sum, and the norm of each unit's gradient."""
+
+    sums: dict[str, Tensor]
+    norms: Tensor
+    losses: Tensor
+
+
+class Engine:
+    """Per-unit clipping for one model.
+
+    Guarantee:
+        In exact arithmetic `clipped` returns, for each parameter p, the sum over units u of w_p(u) G_p(u), where G_p(u)
+        is the gradient of the sum of the losses of unit u alone, and w(u) is what the rule makes of the norms of
+        G(u). A unit whose gradient is not finite counts as zero. What rounding adds: `rounding.md`.
+
+    Units:
+        `memory` is in bytes: how much may be used to keep gradients that were formed, beyond activations.
+    """
+
+    def __init__(self, model: nn.Module, *, memory: int = 64 << 20) -> None:
+        check_layers(model)
+        self.model = model
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        if not self.parameters:
+            raise InvalidParameter("this model has no parameters to train: requires_grad is False for all of them.")
+        self.tape = Tape(memory, {id(p): name for name, p in self.parameters.items()})
+        self._identities = {name: id(p) for name, p in self.parameters.items()}
+        self._changed: list[nn.Module] = []
+        self._attach(model, "")
+
+    def _attach(self, module: nn.Module, name: str) -> None:
+        if "forward" in vars(module):
+            raise InvalidParameter(
+                f"layer {name or 'the model itself'!r} has a forward pass of its own already: a model is wrapped once. "
+                "Detach the first engine (or close the first training) before the next."
+            )
+        maker = _maker(module)
+        if maker is None:
+            for part, child in module.named_children():
+                self._attach(child, f"{name}.{part}" if name else part)
+            return
+        if any(p.requires_grad for p in module.parameters()):
+            module.forward = maker(module, name, self.tape)
+            self._changed.append(module)
+
+    def detach(self) -> None:
+        """Give the layers their own forward pass back."""
+        for module in self._changed:
+            vars(module).pop("forward", None)
+        self._changed = []
+
+    def check_unchanged(self) -> None:
+        """Refuse a model whose parameters are no longer those that were wrapped."""
+        now = {name: id(p) for name, p in self.model.named_parameters() if p.requires_grad}
+        if now != self._identities or not self._changed:
+            raise InvalidParameter(
+                "the model has changed since it was wrapped (parameters were added, replaced, frozen or unfrozen): "
+                "wrap it again. Nothing was spent on this step."
+            )
+
+    def clipped(self, losses: Callable[[nn.Module], Tensor], rows: int, rule: Rule, *, each: int = 1) -> Batch:
+        """The weighted sums of one physical batch of `rows` rows, `each` of which belong to one unit."""
+        with self.tape.record(rows, each):
+            values = losses(self.model)
+            check_losses(values, rows)
+            values.sum().backward()  # type: ignore[no-untyped-call]
+        return self.taken(rule, losses=values.detach())
+
+    def taken(self, rule: Rule, *, losses: Tensor | None = None, scale: float = 1.0) -> Batch:
+        """What the tape holds after a backward pass, clipped and summed; gradients count `scale` times."""
+        self._check_outside()
+        with torch.no_grad():
+            records, self.tape.records = _merged(self.tape.records), {}
+            none = torch.zeros(self.tape.units * self.tape.each)
+            return self._weighted(records, none if losses is None else losses, _scaled(rule, scale))
+
+    def _check_outside(self) -> None:
+        outside = [name for name, p in self.parameters.items() if p.grad is not None]
+        if outside:
+            for name in outside:
+                self.parameters[name].grad = None
+            raise DataError(
+                f"parameter {outside[0]!r} is used outside of the layer that owns it, where its gradient cannot be "
+                "clipped. Put that use into a module of its own, or freeze the parameter."
+            )
+
+    def _weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule) -> Batch:
+        units = self.tape.units
+        squares = {name: torch.zeros(units, dtype=torch.float64) for name in self.parameters}
+        for key, record in records.items():
+            squares[key.name] = squares[key.name] + record.squared_norms()
+        total = torch.stack(list(squares.values())).sum(dim=0)
+        lost = ~torch.isfinite(total)
+        if bool(lost.any()):
+            records = {key: record.without(lost) for key, record in records.items()}
+            squares = {name: values.masked_fill(lost, 0.0) for name, values in squares.items()}
+        weights = rule({name: values.sqrt() for name, values in squares.items()})
+        sums: dict[str, Tensor] = {}
+        for key, record in records.items():
+            found = record.weighted_sum(weights[key.name].float())
+            if key.rows is not None:
+                whole = sums.setdefault(key.name, torch.zeros_like(self.parameters[key.name]))
+                whole[key.rows[0] : key.rows[1]] += found
+            else:
+                sums[key.name] = found
+        return Batch(sums, total.masked_fill(lost, 0.0).sqrt(), losses)  # norms of what was noted
+
+
+def _scaled(rule: Rule, scale: float) -> Rule:
+    """The rule for gradients that are `scale` times what was noted."""
+    if scale == 1:
+        return rule
+
+    def scaled(norms: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        found = rule({name: scale * values for name, values in norms.items()})
+        return {name: scale * weights for name, weights in found.items()}
+
+    return scaled
+
+
+def check_losses(values: Any, rows: int) -> None:
+    """The loss must be one number for each row."""
+    if not isinstance(values, Tensor) or values.shape != (rows,):
+        raise InvalidParameter(
+            "the loss must give one number for each example (use reduction='none', and take the mean over the "
+            "positions of one example): gradients that were averaged over a batch cannot be clipped any more."
+        )
+
+
+def _maker(module: nn.Module) -> Any:
+    """How to note this module, or None where only its parts are noted."""
+    for kind, maker in _KINDS.items():
+        if isinstance(module, kind) and type(module).forward is kind.forward and _is_ordinary(module):
+            return maker
+    own = any(p is not None and p.requires_grad for p in module._parameters.values())  # noqa: SLF001
+    parametrised = hasattr(module, "parametrizations") or bool(module._forward_pre_hooks)  # noqa: SLF001
+    return any_forward if own or parametrised else None
+
+
+def _is_ordinary(module: nn.Module) -> bool:
+    if hasattr(module, "parametrizations") or module._forward_pre_hooks:  # noqa: SLF001
+        return False
+    if isinstance(module, nn.MultiheadAttention):
+        return is_plain_attention(module)
+    if isinstance(module, nn.LSTM):
+        return module.proj_size == 0
+    if isinstance(module, nn.Embedding):
+        return module.max_norm is None and not module.sparse and not module.scale_grad_by_freq
+    return not (isinstance(module, nn.modules.batchnorm._NormBase) and module.track_running_stats)  # noqa: SLF001
+
+
+def _merged(records: dict[Key, list[Record]]) -> dict[Key, Record]:
+    """One record a key: where a parameter was used several times, gradients are formed and added before any norm."""
+    return {
+        key: found[0] if len(found) == 1 else Direct(torch.stack([r.per_unit() for r in found]).sum(dim=0))
+        for key, found in _without_overlaps(records).items()
+    }
+
+
+def _without_overlaps(records: dict[Key, list[Record]]) -> dict[Key, list[Record]]:
+    """Rows of a matrix that is also used as a whole are padded to the whole."""
+    whole = {key.name for key in records if key.rows is None}
+    found: dict[Key, list[Record]] = {}
+    for key, items in records.items():
+        if key.rows is not None and key.name in whole:
+            raise DataError(f"parameter {key.name!r} is used both whole and in parts: this cannot be clipped.")
+        found.setdefault(key, []).extend(items)
+    return found

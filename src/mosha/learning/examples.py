@@ -1,0 +1,96 @@
+"""The private data of a training: examples by position, gathered into batches of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import TensorDataset, default_collate
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.randomness import Rng
+from mosha.learning.sampling import owners_of, shuffled
+
+__all__ = ["Examples"]
+
+
+class Examples:
+    """A data set with a length, and whose each example is.
+
+    Tensors (a tuple of them, or a TensorDataset) are gathered at once; any other data set is read one by one.
+    """
+
+    def __init__(
+        self, dataset: Any, *, owners: Iterable[Any] | None = None, each: int = 1, collate: Any = None
+    ) -> None:
+        if isinstance(dataset, TensorDataset):
+            dataset = dataset.tensors
+        self._tensors = dataset if _are_tensors(dataset) else None
+        self._dataset, self._collate, self.each = dataset, collate or default_collate, each
+        try:
+            self.count = len(dataset[0]) if self._tensors is not None else len(dataset)
+        except TypeError:
+            raise InvalidParameter(
+                "the data set has no length: every example must have its own chance to be in a batch, so a stream "
+                "cannot be sampled. Give a data set with __len__ and __getitem__, or a tuple of tensors. Nothing was "
+                "spent."
+            ) from None
+        if (owners is not None) != (each > 1):
+            raise InvalidParameter(
+                "owners=... and a Person unit with at_most above 1 belong together: one says whose an example is, the "
+                "other how many of a person's examples are used. Nothing was spent."
+            )
+        self._persons = None if owners is None else owners_of(owners, self.count)
+        self.units = self.count if self._persons is None else len(self._persons)
+
+    def positions(self, units: NDArray[np.int64], rng: Rng) -> tuple[NDArray[np.int64], Tensor | None]:
+        """The examples of these units, `each` for every one, and which of them count; short ones are filled up."""
+        if self._persons is None:
+            return units, None
+        rows, counts = [], []
+        for unit in units:
+            own = self._persons[int(unit)]
+            own = shuffled(own, rng)[: self.each] if len(own) > self.each else own
+            counts.append(np.arange(self.each) < len(own))
+            rows.append(np.concatenate([own, np.full(self.each - len(own), own[0])]))
+        return np.concatenate(rows), torch.from_numpy(np.concatenate(counts))
+
+    def batch(self, positions: NDArray[np.int64]) -> tuple[Any, ...]:
+        """The examples at these positions, as one batch."""
+        if self._tensors is not None:
+            places = torch.from_numpy(positions)
+            return tuple(values.index_select(0, places) for values in self._tensors)
+        return self._gathered([self._dataset[int(place)] for place in positions])
+
+    def _gathered(self, examples: list[Any]) -> tuple[Any, ...]:
+        found = self._collate(examples)
+        if not isinstance(found, tuple | list) or len(found) < 2:
+            raise DataError("an example must be a pair (input, target), or several inputs and a target.")
+        return tuple(found)
+
+    def shapes(self, rows: int) -> tuple[Any, ...]:
+        """A public batch of the same shapes and types: zeros for whole numbers, random numbers for others."""
+        if self.count == 0:
+            raise InvalidParameter("the data set is empty: there is nothing to train on. Nothing was spent.")
+        example = self.batch(np.zeros(1, np.int64))
+        return tuple(_public(values, rows) for values in example)
+
+
+def _are_tensors(dataset: Any) -> bool:
+    pair = isinstance(dataset, tuple | list) and len(dataset) >= 2 and all(isinstance(v, Tensor) for v in dataset)
+    if pair and len({len(values) for values in dataset}) > 1:
+        raise InvalidParameter("the tensors of a data set must have one length. Nothing was spent.")
+    return pair
+
+
+def _public(values: Any, rows: int) -> Any:
+    if not isinstance(values, Tensor):
+        raise DataError("batches must be made of tensors: give a data set of tensors, or collate=... .")
+    shape = (rows, *values.shape[1:])
+    return (
+        torch.randn(shape, dtype=values.dtype) if values.is_floating_point() else torch.zeros(shape, dtype=values.dtype)
+    )

@@ -1,0 +1,193 @@
+"""One step of a training as a measurement: sample, clip, sum on a grid, add exact noise."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mosha.core.errors import InvalidParameter, RunClosed
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.learning.clipping import clipping_rule
+from mosha.learning.correlated import STEPS, coefficients
+from mosha.learning.engine import Batch, Engine
+from mosha.learning.examples import Examples
+from mosha.learning.plan import DPSGD, SHARE
+from mosha.learning.rounding import Grid, grid_of
+from mosha.learning.sampling import Sampler
+from mosha.noise import discrete_gaussian
+
+__all__ = ["Answer", "Gradients", "State"]
+
+Whole = NDArray[np.int64]
+FOLLOWING = 0.2  # how fast an adaptive clip follows its quantile
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What leaves in one step: noisy whole numbers, and how to read them (all public)."""
+
+    total: Whole
+    clip: float
+
+
+@dataclass(frozen=True)
+class State:
+    """What is kept from step to step; `sums` (of correlated noise) are private."""
+
+    step: int
+    clip: float
+    sums: tuple[Whole, ...] = field(default=(), repr=False)
+    lost: bool = False
+
+
+class Gradients:
+    """The mechanism of a plan for one model.
+
+    Guarantee:
+        For neighbouring data sets, the sums of a step in whole steps of the grid are within 2**bits of each other in
+        the l2 norm whenever the unit is in the batch, and equal otherwise; the noise is discrete Gaussian of
+        `grid.sigma` steps on every coordinate. Proof and assumptions: `rounding.md`. So the joint law of
+        all steps is no easier to tell apart than `plan.event` says.
+
+    `reduce` and `share` are for several processes: see `distributed.py`.
+    """
+
+    def __init__(self, plan: DPSGD, engine: Engine, losses: Callable[[nn.Module, Any], Tensor]) -> None:
+        self.plan, self.engine, self._losses = plan, engine, losses
+        self.shapes = {name: p.shape for name, p in engine.parameters.items()}
+        self.size = sum(p.numel() for p in engine.parameters.values())
+        self.extras = (plan.loss_at_most is not None) + (plan.clipping == "adaptive")
+        if plan.clipping == "adaptive" and plan.batch is None:
+            raise InvalidParameter(
+                "adaptive clipping needs batch=... (the batch size you expect) to know its quantile."
+            )
+        self.grid: Grid = grid_of(
+            noise_multiplier=plan._multiplier(),  # noqa: SLF001
+            physical=max(plan.physical, plan.each),
+            coordinates=self.size + self.extras,
+        )
+        self._encoder = coefficients(plan.bands)
+        self.reduce: Callable[[Whole], Whole] | None = None
+        self.last: Answer | None = None
+        self.following: State | None = None  # after the last step: private where noise is correlated
+        self.restored: State | None = None
+
+    def measurement(self, *, keyed: bool = False) -> Measurement:
+        """The whole training as one measurement; with a key, answers are kept as digests (see `training.py`)."""
+        shapes = ",".join(f"{name}:{tuple(shape)}" for name, shape in self.shapes.items())
+        question = hashlib.sha256(f"{self.plan!r};{shapes}".encode()).hexdigest()
+        return Measurement(
+            unit=self.plan.unit,
+            event=self.plan.sold_as,
+            init=self.first,
+            step=self._kept_elsewhere if keyed else self.step,
+            resume=self._found_again if keyed else None,
+            horizon=self.plan.steps,
+            name=f"{type(self.plan).__name__}({self.plan.steps} steps)",
+            question=question,
+        )
+
+    def measurement_of_sums(self) -> Measurement:
+        """The same for sums that were clipped and added up outside: a step adds noise (see `wrapping.py`)."""
+
+        def step(state: State, total: Whole, ask: Any, rng: Rng) -> tuple[Answer, State]:
+            del ask
+            return self.noised(state, total, rng)
+
+        return replace(self.measurement(), step=step)
+
+    def first(self) -> State:
+        return State(0, self.plan.clip)
+
+    def step(self, state: State, data: tuple[Examples, Sampler], ask: Any, rng: Rng) -> tuple[Answer, State]:
+        """Sample, clip, sum, add noise; the parameters of the model (public) are what is asked at."""
+        del ask
+        if state.lost:
+            raise RunClosed(
+                "the noise of the last steps went with the process that drew it, so correlated noise cannot go on: "
+                "write checkpoints after every step (every=1), or begin again under a new key."
+            )
+        return self.noised(state, self.summed(state, data, rng), rng)
+
+    def _kept_elsewhere(self, state: State, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], State]:
+        self.last, following = self.step(state, data, ask, rng)
+        self.following = following
+        digest = hashlib.sha256(self.last.total.tobytes()).hexdigest()
+        return {"step": following.step, "clip": following.clip, "digest": digest}, following
+
+    def _found_again(self, state: State, answer: dict[str, Any]) -> State:
+        """The state after a step of an earlier process; that of correlated noise is in the checkpoint or lost."""
+        self.last = None
+        if self.restored is not None and self.restored.step == answer["step"]:
+            return self.restored
+        return replace(state, step=answer["step"], clip=answer["clip"], lost=self.plan.bands > 1)
+
+    def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> Whole:
+        """The exact sum, in whole steps, of all contributions of the batch of this step (private)."""
+        examples, sampler = data
+        total = torch.zeros(self.size + self.extras, dtype=torch.int64)
+        for units in sampler.physical(sampler.draw(state.step, rng), self.plan.each):
+            rows, counts = examples.positions(units, rng)
+            batch = examples.batch(rows)
+            self.add(total, self._clipped(state, batch, len(rows), counts), state)
+        found = total.numpy()
+        return found if self.reduce is None else self.reduce(found)
+
+    def _clipped(self, state: State, batch: tuple[Any, ...], rows: int, counts: Tensor | None) -> Batch:
+        def losses(model: nn.Module) -> Tensor:
+            values = self._losses(model, batch)
+            return values if counts is None else torch.where(counts, values, 0.0)
+
+        return self.engine.clipped(losses, rows, self.rule(state), each=self.plan.each)
+
+    def rule(self, state: State) -> Any:
+        scale = self.plan.gradient_share * self.grid.target * 2.0**self.grid.bits
+        return clipping_rule(self.plan.clipping, clip=state.clip, scale=scale)
+
+    def add(self, total: Tensor, found: Batch, state: State) -> None:
+        """Add a physical batch to the sum: single-precision sums are cut to whole numbers, then everything is exact."""
+        start = 0
+        for name, shape in self.shapes.items():
+            end = start + shape.numel()
+            if name in found.sums:
+                total[start:end] += found.sums[name].reshape(-1).to(torch.int64)
+            start = end
+        most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
+        if self.plan.loss_at_most is not None:
+            losses = found.losses.double().view(-1, self.plan.each).mean(dim=1).nan_to_num(self.plan.loss_at_most)
+            parts = losses.clamp(0, self.plan.loss_at_most) * (most / self.plan.loss_at_most)
+            total[start] += int(parts.floor().clamp_max(most).to(torch.int64).sum())
+            start += 1
+        if self.plan.clipping == "adaptive":
+            below = int((found.norms <= state.clip).sum())
+            total[start] += most * (2 * below - len(found.norms))
+
+    def noised(self, state: State, total: Whole, rng: Rng) -> tuple[Answer, State]:
+        """Noise on every coordinate; with correlated noise, on C x instead of x."""
+        encoded, sums = total, state.sums
+        sigma = self.grid.sigma
+        if self.plan.bands > 1:
+            sums = (total, *state.sums)[: self.plan.bands]
+            encoded = sum((c * x for c, x in zip(self._encoder, sums, strict=False)), np.zeros_like(total))
+            sigma = sigma * STEPS
+        noise = discrete_gaussian(sigma, len(total), rng=rng)
+        noise += encoded
+        answer = Answer(noise, state.clip)
+        return answer, State(state.step + 1, self._next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))
+
+    def _next_clip(self, answer: Answer, state: State) -> float:
+        if self.plan.clipping != "adaptive":
+            return state.clip
+        most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
+        excess = float(answer.total[-1]) / most / self.plan.divisor  # (below - above) over the batch
+        share_below = min(1.0, max(0.0, (1 + excess) / 2))
+        following = state.clip * float(np.exp(-FOLLOWING * (share_below - self.plan.quantile)))
+        return min(2.0**40, max(2.0**-40, following))

@@ -1,0 +1,320 @@
+"""The plan of a private training: sampler, bound, noise and price are fields of one frozen object.
+
+No deep-learning library is needed to make, price and calibrate a plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.event import Event
+from mosha.core.events import FixedSizeSampled, Gaussian, Matrix, Plan, Sampled
+from mosha.core.number import positive, positive_integer, strict_probability
+from mosha.core.unit import Example, Neighbours, Person, Unit
+
+if TYPE_CHECKING:
+    from mosha.core.account import Account
+    from mosha.learning.training import Training
+
+__all__ = ["CLIPPINGS", "DPFTRL", "DPSGD", "SAMPLINGS"]
+
+CLIPPINGS = ("flat", "per layer", "adaptive", "automatic")
+SAMPLINGS = ("poisson", "shuffled", "fixed size")
+SHARE = 0.1
+"""Of the norm of a unit's contribution that a declared loss, or the bit of adaptive clipping, may take: each."""
+
+LARGEST_PHYSICAL = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPSGD:
+    """Stochastic gradient descent on noisy sums of clipped gradients.
+
+    Guarantee:
+        A training of this plan is as private as `event` says, for `unit`: each of `steps` updates is made from the sum
+        of per-unit contributions of norm at most one (after division by the clipping norm) over a sample drawn as
+        `sampling` says, plus noise of standard deviation `noise_multiplier`, and from nothing else of the data.
+        The divisor of the update, `batch`, is declared and never looked up in the data. Proof: `rounding.md`.
+
+    Units:
+        `clip` is in the unit of gradient norms; `noise_multiplier` is in units of `clip`; `rate` is a probability;
+        `batch` and `physical` count examples (or people); `loss_at_most` is in the unit of the loss.
+
+    Args:
+        steps: how many updates.
+        rate: the probability that a unit is in the batch of a step; with "fixed size", batch over `population`.
+        clip: the most that one unit may add to the sum of gradients, in the l2 norm.
+        noise_multiplier: noise over clip; `calibrate` finds it.
+        batch: the divisor of the update, normally the batch size you expect; by default 1 / rate.
+        clipping: "flat", "per layer" (an equal share of the squared clip for every parameter), "adaptive" (the clip
+            follows a private quantile of the norms, starting at `clip`), "automatic" (every gradient is normalised).
+        sampling: "poisson" (each unit on its own), "shuffled" (each unit in one batch of every epoch; priced without
+            amplification), "fixed size" (batches of one size without replacement; needs `population`, and a unit
+            whose neighbours are replaced).
+        population: the public number of units, for "fixed size" only.
+        unit: whose presence is hidden: an Example, or a Person with `at_most` examples in a batch.
+        physical: how many rows pass through the model at once; see `rounding.md` for why it is not larger.
+        loss_at_most: if given, a noisy mean of the losses, each clipped to it, is part of every step; it takes a tenth
+            of the norm, which adds half a percent to the noise of the gradient.
+        quantile: which quantile of the norms an adaptive clip follows.
+        delta: the delta at which `calibrate` (or `within`) promised; a training sells the plan as one piece at it.
+
+    >>> plan = DPSGD(steps=2_000, rate=0.01, clip=1.0).calibrate(epsilon=2, delta=1e-5)
+    >>> round(plan.noise_multiplier, 3), plan.epsilon(delta=1e-5) <= 2, plan.epsilon(delta=1e-5) > 1.999
+    (1.111, True, True)
+    """
+
+    steps: int
+    rate: float
+    clip: float
+    noise_multiplier: float | None = None
+    batch: float | None = None
+    clipping: str = "flat"
+    sampling: str = "poisson"
+    population: int | None = None
+    unit: Unit = field(default_factory=Example)
+    physical: int = 128
+    loss_at_most: float | None = None
+    quantile: float = 0.5
+    delta: float | None = None
+    bands: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        self._set(steps=positive_integer, rate=positive, clip=positive, physical=positive_integer)
+        self._set_given(noise_multiplier=positive, batch=positive, population=positive_integer)
+        self._set_given(loss_at_most=positive, delta=strict_probability, quantile=strict_probability)
+        if self.rate > 1:
+            raise InvalidParameter(f"rate must lie in (0, 1], got {self.rate:g}: it is the chance to be in a batch.")
+        if not 2.0**-64 <= self.clip <= 2.0**64:
+            raise InvalidParameter("clip must lie between 2**-64 and 2**64.")
+        if self.physical > LARGEST_PHYSICAL:
+            raise InvalidParameter(
+                f"physical must be at most {LARGEST_PHYSICAL} rows: what single precision may round away in longer "
+                "sums would have to be charged. Logical batches may be of any size."
+            )
+        if self.clipping not in CLIPPINGS:
+            raise InvalidParameter(f"clipping must be one of {', '.join(map(repr, CLIPPINGS))}.")
+        if self.sampling not in SAMPLINGS:
+            raise InvalidParameter(f"sampling must be one of {', '.join(map(repr, SAMPLINGS))}.")
+        self._check_unit()
+
+    def _check_unit(self) -> None:
+        if not isinstance(self.unit, Example | Person):
+            raise InvalidParameter("a training hides an Example or a Person.")
+        if isinstance(self.unit, Person) and self.unit.at_most is None:
+            raise InvalidParameter("Person needs at_most=...: how many examples of one person may be in a batch.")
+        replaced = self.unit.neighbours is Neighbours.REPLACE_ONE
+        if replaced != (self.sampling == "fixed size"):
+            raise InvalidParameter(
+                "batches of fixed size are priced where a unit is replaced by another (neighbours='replace-one'), and "
+                "all other batches where one is added or removed."
+            )
+        if (self.population is not None) != (self.sampling == "fixed size"):
+            raise InvalidParameter("population=... (public) belongs to sampling='fixed size', and is needed there.")
+        if self.sampling == "fixed size" and self.size < 1:
+            raise InvalidParameter("rate * population must be at least one unit.")
+
+    def _set(self, **checks: Any) -> None:
+        for name, check in checks.items():
+            object.__setattr__(self, name, check(name, getattr(self, name)))
+
+    def _set_given(self, **checks: Any) -> None:
+        self._set(**{name: check for name, check in checks.items() if getattr(self, name) is not None})
+
+    @property
+    def each(self) -> int:
+        """How many examples of one unit may be in a batch."""
+        return self.unit.at_most or 1 if isinstance(self.unit, Person) else 1
+
+    @property
+    def size(self) -> int:
+        """The number of units in a batch of fixed size."""
+        return round(self.rate * (self.population or 0))
+
+    @property
+    def bins(self) -> int:
+        """The number of batches of one epoch, where batches are shuffled."""
+        return max(1, round(1 / self.rate))
+
+    @property
+    def epochs(self) -> int:
+        """How often a unit takes part, at most, where batches are shuffled."""
+        return -(-self.steps // self.bins)
+
+    @property
+    def divisor(self) -> float:
+        """What the noisy sum is divided by: declared, never counted."""
+        return 1 / self.rate if self.batch is None else self.batch
+
+    @property
+    def noise_deviation(self) -> float:
+        """The standard deviation of the noise in each coordinate of an update, but for what the shares take."""
+        return self._multiplier() * self.clip / self.divisor
+
+    @property
+    def moves(self) -> float:
+        """How far one unit moves the sum, in units of clip: 1, or 2 where it is replaced by another."""
+        return 2.0 if self.unit.neighbours is Neighbours.REPLACE_ONE else 1.0
+
+    @property
+    def gradient_share(self) -> float:
+        """The share of the norm that is left for the gradient: the squares of all shares add up to one."""
+        others = (self.loss_at_most is not None) + (self.clipping == "adaptive")
+        return math.sqrt(1 - others * SHARE**2)
+
+    def priced_at(self, noise_multiplier: float, steps: int) -> Event:
+        """What `steps` steps cost with this noise.
+
+        Poisson: a unit is in each batch by its own coin. Shuffled: given the shuffle a unit is in one batch of an
+        epoch and the others do not depend on it; the shuffle is independent of the data. Fixed size: the multiplier is
+        over the norm of one contribution, and replacing one moves the sum by twice that.
+        """
+        if self.sampling == "poisson":
+            return Sampled(Gaussian(noise_multiplier), self.rate) * steps
+        if self.sampling == "shuffled":
+            return Gaussian(noise_multiplier) * -(-steps // self.bins)
+        population = self.population or 1
+        return FixedSizeSampled(Gaussian(noise_multiplier / self.moves), self.size, population) * steps
+
+    @property
+    def event(self) -> Event:
+        """What the whole training costs."""
+        return self.priced_at(self._multiplier(), self.steps)
+
+    @property
+    def sold_as(self) -> Event:
+        """What an account is charged: the event, as one piece where a delta was promised."""
+        return self.event if self.delta is None else Plan(self.event, self.delta)
+
+    def _multiplier(self) -> float:
+        if self.noise_multiplier is None:
+            raise Unpriced(
+                "this plan has no noise yet: calibrate(epsilon=..., delta=...) or say noise_multiplier=... ."
+            )
+        return self.noise_multiplier
+
+    def epsilon(self, *, delta: float | None = None, steps: int | None = None) -> float:
+        """The tight price after so many steps (by default all), at the promised delta unless another is given."""
+        from mosha.accounting import epsilon  # noqa: PLC0415  (numerical)
+
+        wanted = self.delta if delta is None else delta
+        if wanted is None:
+            raise InvalidParameter("epsilon(delta=...) needs a delta: this plan was not calibrated for one.")
+        count = self.steps if steps is None else min(positive_integer("steps", steps), self.steps)
+        return epsilon(self.priced_at(self._multiplier(), count), strict_probability("delta", wanted))
+
+    def calibrate(self, *, epsilon: float, delta: float) -> Self:
+        """The same plan with the least noise that keeps (epsilon, delta).
+
+        An account charges the epsilon at delta, which is rounded up; noise is added until that fits as well.
+        """
+        from mosha.accounting import calibrate  # noqa: PLC0415  (numerical)
+
+        promised = strict_probability("delta", delta)
+        found = calibrate(lambda z: self.priced_at(z, self.steps), epsilon=epsilon, delta=promised)
+        plan = replace(self, noise_multiplier=found, delta=promised)
+        while (price := plan.epsilon()) > epsilon:
+            found *= 1 + 2 * (price / epsilon - 1)
+            plan = replace(plan, noise_multiplier=found)
+        return plan
+
+    def within(self, *, epsilon: float, delta: float) -> Self:
+        """The same plan with as many steps as (epsilon, delta) pays for with this noise: one more would be too many.
+
+        >>> plan = DPSGD(steps=1, rate=0.01, clip=1.0, noise_multiplier=1.0).within(epsilon=1, delta=1e-5)
+        >>> plan.epsilon() <= 1 < replace(plan, steps=plan.steps + 1).epsilon()
+        True
+        """
+        from mosha.accounting import epsilon as least_epsilon  # noqa: PLC0415  (numerical)
+
+        wanted, promised = positive("epsilon", epsilon), strict_probability("delta", delta)
+
+        def fits(steps: int) -> bool:
+            return least_epsilon(self.priced_at(self._multiplier(), steps), promised) <= wanted
+
+        if not fits(1):
+            raise Unpriced("one step alone costs more than this promise: take more noise. Nothing was spent.")
+        low = 1
+        while low < 1 << 24 and fits(2 * low):
+            low *= 2
+        high = 2 * low
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return replace(self, steps=low, delta=promised)
+
+    def train(
+        self,
+        model: Any,
+        dataset: Any,
+        loss: Any,
+        optimizer: Any,
+        *,
+        account: Account,
+        owners: Iterable[Any] | None = None,
+        key: str | None = None,
+        checkpoint: Any = None,
+        audit: Any = None,
+        progress: bool = False,
+        group: Any = None,
+        autocast: Any = None,
+    ) -> Training:
+        """Pay for the whole plan and begin; iterate over what comes back. See `mosha.learning.Training`."""
+        from mosha.learning.torch_extra import needs_torch  # noqa: PLC0415
+
+        needs_torch()
+        from mosha.learning.training import begin  # noqa: PLC0415  (torch)
+
+        return begin(
+            self,
+            model,
+            dataset,
+            loss,
+            optimizer,
+            account=account,
+            owners=owners,
+            key=key,
+            checkpoint=checkpoint,
+            audit=audit,
+            progress=progress,
+            group=group,
+            autocast=autocast,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPFTRL(DPSGD):
+    """Descent with correlated noise: noise added in one step is partly taken back in the next ones, without sampling.
+
+    Guarantee:
+        As `DPSGD` with "shuffled" batches whose order is the same in every epoch: a unit is in one batch of each epoch,
+        `bins` steps apart. The matrix mechanism with the banded encoder C of `correlated.py` and `bands <= bins`
+        has the sensitivity sqrt(epochs) |C e_1|: columns that are `bins` apart do not overlap.
+
+    >>> plan = DPFTRL(steps=200, rate=0.05, clip=1.0, bands=8).calibrate(epsilon=2, delta=1e-5)
+    >>> plain = DPSGD(steps=200, rate=0.05, clip=1.0, sampling="shuffled").calibrate(epsilon=2, delta=1e-5)
+    >>> plan.noise_multiplier > plain.noise_multiplier
+    True
+    """
+
+    sampling: str = "shuffled"
+    bands: int = 4  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set(bands=positive_integer)
+        if self.sampling != "shuffled" or self.bands > self.bins:
+            raise InvalidParameter(
+                "correlated noise needs sampling='shuffled' and at most as many bands as an epoch has batches "
+                "(1 / rate): a unit must not come back while its noise is still being taken back."
+            )
+
+    def priced_at(self, noise_multiplier: float, steps: int) -> Event:
+        from mosha.learning.correlated import column_norm  # noqa: PLC0415
+
+        epochs = -(-steps // self.bins)
+        return Matrix(noise_multiplier, math.sqrt(epochs) * column_norm(self.bands) * (1 + 2.0**-40))

@@ -1,0 +1,149 @@
+"""What one layer noted of one backward pass: enough for per-example norms and for one weighted sum of gradients.
+
+A record stands for the gradients of one parameter, one for each unit of the batch, without forming them where that can
+be helped. `a` are inputs of a layer and `g` gradients of its outputs, one row or one block of rows for each unit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+__all__ = ["Direct", "Outer", "Record", "Sequence", "row_norms_squared"]
+
+LONGEST_SUM = 4096
+"""Squares are summed in pieces no longer than this in single precision, and the pieces in double precision."""
+
+CANCELLATION = 2.0**-10
+"""A squared norm from a Gram matrix counts at least so much of the square of the sum of the norms of its terms."""
+
+
+class Record(Protocol):
+    """The gradients of one parameter, for every unit of a batch."""
+
+    def squared_norms(self) -> Tensor:
+        """The squared norm of each unit's gradient, in double precision: shape (units,)."""
+
+    def per_unit(self) -> Tensor:
+        """The gradients themselves: shape (units, *parameter)."""
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        """The sum over units of weight times gradient; `weights` is in single precision."""
+
+    def without(self, rows: Tensor) -> Record:
+        """The same record with zeros where `rows` is true: a weight of zero does not silence a NaN."""
+
+
+def row_norms_squared(values: Tensor) -> Tensor:
+    """The squared norm of each row in double precision, by sums of at most LONGEST_SUM squares in single precision."""
+    flat = values.reshape(values.shape[0], -1)
+    width = flat.shape[1]
+    if width > LONGEST_SUM:
+        pieces = next((p for p in range(-(-width // LONGEST_SUM), 257) if width % p == 0), 0)
+        if pieces == 0:
+            cut = width - width % LONGEST_SUM
+            return row_norms_squared(flat[:, :cut]) + row_norms_squared(flat[:, cut:])
+        flat = flat.reshape(values.shape[0], pieces, width // pieces)
+    norms: Tensor = torch.linalg.vector_norm(flat, dim=-1).double()
+    return norms.square() if norms.ndim == 1 else norms.square().sum(dim=1)
+
+
+def _silenced(values: Tensor, rows: Tensor) -> Tensor:
+    return values.masked_fill(rows.view(-1, *[1] * (values.ndim - 1)), 0.0)
+
+
+class Direct:
+    """Gradients that have been formed."""
+
+    def __init__(self, gradients: Tensor) -> None:
+        self._gradients = gradients
+
+    def squared_norms(self) -> Tensor:
+        return row_norms_squared(self._gradients)
+
+    def per_unit(self) -> Tensor:
+        return self._gradients
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        flat = self._gradients.reshape(len(weights), -1)
+        return torch.mv(flat.t(), weights).view(self._gradients.shape[1:])
+
+    def without(self, rows: Tensor) -> Record:
+        return Direct(_silenced(self._gradients, rows))
+
+
+class Outer:
+    """Gradients of rank one: g a^T for each unit. Their norm is |g| |a|, with no cancellation."""
+
+    def __init__(self, a: Tensor, g: Tensor) -> None:
+        self._a, self._g = a, g
+
+    def squared_norms(self) -> Tensor:
+        return row_norms_squared(self._a) * row_norms_squared(self._g)
+
+    def per_unit(self) -> Tensor:
+        return self._g.unsqueeze(2) * self._a.unsqueeze(1)
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        return (self._g * weights.unsqueeze(1)).t() @ self._a
+
+    def without(self, rows: Tensor) -> Record:
+        return Outer(_silenced(self._a, rows), _silenced(self._g, rows))
+
+
+class Sequence:
+    """Gradients that are sums over positions: sum over t of g_t a_t^T for each unit.
+
+    Formed (`form=True`: one batched product, which replaces the one that sums them) or left alone: then their norm is
+    that of Gram matrices, |sum_t g_t a_t^T|^2 = sum over t, s of (a_t . a_s)(g_t . g_s).
+    """
+
+    def __init__(self, a: Tensor, g: Tensor, *, form: bool) -> None:
+        self._a, self._g = a, g
+        self._formed = torch.bmm(g.transpose(1, 2), a) if form else None
+
+    def squared_norms(self) -> Tensor:
+        if self._formed is not None:
+            return row_norms_squared(self._formed)
+        between_a = torch.bmm(self._a, self._a.transpose(1, 2))
+        between_g = torch.bmm(self._g, self._g.transpose(1, 2))
+        diagonal = torch.diagonal(between_a, dim1=1, dim2=2) * torch.diagonal(between_g, dim1=1, dim2=2)
+        length = diagonal.clamp_min(0).sqrt().double().sum(dim=1)
+        found = between_a.mul_(between_g).sum(dim=2).double().sum(dim=1)
+        return torch.maximum(found, CANCELLATION * length.square())
+
+    def per_unit(self) -> Tensor:
+        return torch.bmm(self._g.transpose(1, 2), self._a) if self._formed is None else self._formed
+
+    def weighted_sum(self, weights: Tensor) -> Tensor:
+        if self._formed is not None:
+            return Direct(self._formed).weighted_sum(weights)
+        g = self._g * weights.view(-1, 1, 1)
+        return g.reshape(-1, g.shape[2]).t() @ self._a.reshape(-1, self._a.shape[2])
+
+    def without(self, rows: Tensor) -> Record:
+        if self._formed is not None:
+            return Direct(_silenced(self._formed, rows))
+        return Sequence(_silenced(self._a, rows), _silenced(self._g, rows), form=False)
+
+
+def bytes_to_form(units: int, outputs: int, inputs: int) -> int:
+    """What it takes to keep the gradients of a matrix for every unit."""
+    return 4 * units * outputs * inputs
+
+
+def gram_is_cheaper(positions: int, outputs: int, inputs: int) -> bool:
+    """Whether Gram matrices take fewer multiplications than forming, even though forming replaces the final sum.
+
+    Forming costs `positions * outputs * inputs`, which the sum would have cost as well, and the traffic of keeping the
+    result, about FORMED_TRAFFIC multiplications for each entry.
+    """
+    gram = positions**2 * (outputs + inputs)
+    return gram < FORMED_TRAFFIC * outputs * inputs or math.isclose(positions, 1)
+
+
+FORMED_TRAFFIC = 24
+"""Measured on one core: writing, norming and summing a formed entry costs about this many multiply-adds."""

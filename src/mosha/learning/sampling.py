@@ -1,0 +1,84 @@
+"""Who is in a batch: exact coins, exact shuffles, and physical batches that one unit can change at most two of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.randomness import Rng
+from mosha.learning.plan import DPSGD
+from mosha.noise import bernoulli, uniform
+
+__all__ = ["Sampler", "owners_of", "shuffled"]
+
+Indices = NDArray[np.int64]
+
+
+def shuffled(values: Indices, rng: Rng) -> Indices:
+    """The values in a uniformly random order: sorted by 64-bit words, drawn anew where two are equal.
+
+    Distinct words are in each order equally often, so the order is exactly uniform.
+    """
+    while True:
+        words = np.frombuffer(rng.bytes(8 * len(values)), np.uint64)
+        if len(np.unique(words)) == len(words):
+            return values[np.argsort(words)]
+
+
+class Sampler:
+    """The batches of a plan, over units numbered 0, ..., population - 1.
+
+    Guarantee:
+        "poisson": each unit is in the batch of each step by its own exact coin. "shuffled": in every epoch each unit is
+        in one of `bins` batches, chosen uniformly on its own (the same one in every epoch where noise is
+        correlated). "fixed size": `size` units, all subsets equally likely. The order within a batch is uniformly
+        random, which `rounding.md` uses.
+    """
+
+    def __init__(self, plan: DPSGD, population: int) -> None:
+        if plan.sampling == "fixed size" and population != plan.population:
+            raise InvalidParameter(
+                "the data set does not hold the declared population of units: batches of fixed size need it. "
+                "Nothing was spent."
+            )
+        self._plan, self._population = plan, population
+        self._bins: Indices | None = None
+
+    def draw(self, step: int, rng: Rng) -> Indices:
+        """The units of step number `step`, the first of which is 0, in random order."""
+        plan = self._plan
+        if plan.sampling == "poisson":
+            return shuffled(np.flatnonzero(bernoulli(plan.rate, self._population, rng=rng)), rng)
+        if plan.sampling == "fixed size":
+            return shuffled(np.arange(self._population), rng)[: plan.size]
+        if self._bins is None or (step % plan.bins == 0 and plan.bands == 1):
+            self._bins = uniform(plan.bins, self._population, rng=rng)
+        return shuffled(np.flatnonzero(self._bins == step % plan.bins), rng)
+
+    def state(self) -> Any:
+        """What a checkpoint has to keep (private: it says who is in which batch)."""
+        return None if self._bins is None else self._bins.copy()
+
+    def restore(self, state: Any) -> None:
+        self._bins = None if state is None else np.asarray(state, np.int64)
+
+    def physical(self, units: Indices, each: int) -> Iterator[Indices]:
+        """The units in pieces of at most `physical // each`, in order."""
+        most = max(1, self._plan.physical // each)
+        for start in range(0, len(units), most):
+            yield units[start : start + most]
+
+
+def owners_of(owners: Any, examples: int) -> list[Indices]:
+    """The examples of each person, as lists of positions, in the order in which persons are met first."""
+    values = np.asarray(list(owners) if not isinstance(owners, np.ndarray) else owners)
+    if values.shape != (examples,):
+        raise InvalidParameter("owners=... must say for each example whose it is: one value an example.")
+    _, places = np.unique(values, return_inverse=True)
+    order = np.argsort(places, kind="stable")
+    cuts = np.flatnonzero(np.diff(places[order])) + 1
+    return [np.asarray(part, np.int64) for part in np.split(order, cuts)]

@@ -1,0 +1,93 @@
+"""The tape: where layers note what they saw, while a private batch passes, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from mosha.core.errors import DataError
+from mosha.learning.records import Direct, Outer, Record, Sequence, bytes_to_form, gram_is_cheaper
+
+__all__ = ["Key", "Tape"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A parameter, or some rows of one (attention keeps three projections in one matrix)."""
+
+    name: str
+    rows: tuple[int, int] | None = None
+
+
+@dataclass
+class Tape:
+    """Records of one physical batch.
+
+    `units` are the people or examples of the batch, each with `each` consecutive rows; `spare` bytes may be used to
+    keep gradients that were formed, `names` says what a parameter is called by its identity.
+    """
+
+    memory: int
+    names: dict[int, str]
+    recording: bool = False
+    units: int = 0
+    each: int = 1
+    spare: int = 0
+    records: dict[Key, list[Record]] = field(default_factory=dict)
+
+    @contextmanager
+    def record(self, rows: int, each: int) -> Iterator[None]:
+        """Note everything that happens to a batch of `rows` rows, `each` of which belong together."""
+        self.recording, self.units, self.each, self.spare = True, rows // each, each, self.memory
+        self.records = {}
+        try:
+            yield
+        finally:
+            self.recording = False
+
+    def key(self, parameter: Tensor | None, rows: tuple[int, int] | None = None) -> Key:
+        """The key of a parameter: one and the same wherever the parameter is used (tied weights)."""
+        return Key(self.names.get(id(parameter), ""), rows)
+
+    def add(self, key: Key, record: Record) -> None:
+        self.records.setdefault(key, []).append(record)
+
+    def rows_of(self, layer: str, values: Tensor) -> Tensor:
+        """`values` in single precision, after a check that its first axis is the batch."""
+        if values.ndim == 0 or values.shape[0] != self.units * self.each:
+            raise DataError(
+                f"layer {layer!r} received values whose first axis is not the batch: per-example gradients cannot be "
+                "told apart there. Keep the batch first in every layer (batch_first=True), and do not fold other axes "
+                "into it."
+            )
+        values = values.detach()
+        return values if values.dtype == torch.float32 else values.float()
+
+    def matrix(self, layer: str, key: Key, a: Tensor, g: Tensor) -> None:
+        """Note the gradient of a matrix: outputs are a row of `a` times the matrix, summed over all inner axes."""
+        a, g = self.rows_of(layer, a), self.rows_of(layer, g)
+        if a.ndim == 2 and self.each == 1:
+            self.add(key, Outer(a, g))
+            return
+        a, g = (v.reshape(self.units, -1, v.shape[-1]) for v in (a, g))
+        positions, outputs, inputs = a.shape[1], g.shape[2], a.shape[2]
+        needed = bytes_to_form(self.units, outputs, inputs)
+        form = needed <= self.spare and not gram_is_cheaper(positions, outputs, inputs)
+        self.spare -= needed if form else 0
+        self.add(key, Sequence(a, g, form=form))
+
+    def vector(self, layer: str, key: Key, g: Tensor) -> None:
+        """Note the gradient of a bias: `g`, summed over all axes but the first and the last."""
+        g = self.rows_of(layer, g)
+        self.formed(layer, key, g if g.ndim == 2 else g.reshape(g.shape[0], -1, g.shape[-1]).sum(dim=1))
+
+    def formed(self, layer: str, key: Key, gradients: Tensor) -> None:
+        """Note gradients that have been formed, one for each row."""
+        gradients = self.rows_of(layer, gradients)
+        if self.each > 1:
+            gradients = gradients.reshape(self.units, self.each, *gradients.shape[1:]).sum(dim=1)
+        self.add(key, Direct(gradients))

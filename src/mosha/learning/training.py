@@ -1,0 +1,243 @@
+"""A training: paid for as a whole before it starts, one noisy gradient a step, and then it is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+from mosha.core.account import Account, Run
+from mosha.core.errors import InvalidParameter
+from mosha.core.release import Receipt
+from mosha.learning.checkpoint import Checkpoint
+from mosha.learning.distributed import Team
+from mosha.learning.engine import Engine
+from mosha.learning.examples import Examples
+from mosha.learning.mechanism import Answer, Gradients
+from mosha.learning.plan import DPSGD
+from mosha.learning.probe import Losses, probe
+from mosha.learning.sampling import Sampler
+from mosha.learning.updates import Updates
+
+__all__ = ["Audit", "Step", "Training", "begin", "losses_by"]
+
+
+class Audit(Protocol):
+    """What may be handed in as `audit=...`: it sees public things only, before the first and after the last step."""
+
+    def before(self, training: Training, /) -> None: ...
+
+    def after(self, training: Training, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is known after a step, all of it public.
+
+    `loss` is the noisy mean of clipped losses, where the plan declared `loss_at_most`; the exact loss of a private
+    batch is not public and is never shown. `skipped` says why an update was not made, where it was not.
+    """
+
+    number: int
+    steps: int
+    loss: float | None
+    clip: float
+    seconds_left: float
+    skipped: str | None
+    plan: DPSGD
+
+    @property
+    def epsilon(self) -> float | None:
+        """The tight price of all steps so far, at the promised delta; worked out when it is asked for."""
+        return None if self.plan.delta is None else self.plan.epsilon(steps=self.number)
+
+    def __str__(self) -> str:
+        price = "" if self.plan.delta is None else f", epsilon {self.epsilon:.3f}"
+        loss = "" if self.loss is None else f", loss {self.loss:.3f}"
+        said = "" if self.skipped is None else f" (no update: {self.skipped})"
+        return f"step {self.number} of {self.steps}{loss}{price}, {self.seconds_left:.0f} s left{said}"
+
+
+class Training:
+    """A paid training; iterate over it. Made by `DPSGD.train`.
+
+    Guarantee:
+        Every step passes `Run.step`: it is paid before the data is read, and the step after the last is refused. The
+        optimiser sees noisy gradients alone, so that parameters, losses and everything computed from them is
+        post-processing.
+    """
+
+    def __init__(self, gradients: Gradients, optimizer: torch.optim.Optimizer, run: Run | None, data: Any) -> None:
+        self.plan, self.model, self.optimizer = gradients.plan, gradients.engine.model, optimizer
+        self.number = 0
+        self._gradients, self._run, self._data = gradients, run, data
+        self._updates = Updates(gradients)
+        self._team = Team(None)
+        self._checkpoint: Checkpoint | None = None
+        self._audit: Audit | None = None
+        self._progress = False
+        self._began = time.monotonic()
+        self._here = 0
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """The proof of payment; None in the processes of a team that do not hold the account."""
+        return None if self._run is None else self._run.receipt
+
+    def __iter__(self) -> Iterator[Step]:
+        while self.number < self.plan.steps:
+            step = self.step()
+            if self._progress:
+                print(f"\r{step}", end="" if step.number < step.steps else "\n", flush=True)  # noqa: T201
+            yield step
+
+    def step(self) -> Step:
+        """The next step: the noisy gradient is paid for, drawn, and handed to the optimiser."""
+        self._gradients.engine.check_unchanged()
+        broken = not all(bool(torch.isfinite(p.sum())) for p in self._gradients.engine.parameters.values())
+        training = self.model.training
+        self.model.train()
+        answer = self._answer()
+        self.model.train(training)
+        self.number += 1
+        self._here += 1
+        loss = skipped = None
+        if answer is None:
+            skipped = "released before the last checkpoint was written, and not drawn twice"
+        elif broken:
+            skipped = "the parameters are not finite any more; lower the learning rate"
+        else:
+            loss = self._updates.apply(answer)
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+        if self._checkpoint is not None:
+            self._checkpoint.note(self)
+        left = (time.monotonic() - self._began) / self._here * (self.plan.steps - self.number)
+        clip = self.plan.clip if answer is None else answer.clip
+        return Step(self.number, self.plan.steps, loss, clip, left, skipped, self.plan)
+
+    def _answer(self) -> Answer | None:
+        """The noisy sum; None for a step that an earlier process released and could not keep."""
+        if self._run is None:
+            return self._team.follow(self._gradients, self._data, self.number)
+        self._gradients.last = None
+        answer = self._run.step(self._data, ask=self.model).value
+        found = answer if isinstance(answer, Answer) else self._gradients.last
+        return self._team.lead(found)
+
+    def state(self) -> dict[str, Any]:
+        """All that a checkpoint needs besides model and optimiser. With shuffled batches it is private."""
+        sampler, sums = self._data[1].state(), self._gradients.following
+        return {"number": self.number, "updates": self._updates.state(), "sampler": sampler, "following": sums}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on after the steps of a checkpoint: the ledger gives their answers, and no data is read for them."""
+        self._updates.restore(state["updates"])
+        self._data[1].restore(state["sampler"])
+        self._gradients.restored = state["following"]
+        assert self._run is not None
+        for _ in range(state["number"]):
+            self._run.step(self._data, ask=self.model)
+            self.number += 1
+
+    def close(self) -> None:
+        """End the training: layers get their own forward pass back, unused steps are handed back where rules allow."""
+        if self._audit is not None and self.number == self.plan.steps:
+            audit, self._audit = self._audit, None
+            audit.after(self)
+        self._gradients.engine.detach()
+        if self._run is not None:
+            self._run.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def losses_by(loss: Any, autocast: Any = None) -> Losses:
+    """From (output, target) -> one loss an example to (model, batch) -> one loss an example."""
+    if getattr(loss, "reduction", "none") != "none":
+        raise InvalidParameter(
+            f"{type(loss).__name__} averages over the batch, after which no example can be clipped: make it with "
+            "reduction='none'. Nothing was spent."
+        )
+    if not callable(loss):
+        raise InvalidParameter("the loss must be a function of (output, target) that gives one number an example.")
+
+    def losses(model: nn.Module, batch: tuple[Any, ...]) -> Tensor:
+        enabled = autocast is not None
+        with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=enabled):
+            values: Tensor = loss(model(*batch[:-1]), batch[-1])
+        return values
+
+    return losses
+
+
+def check_optimizer(optimizer: Any, engine: Engine) -> None:
+    """The optimiser must hold exactly the parameters that are trained."""
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise InvalidParameter("the optimizer must be a torch.optim.Optimizer. Nothing was spent.")
+    held = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
+    if held != {id(p) for p in engine.parameters.values()}:
+        raise InvalidParameter(
+            "the optimiser holds other parameters than the model trains: make it from model.parameters() of this "
+            "model. Nothing was spent."
+        )
+
+
+def begin(
+    plan: DPSGD,
+    model: nn.Module,
+    dataset: Any,
+    loss: Any,
+    optimizer: torch.optim.Optimizer,
+    *,
+    account: Account | None,
+    owners: Iterable[Any] | None,
+    key: str | None,
+    checkpoint: Any,
+    audit: Audit | None,
+    progress: bool,
+    group: Any,
+    autocast: Any,
+) -> Training:
+    """Check everything that can be checked without data, then pay."""
+    losses = losses_by(loss, autocast)
+    examples = Examples(dataset, owners=owners, each=plan.each)
+    team = Team(group)
+    if team.leads != isinstance(account, Account):
+        raise InvalidParameter("train(account=...) needs an account, in the first process of a team and only there.")
+    if checkpoint is not None and (key is None or team.size > 1):
+        raise InvalidParameter(
+            "a checkpoint needs key=..., under which the payment is found again, and a process that trains alone."
+        )
+    engine = Engine(model)
+    try:
+        check_optimizer(optimizer, engine)
+        probe(engine, losses, examples.shapes)
+        gradients = Gradients(plan, engine, losses)
+        gradients.reduce = team.reduce if team.size > 1 else None
+        data = (examples, Sampler(plan, examples.units))
+        run = None
+        if account is not None:
+            run = account.open(gradients.measurement(keyed=key is not None), key=key)
+        training = Training(gradients, optimizer, run, data)
+        training._team, training._audit, training._progress = team, audit, progress  # noqa: SLF001
+        if checkpoint is not None:
+            training._checkpoint = Checkpoint.of(checkpoint)  # noqa: SLF001
+            training._checkpoint.resume(training)  # noqa: SLF001
+        if audit is not None:
+            audit.before(training)
+    except BaseException:
+        engine.detach()
+        raise
+    return training

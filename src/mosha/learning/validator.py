@@ -1,0 +1,72 @@
+"""Which layers cannot be trained privately, and what to put in their place."""
+
+from __future__ import annotations
+
+import copy
+
+from torch import nn
+
+from mosha.core.errors import InvalidParameter
+
+__all__ = ["check_layers", "mixing_layers", "without_batch_norm"]
+
+_BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm, nn.LazyBatchNorm2d)
+_INSTANCE_NORMS = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
+
+
+def mixing_layers(model: nn.Module) -> dict[str, str]:
+    """The layers that mix examples or keep statistics of them, each with its reason.
+
+    >>> from torch import nn
+    >>> list(mixing_layers(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))))
+    ['1']
+    """
+    found = {}
+    for name, module in model.named_modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
+            found[name] = f"{type(module).__name__} takes the mean over the batch, so each example moves all others"
+        elif isinstance(module, _INSTANCE_NORMS) and module.track_running_stats:
+            found[name] = f"{type(module).__name__} keeps running statistics of private examples"
+        elif isinstance(module, nn.Embedding) and module.max_norm is not None:
+            found[name] = "Embedding(max_norm=...) changes its weights where private tokens point"
+    return found
+
+
+def check_layers(model: nn.Module) -> None:
+    """Refuse a model with such layers."""
+    if not isinstance(model, nn.Module):
+        raise InvalidParameter(f"the model must be a torch.nn.Module, not {type(model).__name__}.")
+    found = mixing_layers(model)
+    if found:
+        name, reason = next(iter(found.items()))
+        raise InvalidParameter(
+            f"layer {name!r} cannot be trained privately: {reason}. Replace it: "
+            "mosha.learning.without_batch_norm(model) puts GroupNorm in the place of batch norms. Nothing was spent."
+        )
+
+
+def without_batch_norm(model: nn.Module, *, groups: int = 32) -> nn.Module:
+    """A copy of the model with GroupNorm (at most `groups` groups) for every batch norm, without running statistics.
+
+    >>> from torch import nn
+    >>> without_batch_norm(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)))[1]
+    GroupNorm(8, 8, eps=1e-05, affine=True)
+    """
+    model = copy.deepcopy(model)
+    return _replaced(model, groups)
+
+
+def _replaced(module: nn.Module, groups: int) -> nn.Module:
+    if isinstance(module, nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
+        width = module.num_features
+        most = max(g for g in range(1, min(groups, width) + 1) if width % g == 0)
+        new = nn.GroupNorm(most, width, eps=module.eps, affine=module.affine)
+        if module.affine:
+            new.load_state_dict({"weight": module.weight.detach(), "bias": module.bias.detach()})
+        return new
+    if isinstance(module, _INSTANCE_NORMS) and module.track_running_stats:
+        module.track_running_stats = False
+        module.running_mean = module.running_var = module.num_batches_tracked = None
+    for name, child in module.named_children():
+        setattr(module, name, _replaced(child, groups))
+    return module

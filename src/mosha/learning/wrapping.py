@@ -1,0 +1,159 @@
+"""The wrapping that users of Opacus know: model, optimiser and loader in, private ones out.
+
+The loop stays the user's own:
+
+    model, optimizer, loader = mosha.learning.private(model, optimizer, loader, plan=plan, account=account)
+    for inputs, targets in loader:          # drawn as the plan says, in pieces of at most `physical` rows
+        loss = criterion(model(inputs), targets)
+        loss.backward()
+        optimizer.step()                    # clips; after the last piece of a batch: pays, adds noise, updates
+        optimizer.zero_grad()
+
+Sharp edge: the loop sees private batches, and a loss that it prints is private too. `plan.train` shows neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from mosha.core.account import Account, Run
+from mosha.core.errors import InvalidParameter, RunClosed
+from mosha.learning.engine import Engine
+from mosha.learning.examples import Examples
+from mosha.learning.mechanism import Gradients
+from mosha.learning.plan import DPSGD
+from mosha.learning.sampling import Sampler
+from mosha.learning.training import check_optimizer
+from mosha.learning.updates import Updates
+from mosha.noise import secure
+
+__all__ = ["PrivateLoader", "PrivateOptimizer", "private"]
+
+
+class PrivateOptimizer:
+    """An optimiser whose `step` clips what the last backward pass noted, and updates when a batch is complete."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, gradients: Gradients, run: Run, *, mean: bool) -> None:
+        self.optimizer, self.run = optimizer, run
+        self._gradients, self._updates, self._mean = gradients, Updates(gradients), mean
+        self._state, self._total = gradients.first(), self._nothing()
+        self.last_piece = True
+        self._noted = False
+
+    def _nothing(self) -> Tensor:
+        return torch.zeros(self._gradients.size + self._gradients.extras, dtype=torch.int64)
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """The groups of the optimiser inside, for schedulers of the learning rate."""
+        return self.optimizer.param_groups
+
+    def begin(self, rows: int) -> None:
+        """A piece of `rows` rows is about to pass: from now on layers note."""
+        tape = self._gradients.engine.tape
+        tape.recording, tape.units, tape.each, tape.spare, tape.records = True, rows, 1, tape.memory, {}
+        self._noted = True
+
+    def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002  (PyTorch's own signature)
+        """As for any optimiser."""
+        self.optimizer.zero_grad(set_to_none=set_to_none)
+
+    def step(self) -> None:
+        """Clip and add up; after the last piece of a batch, pay, add noise and update."""
+        if not self._noted:
+            raise RunClosed("optimizer.step() belongs to one batch of the private loader: take the next one first.")
+        engine, self._noted = self._gradients.engine, False
+        engine.tape.recording = False
+        engine.check_unchanged()
+        found = engine.taken(self._gradients.rule(self._state), scale=engine.tape.units if self._mean else 1)
+        self._gradients.add(self._total, found, self._state)
+        if self.last_piece:
+            self.finish()
+
+    def finish(self) -> None:
+        """Pay for the step, add noise to the sum and update."""
+        answer = self.run.step(self._total.numpy()).value
+        self._total = self._nothing()
+        self._updates.apply(answer)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+
+class PrivateLoader:
+    """Batches drawn as the plan says, cut into pieces; iterating once is one epoch, and the last one ends the plan."""
+
+    def __init__(self, loader: DataLoader[Any], plan: DPSGD, optimizer: PrivateOptimizer) -> None:
+        self._examples = Examples(loader.dataset, collate=loader.collate_fn)
+        self._sampler, self._plan = Sampler(plan, self._examples.units), plan
+        self._optimizer, self.taken = optimizer, 0
+
+    def __len__(self) -> int:
+        return self._plan.bins
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for _ in range(min(self._plan.bins, self._plan.steps - self.taken)):
+            yield from self._batch()
+
+    def _batch(self) -> Iterator[tuple[Any, ...]]:
+        rng, before = secure(), self._optimizer.run.remaining
+        pieces = list(self._sampler.physical(self._sampler.draw(self.taken, rng), 1))
+        self.taken += 1
+        for number, units in enumerate(pieces, start=1):
+            self._optimizer.last_piece = number == len(pieces)
+            batch = self._examples.batch(units)
+            self._optimizer.begin(len(units))
+            yield batch
+        if not pieces:
+            self._optimizer.finish()  # an empty batch is a step like any other: noise alone
+        elif self._optimizer.run.remaining == before:
+            raise RunClosed(
+                "a batch was taken and optimizer.step() was not called: nothing was spent, nothing learned."
+            )
+
+
+def private(
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    loader: DataLoader[Any] | Iterable[Any],
+    *,
+    plan: DPSGD,
+    account: Account,
+    reduction: str = "mean",
+) -> tuple[nn.Module, PrivateOptimizer, PrivateLoader]:
+    """Model, optimiser and loader in, private ones out; `reduction` is what the loss does over a batch.
+
+    Guarantee:
+        As `DPSGD`: batches are drawn by exact coins at the declared rate, each example is clipped by itself, sums are
+        exact, and every update is paid by `account.open`, which charges the whole plan here.
+
+    Raises:
+        InvalidParameter: where model, optimiser or plan do not fit. Nothing was spent.
+    """
+    if reduction not in ("mean", "sum"):
+        raise InvalidParameter("reduction must be 'mean' or 'sum': what the loss does over a batch.")
+    if not isinstance(loader, DataLoader):
+        raise InvalidParameter("private(...) takes a torch.utils.data.DataLoader: its data set is what is sampled.")
+    if plan.each > 1 or plan.loss_at_most is not None or plan.bands > 1 or plan.clipping == "adaptive":
+        raise InvalidParameter(
+            "persons, private losses, adaptive clipping and correlated noise need plan.train(...). Nothing was spent."
+        )
+    engine = Engine(model)
+    try:
+        check_optimizer(optimizer, engine)
+        gradients = Gradients(plan, engine, _not_called)
+        measurement = gradients.measurement_of_sums()
+        run = account.open(measurement)
+    except BaseException:
+        engine.detach()
+        raise
+    wrapped = PrivateOptimizer(optimizer, gradients, run, mean=reduction == "mean")
+    return model, wrapped, PrivateLoader(loader, plan, wrapped)
+
+
+def _not_called(model: nn.Module, batch: Any) -> Tensor:
+    raise AssertionError((model, batch))

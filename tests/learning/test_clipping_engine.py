@@ -1,0 +1,52 @@
+"""Clipped sums are those of per-example clipping, for every kind of layer."""
+
+import pytest
+import torch
+
+from mosha.learning.engine import Engine
+from tests.learning.every_layer import MODELS, losses_of
+
+torch.set_num_threads(1)
+
+
+def flat_rule(clip):
+    def rule(norms):
+        total = torch.stack(list(norms.values())).square().sum(dim=0).sqrt()
+        weight = (clip / total.clamp_min(1e-30)).clamp_max(1.0)
+        return dict.fromkeys(norms, weight)
+
+    return rule
+
+
+def one_by_one(model, batch, clip, each=1):
+    """Per-unit clipping by a loop: the definition."""
+    rows = len(batch[0])
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    total, norms = [torch.zeros_like(p) for p in parameters], []
+    for start in range(0, rows, each):
+        part = tuple(values[start : start + each] for values in batch)
+        found = torch.autograd.grad(losses_of(model, part).sum(), parameters)
+        norm = torch.stack([g.double().square().sum() for g in found]).sum().sqrt()
+        norms.append(norm)
+        for sums, gradient in zip(total, found, strict=True):
+            sums += gradient * min(1.0, clip / float(norm))  # noqa: PLW2901  (in place)
+    return total, torch.stack(norms)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("memory", [0, 1 << 30], ids=["ghost", "formed"])
+@pytest.mark.parametrize("each", [1, 3])
+def test_clipped_sums_are_those_of_clipping_one_by_one(name, memory, each):
+    make, draw = MODELS[name]
+    model, batch = make(), draw(6)
+    norms = one_by_one(model, batch, 1.0, each)[1]
+    clip = float(norms.median())
+    expected, norms = one_by_one(model, batch, clip, each)
+    engine = Engine(model, memory=memory)
+    found = engine.clipped(lambda m: losses_of(m, batch), 6, flat_rule(clip), each=each)
+    engine.detach()
+    assert torch.allclose(found.norms, norms, rtol=1e-5)
+    names = [name for name, p in model.named_parameters() if p.requires_grad]
+    for parameter, right in zip(names, expected, strict=True):
+        scale = max(float(torch.cat([e.flatten() for e in expected]).norm()), 1e-12)
+        assert float((found.sums[parameter] - right).norm()) <= 1e-5 * scale, parameter
