@@ -14,8 +14,8 @@ from mosha.connect.source import answer
 from mosha.connect.value import Rows
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.tables import Budget, distinct, protect
-from mosha.tables.bounds import thresholds
 from mosha.tables.keys import KeySelection
+from mosha.tables.norm_choice import thresholds
 from mosha.tables.ranges import BITS, _between, bucket, edges
 
 PEOPLE, GROUPS = 12_000, 150
@@ -57,6 +57,40 @@ def test_a_bound_that_is_bought_is_close_to_the_best_one(heavy, budget):
     errors = [predicted(table, truth, mosha.Person("who", at_most=n), budget) for n in norms]
     assert ours <= 3 * min(errors)
     assert ours <= 0.5 * max(errors[0], errors[-1])  # it matters: bounds far off are far worse
+
+
+def bought(table, question, budget):
+    """The norms that are bought, in rows or in the sum's own unit."""
+    (part,) = question.parts(budget)
+    return float(part.norm(question.frame, mosha.noise.secure()) * next(iter(part.values.values())).magnitude)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.01])
+def test_a_tiny_budget_never_buys_an_absurd_bound(epsilon):
+    # 400 people with 3 rows. An empty bucket looks filled at the norm B with probability e^-4 / (2 B): above 1000 rows
+    # with 6e-5 a choice, three times of 20 with less than 3e-10.
+    table = protect(pa.table({"who": np.repeat(np.arange(400), 3)}), unit=mosha.Person("who"))
+    found = [bought(table, table.count(), Budget(epsilon=epsilon)) for _ in range(20)]
+    assert np.sum(np.array(found) > 1000) < 3
+    if epsilon == 1.0:
+        assert 3 <= np.median(found) <= 4
+
+
+def test_the_bound_of_a_single_sum_is_in_its_own_unit():
+    # 20,000 people with 4 rows of at most 1.5, clamped to [0, 1000]: a bound in rows would be 4 * 1000.
+    # False alarm: at epsilon 4 the scale of the histogram is 1 person; missing a bucket of thousands is impossible, and
+    # an empty one far up looks filled with probability below e^-4 / 2 / 600 each, three of them in a row below 1e-10.
+    values = np.random.default_rng().uniform(0.5, 1.5, 80_000)
+    rows = {"who": np.repeat(np.arange(20_000), 4), "x": values}
+    table = protect(pa.table(rows), unit=mosha.Person("who"))
+    question = table.sum("x", between=(0, 1000))
+    found = [bought(table, question, Budget(epsilon=4)) / 2**9 for _ in range(3)]
+    assert min(found) <= 20
+    largest = values.reshape(-1, 4).sum(axis=1).max()
+    assert max(found) >= largest * 0.7
+    value = question.measurement(Budget(epsilon=4)).step(None, None, None, mosha.noise.secure())[0]
+    (part,) = question.parts(Budget(epsilon=4))
+    assert "in a sum" in " ".join(part.notes(value["parts"][0]))
 
 
 def rows_of(person, generator):

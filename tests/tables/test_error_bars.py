@@ -94,7 +94,7 @@ def test_error_bars_of_spreads_cover_at_every_size_and_far_from_the_middle(rows,
     groups = 240
     generator = np.random.default_rng()
     x = np.clip(generator.exponential(4, (groups, rows)), 0, 30)
-    y = np.clip(4.5 - 0.2 * x + generator.normal(0, 0.5, (groups, rows)), -5, 5)
+    y = np.clip(3 - 0.2 * x + generator.normal(0, 0.25, (groups, rows)), -5, 5)
     flat = {"group": np.repeat(np.arange(groups), rows), "x": x.ravel(), "y": y.ravel()}
     table = pa.table({"who": np.arange(groups * rows), **flat})
     budget = Budget(epsilon=4) if kind == "pure" else Budget(rho=3)

@@ -15,10 +15,11 @@ from mosha.connect.value import Persons
 from mosha.core.event import NOTHING, Event
 from mosha.core.randomness import Rng
 from mosha.tables.additive import Distinct
-from mosha.tables.bounds import SHARE_FOR_BOUNDS, Limits, NormChoice, bounded_note, limits_of
+from mosha.tables.bounds import Limits, limits_of
 from mosha.tables.budget import Budget
 from mosha.tables.guess import Guess
 from mosha.tables.joint_noise import BoxNoise
+from mosha.tables.norm_choice import NormChoice, bounded_note
 from mosha.tables.part import Frame, Keys, within
 
 __all__ = ["DistinctPart"]
@@ -49,8 +50,8 @@ class DistinctPart:
             limits = Limits(norm=most if rows is None else min(rows, most), by_person=True, twice=limits.twice)
         choice, left = None, 1.0
         if limits.automatic:
-            choice = NormChoice.plan(budget, share * SHARE_FOR_BOUNDS, 1, twice=limits.twice)
-            left -= SHARE_FOR_BOUNDS
+            choice = NormChoice.plan(budget, share, 1, frame.most_groups, twice=limits.twice)
+            left -= choice.share
         noise = BoxNoise(budget.epsilon_of(share * left), 1, frame.most_groups)
         return DistinctPart(name, asked, limits, noise, choice)
 
@@ -78,7 +79,7 @@ class DistinctPart:
         if self.choice is not None:
             pairs: Keys = (*frame.keys, ("value that is counted", self.asked.of))
             anyone = replace(frame, relation=within(frame, frame.relation), only=None)
-            norm = self.choice.choose(anyone, pairs, Persons(), self.noise.deviation, rng)
+            norm = self.choice.choose(anyone, pairs, Persons(), self.noise.deviation, rng, groups=frame.groups)
         totals = np.asarray(answer(self.question(frame, norm, key))["distinct"]).astype(object)
         exact = totals if len(totals) == frame.groups else np.array([0] * frame.groups, object)
         reach = self._pairs(norm)
@@ -102,7 +103,7 @@ class DistinctPart:
     def notes(self, noisy: Mapping[str, Any]) -> list[str]:
         notes = [f"Laplace noise for {self.name}."]
         if self.limits.by_person:
-            notes.append(bounded_note(noisy["norm"], self.choice, "values").replace("scaled down", "cut"))
+            notes.append(bounded_note(f"{noisy['norm']} values", self.choice).replace("scaled down", "cut"))
         return notes
 
     def sql(self, frame: Frame) -> str:

@@ -23,10 +23,11 @@ from mosha.core.number import real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
 from mosha.tables.additive import Aggregate
-from mosha.tables.bounds import SHARE_FOR_BOUNDS, Limits, NormChoice, bounded_note, limits_of
+from mosha.tables.bounds import Limits, limits_of
 from mosha.tables.budget import Budget
 from mosha.tables.guess import Guess
 from mosha.tables.measured import Measured, Range
+from mosha.tables.norm_choice import NormChoice, bounded_note
 from mosha.tables.part import Frame, within
 from mosha.tables.points import descend
 from mosha.tables.ranges import SHARE_FOR_RANGES, RangeChoice, range_note
@@ -114,8 +115,8 @@ class QuantilesPart:
             limits = Limits(norm=norm, by_person=True, twice=limits.twice)
         choice, ranges, left = None, None, 1.0
         if limits.automatic:
-            choice = NormChoice.plan(budget, share * SHARE_FOR_BOUNDS, 1, twice=limits.twice)
-            left -= SHARE_FOR_BOUNDS
+            choice = NormChoice.plan(budget, share, 1, frame.most_groups, twice=limits.twice)
+            left -= choice.share
         if any(q.measured.automatic for q in aggregates.values()):
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, 1)
             left -= SHARE_FOR_RANGES
@@ -220,7 +221,7 @@ class QuantilesPart:
         if extreme:
             notes.append(f"{', '.join(extreme)}: the quantile at 0.01 or 0.99, in place of the extreme value itself.")
         if self.limits.by_person:
-            notes.append(bounded_note(noisy["norm"], self.choice))
+            notes.append(bounded_note(f"{noisy['norm']} rows", self.choice))
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def sql(self, frame: Frame) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.connect.aggregation import Aggregation
 from mosha.connect.bounding import Bound, NormBound, Unbounded
@@ -21,9 +23,10 @@ from mosha.mechanisms.grid import enlarged, noised
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.additive import Aggregate
-from mosha.tables.bounds import Limits, filled
+from mosha.tables.bounds import Limits
 from mosha.tables.budget import Budget
 from mosha.tables.measured import Measured, Range
+from mosha.tables.norm_choice import LITTLE
 from mosha.tables.part import Frame, within
 
 __all__ = ["SHARE_FOR_RANGES", "RangeChoice", "range_note", "unknown"]
@@ -31,6 +34,10 @@ __all__ = ["SHARE_FOR_RANGES", "RangeChoice", "range_note", "unknown"]
 SHARE_FOR_RANGES = 0.1
 SMALLEST, LARGEST = -20, 40
 BITS = 12
+EMPTY = 0.01
+"""How often one of the buckets without rows may look as if it had some."""
+
+ODDNESS = 0.5
 _BUCKET = "power of two"
 
 
@@ -92,7 +99,29 @@ class RangeChoice:
         exact[np.asarray(totals.keys[0]).astype(np.int64)] = np.asarray(totals["rows"]).astype(np.int64)
         scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * weight * (2 if limits.twice else 1))
         noisy = noised(exact, discrete_laplace(scale, len(exact), rng=rng))
-        return _between(*filled(noisy / float(scale)))
+        return _between(*_filled(noisy / float(scale)))
+
+
+def _filled(noisy: NDArray[np.float64]) -> tuple[int, int]:
+    """The first and the last bucket with more than noise, in scales of it, and neighbours with little more.
+
+    Where none has more than noise, the one that is likeliest if numbers around 1 are likelier than others.
+    """
+    full = np.flatnonzero(noisy > math.log(len(noisy) / (2 * EMPTY)))
+    if not full.size:
+        return (int(np.argmax(noisy - ODDNESS * _oddness())),) * 2
+    first, last = int(full[0]), int(full[-1])
+    while first > 0 and noisy[first - 1] > LITTLE:
+        first -= 1
+    while last < len(noisy) - 1 and noisy[last + 1] > LITTLE:
+        last += 1
+    return first, last
+
+
+def _oddness() -> NDArray[np.float64]:
+    """How many doublings each bucket is away from 1 or -1."""
+    half = np.abs(np.arange(SMALLEST, LARGEST + 1))
+    return np.concatenate([half[::-1], [abs(SMALLEST)], half]).astype(np.float64)
 
 
 def _between(first: int, last: int) -> Range:

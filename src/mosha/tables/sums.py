@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from mosha.connect.aggregation import Aggregation
 from mosha.connect.source import answer, explain
-from mosha.connect.value import Persons, Rows, Value
+from mosha.connect.value import Clamped, Persons, Rows, Value
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.randomness import Rng
 from mosha.tables.additive import Additive, Channels, Sum
-from mosha.tables.bounds import SHARE_FOR_BOUNDS, Limits, NormChoice, bound_question, bounded_note, limits_of
+from mosha.tables.bounds import Limits, Norm, bound_question, by_own_norm, limits_of
 from mosha.tables.budget import Budget
 from mosha.tables.guess import Guess
 from mosha.tables.joint_noise import BoxNoise, GaussianNoise, JointNoise
+from mosha.tables.norm_choice import NormChoice, bounded_note, share_for_bounds
 from mosha.tables.part import Frame
 from mosha.tables.ranges import SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 
@@ -61,7 +63,7 @@ class Sums:
         choice, ranges = None, None
         if limits.automatic:
             order = 1 if gaussian is None else 2
-            choice = NormChoice.plan(budget, share * SHARE_FOR_BOUNDS, order, twice=limits.twice)
+            choice = NormChoice.plan(budget, share, order, frame.most_groups, twice=limits.twice)
         if bought := unknown(aggregates):
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, len(bought))
         left = share_for_noise(frame, aggregates)
@@ -90,7 +92,7 @@ class Sums:
     def order(self) -> int:
         return 1 if isinstance(self.noise, BoxNoise) else 2
 
-    def question(self, frame: Frame, norm: int | None, key: bytes) -> tuple[Aggregation, int]:
+    def question(self, frame: Frame, norm: Norm | None, key: bytes) -> tuple[Aggregation, int]:
         return bound_question(
             frame.relation,
             frame.keys,
@@ -102,7 +104,7 @@ class Sums:
             key=key,
         )
 
-    def reach(self, frame: Frame, norm: int | None) -> list[int]:
+    def reach(self, frame: Frame, norm: Norm | None) -> list[int]:
         return self.limits.reach(list(self.values.values()), self.order, norm, split=frame.split)
 
     def settled(self, ranges: Mapping[str, Any]) -> Sums:
@@ -111,16 +113,28 @@ class Sums:
         return replace(self, aggregates={name: a.settled(bought) for name, a in self.aggregates.items()})
 
     def ask(self, frame: Frame, key: bytes, rng: Rng) -> dict[str, Any]:
-        norm, ranges = self.limits.norm, {}
-        if self.choice is not None:
-            leader: Value = Persons() if _counts_people(self.values) else Rows()
-            norm = self.choice.choose(frame, frame.keys, leader, self.noise.deviation, rng)
+        ranges = {}
         if self.ranges is not None:
             for number in unknown(self.aggregates):
                 ranges[number.key] = list(self.ranges.choose(frame, number, self.limits, rng))
-        return self.settled(ranges)._noisy(frame, key, norm, rng) | {"norm": norm, "ranges": ranges}  # noqa: SLF001
+        asked = self.settled(ranges)
+        norm = asked.norm(frame, rng)
+        shown = None if norm is None else float(norm)
+        return asked.noisy(frame, key, norm, rng) | {"norm": shown, "ranges": ranges}
 
-    def _noisy(self, frame: Frame, key: bytes, norm: int | None, rng: Rng) -> dict[str, Any]:
+    def norm(self, frame: Frame, rng: Rng) -> Norm | None:
+        """The declared bound, or one that is bought: in rows, or for a single sum in its own units."""
+        if self.choice is None:
+            return self.limits.norm
+        values = list(self.values.values())
+        leader = by_own_norm(values) or (Persons() if _counts_people(self.values) else Rows())
+        found = self.choice.choose(frame, frame.keys, leader, self.noise.deviation, rng)
+        if isinstance(leader, Persons) and frame.only is not None:
+            found = min(found, len(frame.only))
+        return Fraction(found, leader.magnitude)
+
+    def noisy(self, frame: Frame, key: bytes, norm: Norm | None, rng: Rng) -> dict[str, Any]:
+        """The exact sums with noise."""
         question, bits = self.question(frame, norm, key)
         totals = answer(question)
         exact = np.stack([_column(totals[name], frame.groups) for name in self.values], axis=-1)
@@ -128,18 +142,19 @@ class Sums:
         noisy = np.ldexp(self.noise.add(exact, reach, rng), -bits)
         return {"channels": noisy.T.tolist(), "reach": [math.ldexp(r, -bits) for r in reach]}
 
-    def _channels(self, noisy: Mapping[str, Any]) -> Channels:
+    def noised(self, noisy: Mapping[str, Any]) -> Channels:
+        """The channels that a release holds."""
         columns = {name: np.array(c, np.float64) for name, c in zip(self.values, noisy["channels"], strict=True)}
         return Channels(columns, dict(zip(self.values, noisy["reach"], strict=True)), self.noise)
 
     def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
         asked = self.settled(noisy["ranges"])
-        channels = asked._channels(noisy)  # noqa: SLF001
+        channels = asked.noised(noisy)
         return {name: aggregate.answer(channels) for name, aggregate in asked.aggregates.items()}
 
     def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
         asked = self.settled(noisy["ranges"])
-        channels = asked._channels(noisy)  # noqa: SLF001
+        channels = asked.noised(noisy)
         return {name: aggregate.error(channels, confidence) for name, aggregate in asked.aggregates.items()}
 
     def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
@@ -150,15 +165,23 @@ class Sums:
         rows = 0.0 if guess.rows is None else float(guess.rows)
         columns = [[rows if value.magnitude == 1 else 0.0] * frame.groups for value in asked.values.values()]
         reach = [math.ldexp(r, -bits) for r in asked.reach(frame, norm)]
-        return {"channels": columns, "reach": reach, "norm": norm, "ranges": ranges}
+        return {"channels": columns, "reach": reach, "norm": None if norm is None else float(norm), "ranges": ranges}
 
     def notes(self, noisy: Mapping[str, Any]) -> list[str]:
         kind = "Gaussian" if isinstance(self.noise, GaussianNoise) else "Laplace" if len(self.values) == 1 else "Box"
         notes = [f"{kind} noise for {', '.join(self.names)}."]
         if self.limits.by_person and self.limits.truncation is None:
-            what = "groups" if _counts_people(self.values) else "rows"
-            notes.append(bounded_note(noisy["norm"], self.choice, what))
+            notes.append(bounded_note(self._most(noisy), self.choice))
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
+
+    def _most(self, noisy: Mapping[str, Any]) -> str:
+        """The bound on one person, in words."""
+        asked = self.settled(noisy["ranges"])
+        value, norm = by_own_norm(list(asked.values.values())), float(noisy["norm"])
+        aggregate = next(iter(asked.aggregates.values()))
+        if isinstance(value, Clamped) and isinstance(aggregate, Sum):
+            return f"{norm * value.magnitude * aggregate.measured.grid:.6g} in a sum"
+        return f"{norm:.6g} {'groups' if _counts_people(self.values) else 'rows'}"
 
     def sql(self, frame: Frame) -> str:
         return explain(self.question(frame, self.limits.norm or 1, bytes(32))[0])
@@ -184,7 +207,8 @@ def _limits(frame: Frame, values: Mapping[str, Value]) -> Limits:
 
 def share_for_noise(frame: Frame, aggregates: Mapping[str, Additive]) -> float:
     """What is left of a part's budget for its noise, after bounds and ranges are bought."""
-    bounds = SHARE_FOR_BOUNDS if _limits(frame, values_of(aggregates)).automatic else 0.0
+    automatic = _limits(frame, values_of(aggregates)).automatic
+    bounds = share_for_bounds(frame.most_groups) if automatic else 0.0
     return 1.0 - bounds - (SHARE_FOR_RANGES if unknown(aggregates) else 0.0)
 
 
