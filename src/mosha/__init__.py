@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mosha import events as events
     from mosha import guarantees as guarantees
     from mosha import ledger as ledger
+    from mosha import local as local
     from mosha import mechanisms as mechanisms
     from mosha import noise as noise
     from mosha import sql as sql
@@ -49,6 +50,7 @@ _MODULES = {
     "events": "mosha.events",
     "guarantees": "mosha.guarantees",
     "ledger": "mosha.ledger",
+    "local": "mosha.local",
     "mechanisms": "mosha.mechanisms",
     "noise": "mosha.noise",
     "sql": "mosha.sql",

@@ -1,0 +1,70 @@
+"""Private before it leaves the device: surveys, their reports and their collector; shuffling; places.
+
+    Frequency, Mean, Distribution, Several     what is asked: one declaration for device and collector
+    best                                       which way of reporting has the least error
+    Collector, Batch                           counting reports, on many machines
+    DeviceRandom                               the device's randomness
+
+The device's path, from the declaration to the report, needs the standard library alone.
+
+>>> survey = Frequency(["tea", "coffee", "water"], epsilon=2)
+>>> reports = [survey.report("tea") for _ in range(200)]
+>>> shares = survey.estimate(reports)
+>>> shares.share("tea") > shares.share("water")
+True
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mosha.local.choice import Choice as Choice
+    from mosha.local.choice import best as best
+    from mosha.local.collector import Collector as Collector
+    from mosha.local.consistency import consistent as consistent
+    from mosha.local.device import DeviceRandom as DeviceRandom
+    from mosha.local.distribution import Density as Density
+    from mosha.local.distribution import Distribution as Distribution
+    from mosha.local.estimate import Interval as Interval
+    from mosha.local.estimate import Shares as Shares
+    from mosha.local.estimate import poisoning as poisoning
+    from mosha.local.frequency import Frequency as Frequency
+    from mosha.local.mean import Average as Average
+    from mosha.local.mean import Mean as Mean
+    from mosha.local.several import Several as Several
+    from mosha.local.survey import Survey as Survey
+    from mosha.local.wire import Batch as Batch
+
+_NAMES = {
+    "Average": "mean",
+    "Batch": "wire",
+    "Choice": "choice",
+    "Collector": "collector",
+    "Density": "distribution",
+    "DeviceRandom": "device",
+    "Distribution": "distribution",
+    "Frequency": "frequency",
+    "Interval": "estimate",
+    "Mean": "mean",
+    "Several": "several",
+    "Shares": "estimate",
+    "Survey": "survey",
+    "best": "choice",
+    "consistent": "consistency",
+    "poisoning": "estimate",
+}
+__all__ = sorted(_NAMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'mosha.local' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"mosha.local.{_NAMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

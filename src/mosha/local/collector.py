@@ -1,0 +1,193 @@
+"""The collector: counters that any number of processes can fill, store and merge."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.local.tickets import Tickets
+from mosha.local.wire import Batch, read_batches, rows_of, tag_of
+
+if TYPE_CHECKING:
+    from mosha.local.survey import Survey
+
+__all__ = ["REASONS", "Collector"]
+
+REASONS = ("malformed", "foreign", "impossible", "replayed")
+_BLOCK = 1 << 16  # single reports that are counted at a time
+_STATE = 1
+
+
+class Collector:
+    """Counts the reports of one survey. Its memory depends on the survey and not on the number of reports.
+
+    A report that is not counted is rejected for one of four reasons, and the rejections are counted: `malformed` (not
+    the bytes of a report), `foreign` (another survey or version), `impossible` (no device could have made it),
+    `replayed` (a batch or a ticket that was seen before).
+
+    >>> import mosha
+    >>> survey = mosha.local.Frequency(["tea", "coffee"], epsilon=2)
+    >>> collector = survey.collector()
+    >>> collector.add([survey.report("tea"), b"?", b""])
+    1
+    >>> collector.accepted, collector.rejected["malformed"]
+    (1, 2)
+    """
+
+    def __init__(self, survey: Survey, *, ticket_bits: int = 1 << 20) -> None:
+        self.survey = survey
+        self.counters: NDArray[np.int64] = np.zeros(survey.randomiser.cells, np.int64)
+        self.accepted = 0
+        self.rejected = dict.fromkeys(REASONS, 0)
+        self._batches: set[bytes] = set()
+        self._ticket_bits = ticket_bits
+        self._tickets: Tickets | None = None
+
+    def add(self, reports: Batch | bytes | Iterable[bytes], *, tickets: Sequence[bytes] | None = None) -> int:
+        """Count these reports: a batch, the bytes of one report or of batches, or reports one by one.
+
+        Returns how many were counted. `tickets` are random numbers that devices sent beside their reports, in the same
+        order: a ticket counts once.
+        """
+        before = self.accepted
+        if isinstance(reports, Batch):
+            self._batch(reports)
+        elif isinstance(reports, bytes | bytearray | memoryview):
+            self._bytes(bytes(reports))
+        elif isinstance(reports, Iterable):
+            self._singles(reports, tickets)
+        else:
+            raise InvalidParameter(f"reports are bytes or batches, not {type(reports).__name__}.")
+        return self.accepted - before
+
+    def _bytes(self, data: bytes) -> None:
+        if len(data) <= self.survey.randomiser.width + 1:
+            self._singles([data], None)
+            return
+        for batch in read_batches(data):
+            if isinstance(batch, Batch):
+                self._batch(batch)
+            else:
+                self.rejected["malformed"] += batch.reports
+
+    def _batch(self, batch: Batch) -> None:
+        if batch.survey != self.survey.id or batch.rows.shape[1] != self.survey.randomiser.width:
+            self.rejected["foreign"] += len(batch)
+        elif batch.number in self._batches:
+            self.rejected["replayed"] += len(batch)
+        else:
+            self._batches.add(batch.number)
+            self._count(batch.rows)
+
+    def _singles(self, reports: Iterable[bytes], tickets: Sequence[bytes] | None) -> None:
+        kept: list[bytes] = []
+        listed = list(reports) if tickets is not None else reports
+        if tickets is not None:
+            if len(tickets) != len(listed):  # type: ignore[arg-type]
+                raise InvalidParameter("there must be one ticket for each report.")
+            self._tickets = self._tickets or Tickets(self._ticket_bits)
+            fresh = self._tickets.fresh(tickets)
+            self.rejected["replayed"] += int(len(fresh) - fresh.sum())
+            listed = [report for report, new in zip(listed, fresh, strict=True) if new]
+        for report in listed:
+            if self._is_ours(report):
+                kept.append(report)
+            if len(kept) == _BLOCK:
+                self._count(rows_of(kept, self.survey.randomiser.width))
+                kept = []
+        if kept:
+            self._count(rows_of(kept, self.survey.randomiser.width))
+
+    def _is_ours(self, report: Any) -> bool:
+        if not isinstance(report, bytes) or len(report) != self.survey.randomiser.width + 1:
+            self.rejected["malformed"] += 1
+            return False
+        if report[0] != tag_of(self.survey.id):
+            self.rejected["foreign"] += 1
+            return False
+        return True
+
+    def _count(self, rows: NDArray[np.uint8]) -> None:
+        possible = self.survey.randomiser.possible(rows)
+        if not possible.all():
+            self.rejected["impossible"] += int(len(rows) - possible.sum())
+            rows = rows[possible]
+        if len(rows):
+            self.counters += self.survey.randomiser.tally(rows)
+            self.accepted += len(rows)
+
+    def merge(self, other: Collector) -> None:
+        """Add what another collector of the same survey has counted.
+
+        Batches that both have counted cannot be told apart any more: then nothing is merged.
+        """
+        if other.survey.id != self.survey.id:
+            raise DataError("only collectors of one survey can be merged; nothing was changed.")
+        if other is self or self._batches & other._batches:
+            raise DataError("both collectors have counted some of the same batches; nothing was changed.")
+        if other._tickets is not None:
+            if self._tickets is None:
+                self._tickets = Tickets(other._tickets.bits)
+            self._tickets.merge(other._tickets)
+        self.counters = self.counters + other.counters
+        self.accepted += other.accepted
+        self.rejected = {reason: self.rejected[reason] + other.rejected[reason] for reason in REASONS}
+        self._batches |= other._batches
+
+    def estimate(self) -> Any:
+        """What the survey asks, with error bars; free."""
+        return self.survey.decode(self.counters, self.accepted)
+
+    def to_bytes(self) -> bytes:
+        """The state, to be stored or sent to another process."""
+        state = {
+            "mosha-collector": _STATE,
+            "survey": self.survey.id.hex(),
+            "accepted": self.accepted,
+            "rejected": self.rejected,
+            "counters": _packed(self.counters.astype("<i8").tobytes()),
+            "batches": sorted(number.hex() for number in self._batches),
+            "ticket_bits": self._ticket_bits,
+            "tickets": None if self._tickets is None else _packed(self._tickets.seen.tobytes()),
+        }
+        return json.dumps(state, sort_keys=True).encode()
+
+    @staticmethod
+    def from_bytes(survey: Survey, data: bytes) -> Collector:
+        """The collector that `to_bytes` stored."""
+        try:
+            state = json.loads(data)
+            if state["mosha-collector"] != _STATE or state["survey"] != survey.id.hex():
+                raise DataError("this is the state of a collector of another survey or version.")
+            found = Collector(survey, ticket_bits=int(state["ticket_bits"]))
+            counters = np.frombuffer(_unpacked(state["counters"]), "<i8").astype(np.int64)
+            found.accepted = int(state["accepted"])
+            found.rejected = {reason: int(state["rejected"][reason]) for reason in REASONS}
+            found._batches = {bytes.fromhex(number) for number in state["batches"]}
+            if state["tickets"] is not None:
+                seen = np.frombuffer(_unpacked(state["tickets"]), np.uint8).copy()
+                found._tickets = Tickets(8 * len(seen), seen)
+        except (ValueError, KeyError, TypeError, zlib.error):
+            raise DataError("this is not the state of a collector.") from None
+        if counters.shape != found.counters.shape:
+            raise DataError("this is not the state of a collector of this survey.")
+        found.counters = counters
+        return found
+
+    def __repr__(self) -> str:
+        return f"<Collector of {self.accepted} reports, {sum(self.rejected.values())} rejected>"
+
+
+def _packed(data: bytes) -> str:
+    return base64.b85encode(zlib.compress(data)).decode()
+
+
+def _unpacked(text: str) -> bytes:
+    return zlib.decompress(base64.b85decode(text))

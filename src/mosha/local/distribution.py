@@ -1,0 +1,146 @@
+"""How one number is distributed over the devices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import positive, probability
+from mosha.local.mean import checked_range, share_of_range, shares_of_range
+from mosha.local.odds import Odds
+from mosha.local.survey import Survey, enough
+from mosha.local.window import Window
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Density", "Distribution", "square_wave"]
+
+BINS = 128
+OUTPUTS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """An estimated distribution: the share of each of equal bins of `between`."""
+
+    between: tuple[float, float]
+    shares: NDArray[np.float64]
+    reports: int
+    epsilon: float
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        import numpy as np
+
+        return np.linspace(*self.between, len(self.shares) + 1)
+
+    @property
+    def mean(self) -> float:
+        edges = self.edges
+        return float(self.shares @ (edges[1:] + edges[:-1]) / 2)
+
+    def below(self, value: float) -> float:
+        """The share of devices whose number is at most `value`."""
+        import numpy as np
+
+        return float(np.interp(value, self.edges, np.concatenate([[0.0], np.cumsum(self.shares)])))
+
+    def quantile(self, share: float) -> float:
+        """The number that this share of the devices does not exceed."""
+        import numpy as np
+
+        wanted = probability("share", share)
+        reached = np.concatenate([[0.0], np.cumsum(self.shares)])
+        return float(np.interp(wanted, reached, self.edges))
+
+    def plot(self) -> Any:
+        """The density as a picture (needs the extra `plot`)."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingExtra("plot", needed_for="a picture of a distribution") from None
+        figure = Figure(figsize=(6, 3.5), layout="constrained")
+        axes = figure.add_subplot()
+        low, high = self.between
+        axes.stairs(self.shares * len(self.shares) / (high - low), self.edges, fill=True, color="0.75")
+        axes.set(ylabel="density", title=f"{self.reports:,} reports, epsilon {self.epsilon:g} each")
+        return figure
+
+
+class Distribution(Survey):
+    """A survey of one number a device, clamped into `between`; how it is distributed, by square waves.
+
+    Guarantee:
+        That of `Window`.
+
+    Units:
+        `between` is in the unit of the data, the estimate is shares of 128 equal bins.
+
+    Args:
+        between: (low, high), public.
+        epsilon: what one report may reveal.
+        smoothing: "averaged" densities (less error on smooth data), or "em": expectation maximisation with smoothing.
+
+    >>> import numpy as np
+    >>> survey = Distribution(between=(0, 10), epsilon=3)
+    >>> density = survey.estimate(survey.reports(np.linspace(2, 6, 20_000)))
+    >>> 3 < density.quantile(0.5) < 5
+    True
+    """
+
+    kind = "distribution"
+    randomiser: Window
+
+    def __init__(self, *, between: tuple[float, float], epsilon: float, smoothing: str = "averaged") -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        self.between = checked_range(between)
+        if smoothing not in ("averaged", "em"):
+            raise InvalidParameter("smoothing is 'averaged' or 'em'.")
+        self.smoothing = smoothing
+        self.randomiser = square_wave(self.epsilon)
+
+    def _asked(self) -> dict[str, Any]:
+        return {"between": list(self.between), "smoothing": self.smoothing}
+
+    @classmethod
+    def _declared(cls, fields: dict[str, Any]) -> Distribution:
+        low, high = fields["between"]
+        return cls(between=(low, high), epsilon=fields["epsilon"], smoothing=fields["smoothing"])
+
+    def _own(self, value: Any) -> float:
+        return share_of_range(value, self.between)
+
+    def _own_many(self, values: Any) -> NDArray[np.float64]:
+        return shares_of_range(values, self.between)
+
+    def decode(self, counters: NDArray[np.int64], reports: int) -> Density:
+        from mosha.local.smoothing import averaged, expectation_maximisation, law_of_cells
+
+        count = enough(reports)
+        law = law_of_cells(self.randomiser, BINS)
+        smooth = averaged if self.smoothing == "averaged" else expectation_maximisation
+        return Density(self.between, smooth(law, counters), count, self.epsilon)
+
+
+def half_width(epsilon: float) -> float:
+    """Half the width of the square wave over a value between 0 and 1 (Li et al. 2020): where reports tell most.
+
+    >>> round(half_width(1.0), 4)
+    0.2561
+    """
+    e = epsilon
+    if e < 0.01:
+        return 0.5 - e / 3  # the quotient below loses its digits there
+    power = math.exp(e)
+    return (e * power - math.expm1(e)) / (2 * power * (math.expm1(e) - e))
+
+
+def square_wave(epsilon: float) -> Window:
+    """The window whose length is that of the square wave, in 1024 cells."""
+    Odds.of(epsilon)
+    half = half_width(epsilon)
+    return Window(epsilon, OUTPUTS, max(1, round(OUTPUTS * 2 * half / (1 + 2 * half))))

@@ -1,0 +1,164 @@
+"""What the collector learns: shares with error bars, sums, and a bound on what fake devices can do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import positive_integer, strict_probability
+from mosha.local.consistency import consistent
+from mosha.local.protocol import Protocol
+
+__all__ = ["Interval", "Shares", "deviations", "poisoning"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number and the half-width of its error bar."""
+
+    value: float
+    error: float
+
+    @property
+    def low(self) -> float:
+        return self.value - self.error
+
+    @property
+    def high(self) -> float:
+        return self.value + self.error
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ± {self.error:.2g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The estimated share of each value among the devices that reported.
+
+    `shares` are consistent: none negative, together one. `raw` are unbiased and carry the error bars; sums are made of
+    them, because the bias of many small consistent shares would add up.
+
+    Fields:
+        values: the labels.
+        reports: how many reports were counted.
+        raw: the unbiased estimate of each share; may be negative.
+        protocol: how devices reported.
+    """
+
+    values: Sequence[Any]
+    reports: int
+    raw: NDArray[np.float64]
+    protocol: Protocol
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Consistent shares."""
+        return consistent(self.raw)
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Consistent shares, in devices."""
+        return self.shares * self.reports
+
+    def share(self, value: Any) -> float:
+        """The consistent share of one value."""
+        return float(self.shares[self._place(value)])
+
+    def error(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """The half-width of the error bar of each raw share.
+
+        Units:
+            Shares. Supports are coins, n of them nearly normal: the bar holds the share in the population that the
+            devices were drawn from with about this probability, each value on its own.
+        """
+        truth, lie = float(self.protocol.truth), float(self.protocol.lie)
+        support = lie + np.clip(self.raw, 0.0, 1.0) * (truth - lie)
+        return deviations(confidence) * np.sqrt(support * (1 - support) / self.reports) / (truth - lie)
+
+    def sum(self, values: Iterable[Any], *, confidence: float = 0.95) -> Interval:
+        """The share of several values together, unbiased, with its error bar."""
+        places = sorted({self._place(value) for value in values})
+        if not places:
+            return Interval(0.0, 0.0)
+        total = float(self.raw[places].sum())
+        spread = _sum_variance(self.protocol, len(places), min(1.0, max(0.0, total)))
+        return Interval(total, deviations(confidence) * math.sqrt(spread / self.reports))
+
+    def poisoned(self, fakes: int, *, of: Iterable[Any] | None = None) -> float:
+        """How far `fakes` fake devices among those that reported can have moved a share, or the sum of several.
+
+        Guarantee:
+            A report adds between -s lie and (m - s lie) to the sum over s values, over n (truth - lie), where m is the
+            most of them that one report supports. So one report moves it by at most m / (n (truth - lie)).
+        """
+        count = 1 if of is None else max(1, len({self._place(value) for value in of}))
+        if positive_integer("fakes", fakes) > self.reports:
+            raise InvalidParameter("there cannot be more fake devices than reports.")
+        return poisoning(self.protocol, fakes, self.reports, values=count)
+
+    def table(self, confidence: float = 0.95) -> list[dict[str, Any]]:
+        """One row a value."""
+        columns = zip(
+            self.values, self.shares.tolist(), self.raw.tolist(), self.error(confidence).tolist(), strict=True
+        )
+        return [{"value": v, "share": share, "raw": raw, "error": error} for v, share, raw, error in columns]
+
+    def plot(self) -> Any:
+        """The shares as bars with the error bars of the raw ones (needs the extra `plot`)."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingExtra("plot", needed_for="a picture of shares") from None
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.add_subplot()
+        order = np.argsort(-self.shares, kind="stable")[:30]
+        places = np.arange(len(order))
+        axes.bar(places, self.shares[order], color="0.75", label="share")
+        axes.errorbar(places, self.raw[order], yerr=self.error()[order], fmt="k.", label="unbiased, 95%")
+        axes.set_xticks(places, [str(self.values[int(i)]) for i in order], rotation=60, ha="right")
+        axes.set(ylabel="share", title=f"{self.reports:,} reports, epsilon {self.protocol.epsilon:g} each")
+        axes.legend(frameon=False)
+        return figure
+
+    def _place(self, value: Any) -> int:
+        try:
+            return self.values.index(value)
+        except (ValueError, TypeError):
+            raise InvalidParameter("this is no value of the survey.") from None
+
+
+def poisoning(protocol: Protocol, fakes: int, reports: int, *, values: int = 1) -> float:
+    """How far `fakes` of `reports` reports can move the sum of the shares of so many values.
+
+    >>> from mosha.local.k_ary import KAry
+    >>> round(poisoning(KAry(2, 1.0), 10, 1000), 4)
+    0.0216
+    """
+    most = min(values, protocol.largest_support)
+    return fakes * most / (reports * float(protocol.truth - protocol.lie))
+
+
+def deviations(confidence: float) -> float:
+    return NormalDist().inv_cdf((1 + strict_probability("confidence", confidence)) / 2)
+
+
+def _sum_variance(protocol: Protocol, count: int, share: float) -> float:
+    """N times the variance of the sum of `count` raw shares that is `share`."""
+    truth, lie = float(protocol.truth), float(protocol.lie)
+    true_pair, false_pair = (float(pair) for pair in protocol.pairs)
+    others = count - 1
+    inside = truth + others * lie
+    inside_square = inside + 2 * others * true_pair + others * (others - 1) * false_pair
+    outside = count * lie
+    outside_square = outside + count * others * false_pair
+    mean = share * inside + (1 - share) * outside
+    square = share * inside_square + (1 - share) * outside_square
+    return max(0.0, square - mean**2) / (truth - lie) ** 2

@@ -1,0 +1,150 @@
+"""How many devices hold each value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive
+from mosha.local.choice import best, protocol_named
+from mosha.local.protocol import Protocol
+from mosha.local.survey import Survey, checked_sequence, enough
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mosha.local.estimate import Shares
+
+__all__ = ["Frequency"]
+
+
+class Frequency(Survey):
+    """A survey of categories: one of `values` a device, each report `epsilon`-private.
+
+    Guarantee:
+        That of the protocol (`survey.randomiser`), see its docstring. A value outside the domain is refused before
+        anything is drawn, or counts as `other`, which is one value of the domain like any other.
+
+    Units:
+        `epsilon` is a pure number; estimates are shares of the devices that reported.
+
+    Args:
+        values: the labels (texts, whole numbers, booleans), or a range; public, the same on all devices.
+        epsilon: what one report may reveal.
+        other: a label that stands for everything outside `values`.
+        protocol: the name of a protocol; by default the one with the least error within `bytes_per_report`.
+        bytes_per_report: the longest report, with its first byte.
+
+    >>> survey = Frequency(["firefox", "chrome", "safari"], epsilon=1.5)
+    >>> len(survey.report("firefox"))
+    2
+    >>> Frequency.from_json(survey.to_json()).id == survey.id
+    True
+    """
+
+    kind = "frequency"
+    randomiser: Protocol
+
+    def __init__(
+        self,
+        values: Sequence[Hashable],
+        *,
+        epsilon: float,
+        other: Hashable | None = None,
+        protocol: str | None = None,
+        bytes_per_report: int = 8,
+    ) -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        self.values = _labels(values, other)
+        self.other = other
+        self._places = None if isinstance(self.values, range) else {_key(v): i for i, v in enumerate(self.values)}
+        size = len(self.values)
+        if protocol is None:
+            self.randomiser = best(size, self.epsilon, bytes_per_report=bytes_per_report).protocol
+        else:
+            self.randomiser = protocol_named(protocol, size, self.epsilon)
+
+    @property
+    def protocol(self) -> Protocol:
+        """How devices report."""
+        return self.randomiser
+
+    def _asked(self) -> dict[str, Any]:
+        values = {"range": len(self.values)} if isinstance(self.values, range) else list(self.values)
+        return {"values": values, "other": self.other}
+
+    @classmethod
+    def _declared(cls, fields: dict[str, Any]) -> Frequency:
+        values, other = fields["values"], fields["other"]
+        listed = range(values["range"]) if isinstance(values, dict) else list(values)
+        if other is not None:
+            listed = [value for value in listed if _key(value) != _key(other)]
+        return cls(listed, epsilon=fields["epsilon"], other=other, protocol=fields["protocol"])
+
+    def _own(self, value: Any) -> int:
+        place = self._place(value)
+        if place is None:
+            raise InvalidParameter(
+                "this value is outside the domain of the survey: nothing was drawn and nothing was sent. "
+                "Declare the survey with other=... to count such values."
+            )
+        return place
+
+    def _place(self, value: Any) -> int | None:
+        if self._places is None:
+            inside = (
+                type(value) is not bool and hasattr(value, "__index__") and 0 <= value.__index__() < len(self.values)
+            )
+            return int(value) if inside else None
+        try:
+            place = self._places.get(_key(value))
+        except TypeError:  # not hashable
+            place = None
+        return self._places[_key(self.other)] if place is None and self.other is not None else place
+
+    def _own_many(self, values: Any) -> NDArray[np.int64]:
+        import numpy as np
+
+        if self._places is None:
+            array = np.asarray(values)
+            if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+                raise InvalidParameter("the values of a range are whole numbers, in one flat list.")
+            if array.size and (array.min() < 0 or array.max() >= len(self.values)):
+                raise InvalidParameter("a value is outside the domain of the survey: nothing was drawn.")
+            return array.astype(np.int64)
+        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        return np.fromiter((self._own(value) for value in listed), np.int64)
+
+    def decode(self, counters: NDArray[np.int64], reports: int) -> Shares:
+        import numpy as np
+
+        from mosha.local.estimate import Shares
+
+        count = enough(reports)
+        supports = self.randomiser.supports(counters).astype(np.float64)
+        truth, lie = float(self.randomiser.truth), float(self.randomiser.lie)
+        return Shares(self.values, count, (supports / count - lie) / (truth - lie), self.randomiser)
+
+
+def _key(value: Any) -> tuple[str, Any]:
+    """True, 1 and 1.0 are three labels; whole numbers of any library are one."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return "bool", bool(value)
+    if hasattr(value, "__index__"):
+        return "int", value.__index__()
+    return "str" if isinstance(value, str) else type(value).__name__, value
+
+
+def _labels(values: Any, other: Any) -> Sequence[Any]:
+    listed = checked_sequence(values)
+    if isinstance(listed, range) and (listed.start, listed.step) == (0, 1) and other is None:
+        return listed
+    labels = [*listed, *([] if other is None else [other])]
+    for label in labels:
+        if not isinstance(label, str | int):
+            raise InvalidParameter("labels are texts, whole numbers or booleans: JSON must carry them.")
+    if len({_key(label) for label in labels}) != len(labels):
+        raise InvalidParameter("two values of the survey are the same.")
+    return tuple(labels)

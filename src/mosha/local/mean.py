@@ -1,0 +1,142 @@
+"""The mean of one number a device."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive, positive_integer, real
+from mosha.local.numeric import METHODS, Numeric, numeric_named
+from mosha.local.survey import Survey, enough
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Average", "Mean", "checked_range", "share_of_range", "shares_of_range"]
+
+
+@dataclass(frozen=True)
+class Average:
+    """An estimated mean.
+
+    Fields:
+        value: the unbiased estimate, in the unit of the data.
+        reports: how many reports were counted.
+        deviation: the standard deviation of what one report estimates.
+        reach: how far the estimates of two reports can lie apart.
+    """
+
+    value: float
+    reports: int
+    deviation: float
+    reach: float
+
+    def error(self, confidence: float = 0.95) -> float:
+        """The half-width of the error bar, in the unit of the data."""
+        from mosha.local.estimate import deviations
+
+        return deviations(confidence) * self.deviation / math.sqrt(self.reports)
+
+    def poisoned(self, fakes: int) -> float:
+        """How far `fakes` fake devices among those that reported can have moved the mean: no report reaches further."""
+        if positive_integer("fakes", fakes) > self.reports:
+            raise InvalidParameter("there cannot be more fake devices than reports.")
+        return fakes * self.reach / self.reports
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ± {self.error():.2g}"
+
+
+class Mean(Survey):
+    """A survey of one number a device, clamped into `between`; its mean, without bias.
+
+    Guarantee:
+        That of `Numeric`. The value is clamped first, so every number has a report; what is no number is refused.
+
+    Units:
+        `between` and the estimate are in the unit of the data.
+
+    Args:
+        between: (low, high), public.
+        epsilon: what one report may reveal.
+        method: "hybrid" (the least worst-case variance), "piecewise" or "duchi".
+
+    >>> survey = Mean(between=(0, 100), epsilon=4)
+    >>> average = survey.estimate(survey.reports([30.0] * 50_000))
+    >>> abs(average.value - 30) < 3 * average.error(0.9999)
+    True
+    """
+
+    kind = "mean"
+    randomiser: Numeric
+
+    def __init__(self, *, between: tuple[float, float], epsilon: float, method: str = "hybrid") -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        self.between = checked_range(between)
+        self.method = method
+        self.randomiser = numeric_named(method, self.epsilon)
+
+    def _asked(self) -> dict[str, Any]:
+        return {"between": list(self.between), "method": self.method}
+
+    @classmethod
+    def _declared(cls, fields: dict[str, Any]) -> Mean:
+        if fields["method"] not in METHODS:
+            raise InvalidParameter("this survey has an unknown method.")
+        low, high = fields["between"]
+        return cls(between=(low, high), epsilon=fields["epsilon"], method=fields["method"])
+
+    def _own(self, value: Any) -> float:
+        return share_of_range(value, self.between)
+
+    def _own_many(self, values: Any) -> NDArray[np.float64]:
+        return shares_of_range(values, self.between)
+
+    def decode(self, counters: NDArray[np.int64], reports: int) -> Average:
+        count = enough(reports)
+        first, second = self.randomiser.moments(counters)
+        low, high = self.between
+        deviation = math.sqrt(max(0.0, second - first**2))
+        width = high - low
+        return Average(low + width * first, count, width * deviation, width * self.randomiser.reach)
+
+
+def checked_range(between: Any) -> tuple[float, float]:
+    """A range whose ends are finite and in order."""
+    try:
+        low, high = between
+    except (TypeError, ValueError):
+        raise InvalidParameter("between must be a pair (low, high).") from None
+    low, high = real("between", low), real("between", high)
+    if not low < high or not math.isfinite(high - low):
+        raise InvalidParameter("between must be (low, high) with low below high, and not too far apart for a float.")
+    return low, high
+
+
+def share_of_range(value: Any, between: tuple[float, float]) -> float:
+    """How far along the range the value lies, from 0 to 1; beyond the ends it is clamped."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if isinstance(value, bool | str) or math.isnan(number):
+        raise InvalidParameter("the survey asks for a number: nothing was drawn and nothing was sent.")
+    low, high = between
+    return (min(max(number, low), high) - low) / (high - low)
+
+
+def shares_of_range(values: Any, between: tuple[float, float]) -> NDArray[np.float64]:
+    """The same for many values."""
+    import numpy as np
+
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter("the survey asks for numbers: nothing was drawn.") from None
+    if array.ndim != 1 or np.isnan(array).any():
+        raise InvalidParameter("the survey asks for numbers, in one flat list: nothing was drawn.")
+    low, high = between
+    return (np.clip(array, low, high) - low) / (high - low)

@@ -1,0 +1,159 @@
+"""Subset selection: a set of values that likely holds the true one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from mosha.core.randomness import Rng
+from mosha.local.device import happens, some_of
+from mosha.local.protocol import Protocol
+from mosha.local.unary import bit_counts, padding_clear
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["SubsetSelection"]
+
+
+@dataclass(frozen=True)
+class SubsetSelection(Protocol):
+    """One set of w of the k values: each that holds the true value is e^epsilon times as likely as each that does not.
+
+    A set is sent as a bitmap. As a list its order could tell which element came first.
+
+    Guarantee:
+        A set with the value has probability a / Z, one without it b / Z, Z = a C(k-1, w-1) + b C(k-1, w) for every
+        value: no two values differ by more than a / b <= e^epsilon on any set. The value is in the set with
+        probability a w / (a w + b (k - w)), exactly; the rest is a uniform set of the other values.
+
+    Units:
+        A report is a bitmap, bit i of byte j for value 8 j + i, with exactly w bits.
+
+    >>> SubsetSelection(100, 1.0).settings, round(SubsetSelection(100, 1.0).variance, 4)
+    ({'chosen': 27}, 3.5896)
+    """
+
+    name = "subset-selection"
+
+    @property
+    def chosen(self) -> int:
+        """w: the whole number beside k / (e^epsilon + 1) with the least variance."""
+        around = self.size / (float(self.odds.ratio) + 1)
+        candidates = {min(self.size - 1, max(1, near)) for near in (math.floor(around), math.ceil(around))}
+        return min(sorted(candidates), key=self._variance_with)
+
+    def _variance_with(self, chosen: int) -> Fraction:
+        truth, lie = self._chances(chosen)
+        return lie * (1 - lie) / (truth - lie) ** 2
+
+    def _chances(self, chosen: int) -> tuple[Fraction, Fraction]:
+        held = self.odds.top * chosen
+        truth = Fraction(held, held + self.odds.bottom * (self.size - chosen))
+        return truth, (chosen - truth) / (self.size - 1)
+
+    @property
+    def settings(self) -> dict[str, int]:
+        return {"chosen": self.chosen}
+
+    @property
+    def truth(self) -> Fraction:
+        return self._chances(self.chosen)[0]
+
+    @property
+    def lie(self) -> Fraction:
+        return self._chances(self.chosen)[1]
+
+    @property
+    def pairs(self) -> tuple[Fraction, Fraction]:
+        truth, w, others = self.truth, self.chosen, self.size - 1
+        with_truth = truth * Fraction(w - 1, others)
+        if others < 2:
+            return with_truth, Fraction(0)
+        ways = others * (others - 1)
+        return with_truth, (truth * (w - 1) * (w - 2) + (1 - truth) * w * (w - 1)) / ways
+
+    @property
+    def width(self) -> int:
+        return (self.size + 7) // 8
+
+    @property
+    def cells(self) -> int:
+        return self.size
+
+    @property
+    def largest_support(self) -> int:
+        return self.chosen
+
+    def draw(self, value: int, rng: Rng) -> bytes:
+        held = happens(self.truth.numerator, self.truth.denominator, rng)
+        found = 1 << value if held else 0
+        for other in some_of(self.chosen - held, self.size - 1, rng):
+            found |= 1 << (other + (other >= value))
+        return found.to_bytes(self.width, "little")
+
+    def draw_many(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
+        """Coins for the others first, then others at random are taken in or out until the number is right.
+
+        Given their number, coins of one bias are a uniform set; with a uniform element more or less it stays uniform.
+        """
+        import numpy as np
+
+        from mosha.local.coin_bytes import coin_bytes
+        from mosha.noise import bernoulli
+
+        held = bernoulli(self.truth, len(values), rng=rng)
+        chance = Fraction(round(256 * (self.chosen - self.truth) / (self.size - 1)), 256)
+        rows = coin_bytes(chance).draw(len(values) * self.width, rng).reshape(len(values), self.width)
+        if self.size % 8:
+            rows[:, -1] &= np.uint8((1 << self.size % 8) - 1)
+        flat = rows.reshape(-1)
+        places = np.arange(0, flat.size, self.width) + (values >> 3)
+        bits = np.left_shift(1, values & 7).astype(np.uint8)
+        flat[places] &= ~bits
+        ones = _ones()[rows].sum(axis=1, dtype=np.int64)
+        self._adjust(flat, values, (self.chosen - held) - ones, rng)
+        flat[places] |= bits * held
+        return rows
+
+    def _adjust(self, flat: NDArray[np.uint8], values: NDArray[np.int64], missing: NDArray[np.int64], rng: Rng) -> None:
+        import numpy as np
+
+        from mosha.noise import uniform
+
+        rows = np.flatnonzero(missing)
+        missing, values = missing[rows], values[rows]
+        while rows.size:
+            others = uniform(self.size - 1, len(rows), rng=rng)
+            others += others >= values
+            places, shifts = rows * self.width + (others >> 3), others & 7
+            fits = (((flat[places] >> shifts.astype(np.uint8)) & 1 == 0) == (missing > 0)) & (missing != 0)
+            flat[places] ^= (fits << shifts).astype(np.uint8)
+            missing = missing - np.sign(missing) * fits
+            left = np.flatnonzero(missing)
+            if 4 * left.size < 3 * rows.size:
+                rows, missing, values = rows[left], missing[left], values[left]
+            elif not left.size:
+                break
+
+    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        import numpy as np
+
+        right = _ones()[reports].sum(axis=1, dtype=np.int64) == self.chosen
+        return np.asarray(right & padding_clear(reports, self.size))
+
+    def tally(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:
+        return bit_counts(reports)[: self.size]
+
+    def supports(self, counters: NDArray[np.int64]) -> NDArray[np.int64]:
+        return counters
+
+
+def _ones() -> NDArray[np.uint8]:
+    import numpy as np
+
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
+    return np.asarray(bits.sum(axis=1), np.uint8)

@@ -1,0 +1,171 @@
+"""A survey: one declaration that the device and the collector share."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.unit import Self
+from mosha.local.device import DeviceRandom
+from mosha.local.randomiser import Randomiser
+from mosha.local.wire import VERSION, tag_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mosha.local.collector import Collector
+    from mosha.local.wire import Batch
+
+__all__ = ["FEWEST", "Survey"]
+
+_KINDS = ("frequency", "mean", "distribution", "several", "repeated")
+FEWEST = 30  # reports; with fewer no error bar means anything
+
+
+class Survey(ABC):
+    """What is asked, at what epsilon, and how it is reported.
+
+    Guarantee:
+        A report is `randomiser.draw` of the value, whose proof stands beside it. A value that cannot be reported is
+        refused before anything is drawn, by a message that does not depend on it.
+    """
+
+    kinds: ClassVar[dict[str, type[Survey]]] = {}
+    kind: ClassVar[str]
+    epsilon: float
+    randomiser: Randomiser
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "kind" in vars(cls):
+            Survey.kinds[cls.kind] = cls
+
+    @abstractmethod
+    def _asked(self) -> dict[str, Any]:
+        """The fields of the declaration that say what is asked."""
+
+    @classmethod
+    @abstractmethod
+    def _declared(cls, fields: dict[str, Any]) -> Survey:
+        """The survey of these fields."""
+
+    @abstractmethod
+    def _own(self, value: Any) -> Any:
+        """The value as the randomiser takes it, or a refusal."""
+
+    @abstractmethod
+    def _own_many(self, values: Any) -> NDArray[Any]:
+        """The same for many values."""
+
+    @abstractmethod
+    def decode(self, counters: NDArray[np.int64], reports: int) -> Any:
+        """The estimate from the counters of a collector."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The declaration as plain data."""
+        head = {"mosha": "local survey", "version": VERSION, "survey": self.kind, "epsilon": self.epsilon}
+        return head | self._asked() | self.randomiser.described()
+
+    def to_json(self) -> str:
+        """The declaration that device and collector share."""
+        return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str | bytes) -> Survey:
+        """The survey that `to_json` declared.
+
+        What is declared must be what this version would declare: a device never follows odds that are not those of the
+        epsilon beside them.
+        """
+        try:
+            fields = json.loads(text)
+            survey = _kind(fields)._declared(fields)
+        except InvalidParameter:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise InvalidParameter("this is not the declaration of a local survey.") from None
+        if json.loads(survey.to_json()) != fields:
+            raise InvalidParameter("the odds or settings of this survey are not those of its epsilon. Do not report.")
+        return survey
+
+    @property
+    def id(self) -> bytes:
+        """Eight bytes that name the survey: the start of the SHA-256 of its declaration."""
+        return hashlib.sha256(self.to_json().encode()).digest()[:8]
+
+    @property
+    def bytes_per_report(self) -> int:
+        return 1 + self.randomiser.width
+
+    @property
+    def measurement(self) -> Measurement:
+        """One report, to be paid from the device's own account."""
+        return Measurement(
+            unit=Self(),
+            event=self.randomiser.event,
+            step=lambda state, data, ask, rng: (self.report(data, rng=rng), state),  # noqa: ARG005
+            name=f"local {self.kind}",
+            question=self.id.hex(),
+        )
+
+    def report(self, value: Any, *, rng: Rng | None = None) -> bytes:
+        """One report of one's own value, to be sent: this needs the standard library alone."""
+        own = self._own(value)
+        return bytes([tag_of(self.id)]) + self.randomiser.draw(own, DeviceRandom() if rng is None else rng)
+
+    def reports(self, values: Any, *, rng: Rng | None = None) -> Batch:
+        """A report of each value, for simulations and for gateways that speak for many devices."""
+        from mosha.local.wire import Batch
+        from mosha.noise import secure
+
+        own = self._own_many(values)
+        return Batch(self.id, self.randomiser.draw_many(own, secure() if rng is None else rng))
+
+    def collector(self, *, ticket_bits: int = 1 << 20) -> Collector:
+        """An empty collector of this survey."""
+        from mosha.local.collector import Collector
+
+        return Collector(self, ticket_bits=ticket_bits)
+
+    def estimate(self, reports: Batch | bytes | Iterable[bytes]) -> Any:
+        """What the survey asks, from these reports; those that are not of this survey are left out."""
+        collector = self.collector()
+        collector.add(reports)
+        return collector.estimate()
+
+
+def _kind(fields: Any) -> type[Survey]:
+    """The class of the survey that is declared by these fields."""
+    if not isinstance(fields, dict) or fields.get("mosha") != "local survey":
+        raise InvalidParameter("this is not the declaration of a local survey.")
+    if fields.get("version") != VERSION:
+        raise InvalidParameter(f"this survey is not of version {VERSION}: read it with the mosha that made it.")
+    name = fields.get("survey")
+    if name not in _KINDS:
+        raise InvalidParameter("this survey is of an unknown kind.")
+    importlib.import_module(f"mosha.local.{name}")
+    return Survey.kinds[name]
+
+
+def enough(reports: int) -> int:
+    """The number of reports, or a refusal."""
+    if reports < FEWEST:
+        raise DataError(
+            f"{reports} report(s) were counted: at least {FEWEST} are needed for an estimate with an error bar. "
+            "Look at collector.rejected."
+        )
+    return reports
+
+
+def checked_sequence(values: Any) -> Sequence[Any]:
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise InvalidParameter("values must be a list, a tuple or a range.")
+    return values
