@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mosha import audit as audit
     from mosha import errors as errors
     from mosha import events as events
+    from mosha import federated as federated
     from mosha import guarantees as guarantees
     from mosha import ledger as ledger
     from mosha import local as local
@@ -48,6 +49,7 @@ _MODULES = {
     "audit": "mosha.audit",
     "errors": "mosha.errors",
     "events": "mosha.events",
+    "federated": "mosha.federated",
     "guarantees": "mosha.guarantees",
     "ledger": "mosha.ledger",
     "local": "mosha.local",

@@ -1,0 +1,70 @@
+"""Federated learning and analytics: many parties, one model, a promise for each client.
+
+    ServerSide       clip each update, noise the sum at the server
+    ClientSide       clip and noise on the client; every client pays from an account of its own
+    Distributed      every client adds a share of the noise, secure aggregation opens the noisy sum alone
+    train            pay for all rounds of a plan, then run them on a federation
+    Simulation       a federation inside one process (torch)
+    flower           the same rounds on Flower, over a network
+
+Names are loaded when they are first used; torch and Flower only where they are needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mosha.federated.client_side import ClientSide as ClientSide
+    from mosha.federated.clip_norm import AdaptiveClip as AdaptiveClip
+    from mosha.federated.clip_norm import Weights as Weights
+    from mosha.federated.distributed import Distributed as Distributed
+    from mosha.federated.federation import Ask as Ask
+    from mosha.federated.federation import Block as Block
+    from mosha.federated.federation import Federation as Federation
+    from mosha.federated.optimiser import FedAdam as FedAdam
+    from mosha.federated.optimiser import FedAvg as FedAvg
+    from mosha.federated.picture import accuracy_against_epsilon as accuracy_against_epsilon
+    from mosha.federated.secure_client import SecureClient as SecureClient
+    from mosha.federated.secure_server import SecureServer as SecureServer
+    from mosha.federated.server_side import ServerSide as ServerSide
+    from mosha.federated.session import Session as Session
+    from mosha.federated.simulator import Simulation as Simulation
+    from mosha.federated.training import History as History
+    from mosha.federated.training import Round as Round
+    from mosha.federated.training import train as train
+
+_NAMES = {
+    "AdaptiveClip": "clip_norm",
+    "Ask": "federation",
+    "Block": "federation",
+    "ClientSide": "client_side",
+    "Distributed": "distributed",
+    "FedAdam": "optimiser",
+    "FedAvg": "optimiser",
+    "Federation": "federation",
+    "History": "training",
+    "Round": "training",
+    "SecureClient": "secure_client",
+    "SecureServer": "secure_server",
+    "ServerSide": "server_side",
+    "Session": "session",
+    "Simulation": "simulator",
+    "Weights": "clip_norm",
+    "accuracy_against_epsilon": "picture",
+    "train": "training",
+}
+__all__ = sorted(_NAMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'mosha.federated' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"mosha.federated.{_NAMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,180 @@
+"""Noise on the client: every update is clipped and noised before it leaves, and nobody needs to be trusted with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha import accounting
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.events import DiscreteGaussian, DiscreteLaplace
+from mosha.core.measurement import Measurement
+from mosha.core.number import non_negative, positive, positive_integer, probability
+from mosha.core.randomness import Rng
+from mosha.core.unit import Self as OwnValue
+from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps
+from mosha.federated.federation import Federation, accepted
+from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
+from mosha.federated.pricing import chosen_noise, least_noise, sold
+from mosha.federated.sampling import Everybody, Sampling, TakingTurns
+from mosha.federated.server_side import COORDINATES
+from mosha.mechanisms.grid import enlarged, noised
+from mosha.mechanisms.statistic import fingerprint
+from mosha.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
+
+__all__ = ["ClientSide"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientSide:
+    """Federated rounds in the local model: each client pays, from an account of its own, for what it sends.
+
+    Fields:
+        rounds, clients, clip, outer, proximal, delta: as in ServerSide.
+        noise: "gaussian" (the clip bounds the Euclidean length) or "laplace" (it bounds the sum of absolute values).
+        period: each client takes part once in so many rounds; in all of them without it.
+        noise_multiplier: standard deviation or scale of the noise over the sensitivity, which is twice the clip.
+
+    Guarantee:
+        Any update could have been any other: two bounded integer vectors differ by at most 2 STEPS in the norm that was
+        bounded, and each report is their value plus discrete noise of noise_multiplier times that. A client sends at
+        most ceil(rounds / period) reports. Nothing is gained by sampling: the collector knows who reports.
+
+    >>> plan = ClientSide(rounds=10, clients=100, clip=1.0, noise="laplace", noise_multiplier=2.0)
+    >>> plan.epsilon(0.0)
+    5.0
+    """
+
+    rounds: int
+    clients: int
+    clip: float
+    noise: str = "gaussian"
+    period: int | None = None
+    noise_multiplier: float | None = None
+    delta: float | None = None
+    outer: OuterOptimiser = field(default_factory=FedAvg)
+    proximal: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounds", positive_integer("rounds", self.rounds))
+        object.__setattr__(self, "clients", positive_integer("clients", self.clients))
+        object.__setattr__(self, "clip", positive("clip", self.clip))
+        object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
+        if self.noise not in ("gaussian", "laplace"):
+            raise InvalidParameter("noise must be 'gaussian' or 'laplace'.")
+        if self.delta is not None:
+            object.__setattr__(self, "delta", probability("delta", self.delta))
+        if self.noise_multiplier is not None:
+            object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
+            self._scale()
+
+    @property
+    def sampling(self) -> Sampling:
+        return Everybody() if self.period is None else TakingTurns(self.period)
+
+    @property
+    def unit(self) -> OwnValue:
+        return OwnValue()
+
+    @property
+    def reports(self) -> int:
+        """How many reports one client sends at most."""
+        return self.sampling.paid_rounds(self.rounds)
+
+    def calibrate(self, *, epsilon: float, delta: float) -> Self:
+        """The same plan with the least noise that keeps (epsilon, delta); with Laplace noise delta may be 0."""
+        needed = least_noise(lambda z: self._report(z) * self.reports, epsilon=epsilon, delta=delta)
+        return replace(self, noise_multiplier=needed, delta=delta)
+
+    def event_after(self, rounds: int) -> Event:
+        """What so many rounds cost one client at most."""
+        return self._report(self._noise()) * self.sampling.paid_rounds(rounds)
+
+    @property
+    def event(self) -> Event:
+        """What all its reports cost a client."""
+        return sold(self.event_after(self.rounds), self.delta)
+
+    def epsilon(self, delta: float) -> float:
+        """What all reports of one client cost it."""
+        return accounting.epsilon(self.event_after(self.rounds), delta)
+
+    def _noise(self) -> float:
+        return chosen_noise(self.noise_multiplier)
+
+    def _report(self, noise: float) -> Event:
+        if self.noise == "laplace":
+            return DiscreteLaplace(noise, 2 * STEPS)
+        return DiscreteGaussian(noise, 2.0 * STEPS, COORDINATES)
+
+    def _scale(self) -> Fraction:
+        scale = enlarged(Fraction(self._noise()) * 2 * STEPS)
+        if not 1 << 10 <= scale <= LARGEST_SCALE:
+            raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**29.")
+        return scale
+
+    def report(self, updates: NDArray[Any], rng: Rng) -> NDArray[np.int64]:
+        """Noisy steps for each row: what leaves a client. Runs on the client."""
+        if self.noise == "laplace":
+            return noised(
+                bounded_sum_steps(updates, self.clip), discrete_laplace(self._scale(), updates.shape, rng=rng)
+            )
+        steps = bounded_steps(updates, self.clip)[0].astype(np.int64)
+        return noised(steps, discrete_gaussian(self._scale(), updates.shape, rng=rng))
+
+    def device(self, coordinates: int, *, about: str = "") -> Measurement:
+        """All reports of one client as a measurement for its own account; its data is one update, flat."""
+        width = positive_integer("coordinates", coordinates)
+        self._scale()
+
+        def step(state: Any, update: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Any]:
+            del ask
+            values = np.asarray(update)
+            fits = values.shape == (width,) and values.dtype.kind in "fiu"
+            row = values.astype(np.float64)[None] if fits else np.zeros((1, width))
+            return {"steps": self.report(row, rng)[0], "clip": self.clip}, state
+
+        name = "reports of one client"
+        return self._measured(step, self.reports, name, fingerprint(self, self.unit, width, about))
+
+    def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
+        """All rounds of all clients, in one process: the promise to each of them, and the sum of their reports."""
+        width = positive_integer("coordinates", coordinates)
+        self._scale()
+
+        def step(state: Any, federation: Federation, ask: Any, rng: Rng) -> tuple[dict[str, Any], Any]:
+            chosen = self.sampling.draw(federation.clients(), self.clients, int(getattr(ask, "number", 1)), rng)
+            total, count = np.zeros(width, np.int64), 0
+            for block in accepted(federation.updates(chosen, ask), chosen, width):
+                total += self.report(block.updates, rng).sum(axis=0)
+                count += len(block.clients)
+            return {"steps": total, "clip": self.clip, "reports": count}, state
+
+        name = "federated rounds, noise on the clients"
+        return self._measured(step, self.rounds, name, fingerprint(self, self.unit, width, about))
+
+    def _measured(self, step: Any, horizon: int, name: str, question: str) -> Measurement:
+        return Measurement(
+            unit=self.unit,
+            event=self.event,
+            step=step,
+            horizon=horizon,
+            resume=lambda state, answer: state,  # noqa: ARG005  (there is no state)
+            name=name,
+            question=question,
+        )
+
+    def decoder(self) -> Callable[[dict[str, Any]], Floats]:
+        """What makes a mean update of a sum of reports: post-processing. Who reported is public here."""
+
+        def decode(answer: dict[str, Any]) -> Floats:
+            mean: Floats = answer["steps"].astype(np.float64) * (self.clip / STEPS / max(answer["reports"], 1))
+            return mean
+
+        return decode

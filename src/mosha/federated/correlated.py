@@ -1,0 +1,99 @@
+"""Noise that is correlated over rounds: the matrix mechanism with a banded Toeplitz encoder, on integers."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.randomness import Rng
+from mosha.federated.clipping import STEPS
+from mosha.mechanisms.grid import noised
+from mosha.mechanisms.statistic import root_up
+from mosha.noise import discrete_gaussian
+
+__all__ = ["MOST_BANDS", "CorrelatedRounds", "Inverse", "scale_of", "whole_sensitivity"]
+
+MOST_BANDS = 64
+_SCALE = 1 << 12
+
+
+@lru_cache(maxsize=64)
+def encoder(bands: int) -> tuple[int, ...]:
+    """The first coefficients of 1 / sqrt(1 - x), in steps of 2**-12: the square root of summing, cut to a band.
+
+    >>> encoder(3)
+    (4096, 2048, 1536)
+    """
+    found, coefficient = [], Fraction(1)
+    for j in range(bands):
+        found.append(round(coefficient * _SCALE))
+        coefficient *= Fraction(2 * j + 1, 2 * j + 2)
+    return tuple(found)
+
+
+def scale_of(bands: int) -> float:
+    """How many steps of noise stand for one step of a sum."""
+    return float(_SCALE) if bands > 1 else 1.0
+
+
+def whole_sensitivity(bands: int, participations: int) -> float:
+    """How far one client moves all encoded rounds together, in the Euclidean norm; proved in `correlated.md`."""
+    return root_up(participations * sum(c * c for c in encoder(bands)) * STEPS**2)
+
+
+class CorrelatedRounds:
+    """Round t answers sum over j of c_j x_(t-j), plus fresh noise; the last exact sums are the state, and secret."""
+
+    resume = None  # the state ends with the process: it is no function of the answers
+
+    def __init__(self, sums: Any, bands: int, sigma: Fraction) -> None:
+        self.sums, self.sigma, self.encoder = sums, sigma, encoder(bands)
+
+    def init(self) -> tuple[NDArray[np.int64], ...]:
+        return ()
+
+    def step(
+        self, past: tuple[NDArray[np.int64], ...], federation: Any, ask: Any, rng: Rng
+    ) -> tuple[dict[str, Any], tuple[NDArray[np.int64], ...]]:
+        clip = self.sums.first_clip()
+        now = (self.sums.of(federation, ask, clip, rng), *past)[: len(self.encoder)]
+        encoded = sum(c * x for c, x in zip(self.encoder, now, strict=False))
+        noisy = noised(np.asarray(encoded, np.int64), discrete_gaussian(self.sigma, self.sums.width, rng=rng))
+        return {"steps": noisy, "clip": clip}, now[: len(self.encoder) - 1]
+
+
+class Inverse:
+    """Makes noisy sums of encoded ones, in order: x_t = (y_t - sum over j >= 1 of c_j x_(t-j)) / c_0."""
+
+    def __init__(self, bands: int) -> None:
+        self.encoder = encoder(bands) if bands > 1 else (1,)
+        self._past: list[NDArray[np.float64]] = []
+
+    def __call__(self, encoded: NDArray[np.int64]) -> NDArray[np.float64]:
+        found = encoded.astype(np.float64)
+        for c, x in zip(self.encoder[1:], self._past, strict=False):
+            found = found - c * x
+        found = found / self.encoder[0]
+        self._past = [found, *self._past][: len(self.encoder) - 1]
+        return found
+
+
+def error_of_total(bands: int, rounds: int) -> float:
+    """The standard deviation of the noise on the sum of all rounds, for a unit of noise in each answer.
+
+    >>> error_of_total(8, 64) * math.sqrt(sum(c * c for c in encoder(8))) < math.sqrt(64)
+    True
+    """
+    answers = np.zeros(rounds)
+    inverse, total = Inverse(bands), 0.0
+    weights = np.zeros(rounds)
+    for t in range(rounds):  # the response to a unit of noise in the first round, summed up
+        answers[0] = 1.0 if t == 0 else 0.0
+        total += float(inverse(np.array([answers[0]]))[0])
+        weights[t] = total
+    return math.sqrt(float((weights**2).sum()))

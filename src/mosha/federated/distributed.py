@@ -1,0 +1,241 @@
+"""Distributed noise: every client adds a share of it, and secure aggregation opens nothing but the noisy sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha import accounting
+from mosha.core.errors import InvalidParameter, SourceUnavailable
+from mosha.core.event import Event
+from mosha.core.events import DiscreteGaussian
+from mosha.core.measurement import Measurement
+from mosha.core.number import non_negative, positive, positive_integer, strict_probability
+from mosha.core.randomness import Rng
+from mosha.core.unit import Client
+from mosha.federated.clipping import lengths
+from mosha.federated.federation import Federation, accepted
+from mosha.federated.keys import Ring
+from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
+from mosha.federated.pricing import chosen_noise, least_noise, sold
+from mosha.federated.rotation import Rotation
+from mosha.federated.rounding import longest_rounded, rounded
+from mosha.federated.sampling import Everybody, Sampling, TakingTurns
+from mosha.federated.server_side import COORDINATES
+from mosha.mechanisms.grid import enlarged
+from mosha.mechanisms.statistic import fingerprint, root_up
+from mosha.noise import discrete_gaussian
+
+__all__ = ["Distributed", "Opened", "SecureFederation"]
+
+_FINEST_SHARE = 8  # steps: below, a sum of shares is not close enough to one discrete Gaussian
+_RING = 1 << 32
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What secure aggregation gives: the sum modulo 2**32, of how many, and the label that their rotation had."""
+
+    total: Ring
+    survivors: int
+    label: bytes
+
+
+@runtime_checkable
+class SecureFederation(Protocol):
+    """A federation whose clients encode and mask their updates themselves (`Distributed.encode`)."""
+
+    def secure_sum(self, chosen: Sequence[Hashable], ask: Any) -> Opened: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distributed:
+    """Federated rounds with differential privacy for each client against the server too.
+
+    Fields:
+        rounds, clients, clip, outer, proximal, delta: as in ServerSide.
+        survivors: the least number of honest clients whose noise is in a sum; with fewer, a round is never opened.
+            If some clients may tell the server their noise, count them out here.
+        period: each client takes part once in so many rounds, in its turn (all always do without it). Who takes part
+            is known to the server, so nothing is gained by drawing at random.
+        coordinates: the most weights a model may have; rounding makes vectors of many coordinates a little longer.
+        neighbours: with how many others each client shares masks.
+        noise_multiplier: standard deviation of the noise of `survivors` clients over the sensitivity.
+
+    Guarantee:
+        For whoever sees the opened sums (the server included): neighbours are federations in which one client has data
+        or sends zeros with its noise. A client adds an integer vector of length at most B (`rounded`) and a discrete
+        Gaussian share of variance s^2 / survivors; the shares of at least `survivors` clients are as good as one
+        discrete Gaussian of parameter s (`distributed.md`), s >= noise_multiplier B. Reducing modulo 2**32 is
+        post-processing. That the server sees nothing but sums is what `secure_aggregation.md` proves and assumes.
+
+    >>> plan = Distributed(rounds=10, clients=100, clip=1.0, survivors=80).calibrate(epsilon=8, delta=1e-5)
+    >>> round(plan.noise_multiplier, 3)
+    1.898
+    """
+
+    rounds: int
+    clients: int
+    clip: float
+    survivors: int
+    period: int | None = None
+    coordinates: int = 1 << 20
+    neighbours: int = 20
+    noise_multiplier: float | None = None
+    delta: float | None = None
+    outer: OuterOptimiser = field(default_factory=FedAvg)
+    proximal: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "clients", "survivors", "neighbours", "coordinates"):
+            object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
+        object.__setattr__(self, "clip", positive("clip", self.clip))
+        object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
+        for name, kind in (("noise_multiplier", positive), ("delta", strict_probability)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, kind(name, getattr(self, name)))
+        if not 2 <= self.survivors <= self.sampling.expected(self.clients):
+            raise InvalidParameter("survivors must lie between 2 and the expected number of clients in a round.")
+        if self.noise_multiplier is not None:
+            self._share(self.noise_multiplier)
+
+    @property
+    def sampling(self) -> Sampling:
+        return Everybody() if self.period is None else TakingTurns(self.period)
+
+    @property
+    def unit(self) -> Client:
+        return self.sampling.unit
+
+    @property
+    def threshold(self) -> int:
+        """How many neighbours must answer to open a mask: one more than half of them."""
+        return self.neighbours // 2 + 1
+
+    @property
+    def grid(self) -> int:
+        """How many steps the clip has: so few that no sum of twice the expected clients leaves the ring."""
+        most = math.ceil(2 * self.sampling.expected(self.clients))
+        return min(1 << 20, 1 << max(1, 30 - (most - 1).bit_length()))
+
+    def calibrate(self, *, epsilon: float, delta: float) -> Self:
+        """The same plan with the least noise that keeps (epsilon, delta), sold as one piece."""
+        needed = least_noise(lambda z: self._whole(z, self.rounds), epsilon=epsilon, delta=delta)
+        return replace(self, noise_multiplier=needed, delta=delta)
+
+    def event_after(self, rounds: int) -> Event:
+        """What so many rounds cost."""
+        return self._whole(self._noise(), rounds)
+
+    @property
+    def event(self) -> Event:
+        """What the whole plan costs."""
+        return sold(self.event_after(self.rounds), self.delta)
+
+    def epsilon(self, delta: float) -> float:
+        """What the whole plan costs at this delta."""
+        return accounting.epsilon(self.event_after(self.rounds), delta)
+
+    def _noise(self) -> float:
+        return chosen_noise(self.noise_multiplier)
+
+    @property
+    def _square(self) -> int:
+        """The square of B."""
+        return longest_rounded(self.grid, self.coordinates)
+
+    def _whole(self, noise: float, rounds: int) -> Event:
+        return DiscreteGaussian(noise, root_up(self._square), COORDINATES) * self.sampling.paid_rounds(rounds)
+
+    def _share(self, noise: float) -> Fraction:
+        """The parameter of one client's share of the noise, rounded up."""
+        whole = enlarged(Fraction(noise) * Fraction(root_up(self._square)))
+        share = Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
+        if not share >= _FINEST_SHARE or whole > 1 << 28:
+            raise InvalidParameter(
+                f"the noise of one client must be at least {_FINEST_SHARE} steps of its grid and that of all at most "
+                "2**28: plan with another noise_multiplier, or with fewer clients."
+            )
+        return share
+
+    def _check_width(self, width: int) -> None:
+        if width > self.coordinates:
+            raise InvalidParameter(
+                f"this plan is for models of at most {self.coordinates} weights, in blocks: say coordinates=... "
+                "Nothing was spent."
+            )
+
+    def encode(self, update: NDArray[Any], label: bytes, rng: Rng) -> Ring:
+        """What a client sums up with the others: clipped, rotated, rounded, with its share of the noise; modulo 2**32.
+
+        Runs on the client. Anything but finite numbers counts as no update at all: zeros and noise.
+        """
+        values = np.asarray(update, np.float64).reshape(1, -1)
+        turn = Rotation(values.shape[1], label)
+        self._check_width(turn.width)
+        length = lengths(values)[0]
+        with np.errstate(all="ignore"):
+            scale = self.grid / max(length, self.clip) if np.isfinite(length) else 0.0
+            steps = turn(values[0] * scale if np.isfinite(length) else np.zeros(values.shape[1]))
+        whole = rounded(steps, square=self._square, rng=rng)
+        noisy = whole + discrete_gaussian(self._share(self._noise()), turn.width, rng=rng)
+        return (noisy & (_RING - 1)).astype(np.uint32)
+
+    def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
+        """All rounds as one measurement on a model with so many weights.
+
+        On a `SecureFederation` a step asks for the opened sum; on any other one it stands for all clients, and forms
+        the very sum that secure aggregation would open.
+        """
+        width = positive_integer("coordinates", coordinates)
+        self._check_width(Rotation(width, b"").width)
+        self._share(self._noise())
+
+        def step(state: Any, federation: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Any]:
+            chosen = self.sampling.draw(federation.clients(), self.clients, int(getattr(ask, "number", 1)), rng)
+            if isinstance(federation, SecureFederation):
+                opened = federation.secure_sum(chosen, ask)
+            else:
+                opened = self._simulated(federation, chosen, ask, width, rng)
+            if opened.survivors < self.survivors:
+                raise SourceUnavailable("fewer clients than planned with survived the round: it was not opened.")
+            steps = opened.total.view(np.int32).astype(np.int64)
+            known = {"survivors": opened.survivors, "label": opened.label, "coordinates": width}
+            return {"steps": steps, "clip": self.clip, **known}, state
+
+        return Measurement(
+            unit=self.unit,
+            event=self.event,
+            step=step,
+            horizon=self.rounds,
+            resume=lambda state, answer: state,  # noqa: ARG005  (there is no state)
+            name="federated rounds, noise of all clients",
+            question=fingerprint(self, self.unit, width, about),
+        )
+
+    def _simulated(self, federation: Federation, chosen: Sequence[Hashable], ask: Any, width: int, rng: Rng) -> Opened:
+        label = rng.bytes(16)
+        total = np.zeros(Rotation(width, label).width, np.uint32)
+        survivors = 0
+        for block in accepted(federation.updates(chosen, ask), chosen, width):
+            for row in block.updates:
+                total += self.encode(row, label, rng)
+                survivors += 1
+        return Opened(total, survivors, label)
+
+    def decoder(self) -> Callable[[dict[str, Any]], Floats]:
+        """What makes a noisy mean update of an answer: post-processing. Who took part is public here, so it divides."""
+
+        def decode(answer: dict[str, Any]) -> Floats:
+            turn = Rotation(answer["coordinates"], answer["label"])
+            step = self.clip / self.grid / answer["survivors"]
+            mean: Floats = turn.back(answer["steps"].astype(np.float64)) * step
+            return mean
+
+        return decode

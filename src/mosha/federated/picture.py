@@ -1,0 +1,50 @@
+"""Pictures of trainings: what accuracy cost how much, one curve for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mosha.core.errors import InvalidParameter, MissingExtra
+
+if TYPE_CHECKING:
+    from mosha.federated.training import History
+
+__all__ = ["accuracy_against_epsilon"]
+
+
+def accuracy_against_epsilon(histories: Sequence[History], *, metric: str | None = None) -> Any:
+    """One figure with a curve for each history: its metric against what had been paid by then.
+
+    Args:
+        histories: trainings whose rounds have metrics; central, client-side and distributed ones side by side.
+        metric: which one, where the metrics are dictionaries.
+    """
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise MissingExtra("plot", needed_for="a picture of a training") from None
+    if not histories:
+        raise InvalidParameter("a picture needs at least one history.")
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for history in histories:
+        points = [(r.epsilon, _value(r.metrics, metric)) for r in history.rounds if r.metrics is not None]
+        private = [(epsilon, value) for epsilon, value in points if epsilon is not None]
+        if private:
+            axes.plot(*zip(*private, strict=True), marker=".", label=history.name)
+        elif points:
+            axes.axhline(points[-1][1], linestyle="--", color="grey", label=f"{history.name} (no price)")
+    axes.set_xlabel("epsilon paid so far")
+    axes.set_ylabel(metric or "metric")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
+
+
+def _value(metrics: Any, metric: str | None) -> float:
+    if metric is not None:
+        return float(metrics[metric])
+    if isinstance(metrics, dict):
+        return float(next(iter(metrics.values())))
+    return float(metrics)

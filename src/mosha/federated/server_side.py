@@ -1,0 +1,287 @@
+"""Noise at the server: it sums clipped updates, adds noise to the sum and divides by the expected cohort."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha import accounting
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.events import DiscreteGaussian
+from mosha.core.measurement import Measurement
+from mosha.core.number import non_negative, positive, positive_integer, strict_probability
+from mosha.core.randomness import Rng
+from mosha.core.unit import Client
+from mosha.federated.clip_norm import AdaptiveClip, Weights
+from mosha.federated.clipping import STEPS, lengths, scaled_steps
+from mosha.federated.correlated import MOST_BANDS, CorrelatedRounds, Inverse, scale_of, whole_sensitivity
+from mosha.federated.federation import Block, Federation, accepted
+from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
+from mosha.federated.pricing import chosen_noise, least_noise, sold
+from mosha.federated.sampling import Everybody, FixedSize, Poisson, Sampling, TakingTurns
+from mosha.mechanisms.grid import enlarged, noised
+from mosha.mechanisms.statistic import fingerprint, root_up
+from mosha.noise import LARGEST_SCALE, discrete_gaussian
+
+__all__ = ["COORDINATES", "ServerSide"]
+
+COORDINATES = 1 << 40
+"""Noise is priced for so many coordinates, whatever the model has: the price barely depends on it."""
+
+_FINEST, _COARSEST = 1 << 10, LARGEST_SCALE  # a standard deviation has at least and at most so many steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSide:
+    """Federated rounds with differential privacy for each client, given by a server that is trusted with updates.
+
+    Fields:
+        rounds: how many.
+        clients: how many clients are planned with; public. Fewer make the answer smaller and no less private.
+        clip: the longest update, or an AdaptiveClip.
+        rate: each client takes part with this probability (Poisson), or
+        cohort: exactly so many take part, or
+        period: each client takes part once in so many rounds, in its turn, or none of these: everybody always does.
+        bands: with a period, noise that is correlated over so many rounds (DP-FTRL); at most the period. One band is
+            independent noise.
+        noise_multiplier: standard deviation over sensitivity; see `calibrate`.
+        delta: the plan is sold as one piece at this delta; without it the account pays round by round.
+        outer: what the server does with the mean update.
+        proximal: the pull of FedProx, told to clients.
+        weights: clients count alike (None) or by bounded weights.
+
+    Guarantee:
+        A round answers z + sum over drawn clients of v, z discrete Gaussian with parameter s >= noise_multiplier D.
+        Each v depends on its client alone (`accepted`, `bounded_steps`) and is an integer vector with
+        |v|^2 <= STEPS^2 + half^2 (`half`: the bit of an adaptive clip), so that sums of neighbours differ by at most
+        D = moves * sqrt(STEPS^2 + half^2). Drawing is the sampling's own and priced by it. Who drops out adds zero and
+        the divisor is public: dropouts change no noise. The clip in force is a function of earlier answers; rounds
+        compose, `resume` computes that same function. Finite support: `mechanisms/held.md`; correlated noise:
+        `correlated.md`.
+
+    Units:
+        `clip` is in the unit of the weights; answers are whole steps of clip / STEPS.
+
+    >>> plan = ServerSide(rounds=100, clients=1000, rate=0.01, clip=1.0, noise_multiplier=1.0)
+    >>> round(plan.epsilon(1e-6), 3)
+    0.954
+    """
+
+    rounds: int
+    clients: int
+    clip: float | AdaptiveClip
+    rate: float | None = None
+    cohort: int | None = None
+    period: int | None = None
+    bands: int = 1
+    noise_multiplier: float | None = None
+    delta: float | None = None
+    outer: OuterOptimiser = field(default_factory=FedAvg)
+    proximal: float = 0.0
+    weights: Weights | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounds", positive_integer("rounds", self.rounds))
+        object.__setattr__(self, "clients", positive_integer("clients", self.clients))
+        object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
+        if not isinstance(self.clip, AdaptiveClip):
+            object.__setattr__(self, "clip", positive("clip", self.clip))
+        for name, kind in (("noise_multiplier", positive), ("delta", strict_probability)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, kind(name, getattr(self, name)))
+        if sum(choice is not None for choice in (self.rate, self.cohort, self.period)) > 1:
+            raise InvalidParameter("a round chooses clients by one of rate=..., cohort=... and period=...")
+        object.__setattr__(self, "bands", positive_integer("bands", self.bands))
+        if self.bands > 1 and (isinstance(self.clip, AdaptiveClip) or self.bands > min(self.period or 1, MOST_BANDS)):
+            raise InvalidParameter(
+                f"correlated noise needs a fixed clip and a period of at least as many rounds as bands, {MOST_BANDS} "
+                "at most: a client must not be met twice within them."
+            )
+        if not (self.weights is None or isinstance(self.weights, Weights)):
+            raise InvalidParameter("weights must be Weights(at_most=..., typical=...), or left out.")
+        if self.sampling.expected(self.clients) <= 0:
+            raise InvalidParameter("nobody would ever take part: plan with more clients or a larger rate.")
+        if self.noise_multiplier is not None:
+            self._sigma(self.noise_multiplier)
+
+    @property
+    def sampling(self) -> Sampling:
+        """Who takes part in a round."""
+        if self.rate is not None:
+            return Poisson(self.rate)
+        if self.period is not None:
+            return TakingTurns(self.period)
+        return Everybody() if self.cohort is None else FixedSize(self.cohort)
+
+    @property
+    def unit(self) -> Client:
+        return self.sampling.unit
+
+    @property
+    def expected(self) -> float:
+        """The expected cohort: what sums are divided by."""
+        return self.sampling.expected(self.clients)
+
+    def calibrate(self, *, epsilon: float, delta: float) -> Self:
+        """The same plan with the least noise that keeps (epsilon, delta), sold as one piece.
+
+        >>> plan = ServerSide(rounds=100, clients=1000, rate=0.1, clip=1.0).calibrate(epsilon=8, delta=1e-4)
+        >>> round(plan.noise_multiplier, 3)
+        0.862
+        """
+        needed = least_noise(self._whole, epsilon=epsilon, delta=delta)
+        return replace(self, noise_multiplier=needed, delta=delta)
+
+    def event_after(self, rounds: int) -> Event:
+        """What so many rounds cost."""
+        return self._whole(self._noise(), rounds)
+
+    @property
+    def event(self) -> Event:
+        """What the whole plan costs."""
+        return sold(self.event_after(self.rounds), self.delta)
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """What the whole plan costs at this delta (the one it is sold at by default)."""
+        chosen = self.delta if delta is None else delta
+        if chosen is None:
+            raise InvalidParameter("epsilon(delta) needs a delta: this plan was not calibrated for one.")
+        return accounting.epsilon(self.event_after(self.rounds), chosen)
+
+    def _noise(self) -> float:
+        return chosen_noise(self.noise_multiplier)
+
+    def _half(self, noise: float) -> int:
+        """How many steps the bit of an adaptive clip is worth, up or down; zero without one."""
+        if not isinstance(self.clip, AdaptiveClip):
+            return 0
+        least = noise * self.sampling.moves / 2
+        wanted = self.clip.count_noise or max(self.expected / 20, 2 * least)
+        if wanted <= least * 1.0001:
+            raise InvalidParameter(f"count_noise must be above {least:.4g}, half the noise multiplier of an update.")
+        return max(1, math.floor(STEPS / math.sqrt((wanted / least) ** 2 - 1)))
+
+    def _sensitivity(self, noise: float) -> float:
+        """How far two neighbours are apart: in one round, or in all of them where noise is correlated."""
+        if self.bands > 1:
+            return whole_sensitivity(self.bands, self.sampling.paid_rounds(self.rounds))
+        return root_up(self.sampling.moves**2 * (STEPS**2 + self._half(noise) ** 2))
+
+    def _whole(self, noise: float, rounds: int | None = None) -> Event:
+        each = self.sampling.priced(DiscreteGaussian(noise, self._sensitivity(noise), COORDINATES), self.clients)
+        if self.bands > 1:  # one vector, of all rounds
+            return each
+        return each * self.sampling.paid_rounds(self.rounds if rounds is None else rounds)
+
+    def _sigma(self, noise: float) -> Fraction:
+        sigma = enlarged(Fraction(noise) * Fraction(self._sensitivity(noise)))
+        if not _FINEST <= sigma <= _COARSEST:
+            raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**29.")
+        return sigma
+
+    def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
+        """All rounds as one measurement, on a model with so many weights; `about` tells runs apart in a ledger."""
+        width = positive_integer("coordinates", coordinates)
+        if width >= COORDINATES:
+            raise InvalidParameter("a model may have fewer than 2**40 weights.")
+        sums = _Sums(self, width, self._half(self._noise()))
+        sigma = self._sigma(self._noise())
+        rounds = CorrelatedRounds(sums, self.bands, sigma) if self.bands > 1 else _Rounds(sums, sigma)
+        return Measurement(
+            unit=self.unit,
+            event=self.event,
+            step=rounds.step,
+            init=rounds.init,
+            horizon=self.rounds,
+            resume=rounds.resume,
+            name="federated rounds, noise at the server",
+            question=fingerprint(self, self.unit, width, about),
+        )
+
+    def decoder(self) -> Callable[[dict[str, Any]], Floats]:
+        """What makes a noisy mean update of each answer, taken in order: post-processing."""
+        inverse = Inverse(self.bands)
+
+        def decode(answer: dict[str, Any]) -> Floats:
+            mean: Floats = inverse(answer["steps"]) * (answer["clip"] / STEPS / self._counted)
+            return mean
+
+        return decode
+
+    @property
+    def _counted(self) -> float:
+        """What sums are divided by, in updates of full weight."""
+        return self.expected * (1.0 if self.weights is None else self.weights.typical / self.weights.at_most)
+
+    def noise_of_mean(self, clip: float) -> float:
+        """The standard deviation of fresh noise on each coordinate of a mean update, under this clip."""
+        return float(self._sigma(self._noise())) * clip / STEPS / self._counted / scale_of(self.bands)
+
+
+class _Sums:
+    """The exact sum of one round: clipped, in whole steps, with the bits of an adaptive clip behind them."""
+
+    def __init__(self, plan: ServerSide, coordinates: int, half: int) -> None:
+        self.plan, self.coordinates, self.half = plan, coordinates, half
+        self.width = coordinates + (half > 0)
+
+    def first_clip(self) -> float:
+        clip = self.plan.clip
+        return clip.start if isinstance(clip, AdaptiveClip) else clip
+
+    def of(self, federation: Federation, ask: Any, clip: float, rng: Rng) -> NDArray[np.int64]:
+        number = int(getattr(ask, "number", 1))
+        chosen = self.plan.sampling.draw(federation.clients(), self.plan.clients, number, rng)
+        total = np.zeros(self.width, np.int64)
+        for block in accepted(federation.updates(chosen, ask), chosen, self.coordinates):
+            total += self._sum(block, clip)
+        return total
+
+    def _sum(self, block: Block, clip: float) -> NDArray[np.int64]:
+        norms = lengths(block.updates)
+        steps = scaled_steps(block.updates, norms, clip, self._shares(block))
+        total = steps.sum(axis=0, dtype=np.int64)
+        if not self.half:
+            return np.asarray(total)
+        within = 2 * int((norms <= clip).sum()) - len(norms)
+        return np.append(total, within * self.half)
+
+    def _shares(self, block: Block) -> NDArray[np.float64] | None:
+        if self.plan.weights is None:
+            return None
+        claims = block.weights if block.weights is not None else [0.0] * len(block.clients)
+        return np.array([self.plan.weights.share(claim) for claim in claims])
+
+    def next_clip(self, answer: dict[str, Any]) -> float:
+        clip: float = answer["clip"]
+        if not isinstance(self.plan.clip, AdaptiveClip):
+            return clip
+        share = (answer["within"] / self.half / self.plan.expected + 1) / 2
+        return self.plan.clip.moved(clip, share)
+
+
+class _Rounds:
+    """Fresh noise in each round; the clip in force is all the state there is, and earlier answers give it."""
+
+    def __init__(self, sums: _Sums, sigma: Fraction) -> None:
+        self.sums, self.sigma = sums, sigma
+        self.init = sums.first_clip
+
+    def step(self, clip: float, federation: Federation, ask: Any, rng: Rng) -> tuple[dict[str, Any], float]:
+        total = self.sums.of(federation, ask, clip, rng)
+        noisy = noised(total, discrete_gaussian(self.sigma, self.sums.width, rng=rng))
+        answer: dict[str, Any] = {"steps": noisy[: self.sums.coordinates], "clip": clip}
+        if self.sums.half:
+            answer["within"] = int(noisy[-1])
+        return answer, self.sums.next_clip(answer)
+
+    def resume(self, clip: float, answer: dict[str, Any]) -> float:
+        del clip
+        return self.sums.next_clip(answer)

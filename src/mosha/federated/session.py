@@ -1,0 +1,80 @@
+"""One round of secure aggregation as everybody knows it: who takes part, who is whose neighbour, what is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive_integer
+from mosha.core.randomness import Rng
+from mosha.noise import uniform
+
+__all__ = ["Session"]
+
+
+@dataclass(frozen=True)
+class Session:
+    """The public terms of one round; the server chooses them, every client checks them.
+
+    Fields:
+        label: tells this round from every other one; keys are bound to it.
+        order: the members (numbers from 1), in the random order that makes the graph.
+        neighbours: with how many others each shares masks and secrets (an even number), or all where there are fewer.
+        threshold: how many of them must answer to open a mask: more than half.
+        survivors: fewer than so many masked inputs are never opened.
+        width: how many integers modulo 2**32 are summed.
+    """
+
+    label: bytes
+    order: tuple[int, ...]
+    neighbours: int
+    threshold: int
+    survivors: int
+    width: int
+
+    def __post_init__(self) -> None:
+        for name in ("neighbours", "threshold", "survivors", "width"):
+            object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
+        if len(self.order) < 3 or len(set(self.order)) != len(self.order) or min(self.order) < 1:
+            raise InvalidParameter("a round needs at least 3 members, each named once by a number above zero.")
+        if self.degree < self.threshold or 2 * self.threshold <= self.degree:
+            raise InvalidParameter(
+                f"threshold must be above half of the {self.degree} neighbours and at most all of them: with less, a "
+                "server could open two masks of one client by asking two halves."
+            )
+        if not 2 <= self.survivors <= len(self.order):
+            raise InvalidParameter("survivors must lie between 2 and the number of members: a sum of one is no sum.")
+
+    @staticmethod
+    def begin(
+        members: Sequence[int], *, neighbours: int, threshold: int, survivors: int, width: int, rng: Rng
+    ) -> Session:
+        """A session with a fresh label and a fresh random graph."""
+        order = list(members)
+        for i in range(len(order) - 1, 0, -1):
+            j = uniform(i + 1, rng=rng)
+            order[i], order[j] = order[j], order[i]
+        return Session(rng.bytes(16), tuple(order), neighbours, threshold, survivors, width)
+
+    @property
+    def degree(self) -> int:
+        """How many neighbours everybody has."""
+        return min(self.neighbours - self.neighbours % 2, len(self.order) - 1) or 1
+
+    @cached_property
+    def _place(self) -> dict[int, int]:
+        return {member: place for place, member in enumerate(self.order)}
+
+    def neighbours_of(self, member: int) -> list[int]:
+        """The neighbours of a member: the nearest on both sides of the ring of members. Being one is mutual.
+
+        >>> Session(b"r", (1, 2, 3, 4, 5), 2, 2, 3, 1).neighbours_of(1)
+        [2, 5]
+        """
+        here, size, reach = self._place[member], len(self.order), self.degree // 2
+        if self.degree >= size - 1:
+            return sorted(other for other in self.order if other != member)
+        places = [(here + step) % size for step in range(-reach, reach + 1) if step]
+        return sorted(self.order[place] for place in places)

@@ -1,0 +1,210 @@
+"""A federation inside one process: local training of all drawn clients at once, by `torch.func`, or one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import non_negative, positive, positive_integer
+from mosha.federated.federation import Ask, Block
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+__all__ = ["Simulation"]
+
+_AT_ONCE, _NUMBERS_AT_ONCE = 256, 1 << 24  # clients and weights of all of them in one block: more only costs memory
+
+
+class Simulation:
+    """Clients with their data in memory: a `Federation` for research.
+
+    Each drawn client takes `local_steps` steps of plain SGD from the weights it is sent, on batches of its own
+    examples in an order that `seed`, round and client decide, and sends back the difference. With `proximal` each step
+    pulls back towards the weights that were sent (FedProx).
+
+    All clients of a block are trained together (vmap); a model that vmap cannot trace is trained client by client,
+    which gives the same numbers to float tolerance. `vectorised` says which: "auto" finds out.
+
+    Units:
+        `examples` is a pair of tensors (inputs, targets), each with one row for each client and within it one for
+        each example; `sizes` says how many of them are real where clients own different numbers.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        loss: Callable[[Tensor, Tensor], Tensor],
+        examples: tuple[Tensor, Tensor],
+        *,
+        local_steps: int,
+        batch: int,
+        rate: float,
+        sizes: Sequence[int] | None = None,
+        proximal: float = 0.0,
+        seed: int = 0,
+        vectorised: bool | str = "auto",
+    ) -> None:
+        try:
+            import torch  # noqa: PLC0415  (an extra, loaded where it is used)
+        except ImportError:
+            raise MissingExtra("federated", needed_for="a simulated federation") from None
+        self._torch = torch
+        self.inputs, self.targets = examples
+        if len(self.inputs) != len(self.targets) or self.inputs.ndim < 2:
+            raise InvalidParameter("examples must be (inputs, targets) with one row for each client.")
+        self.local_steps = positive_integer("local_steps", local_steps)
+        self.batch = positive_integer("batch", batch)
+        self.rate, self.proximal = positive("rate", rate), non_negative("proximal", proximal)
+        self.sizes = np.full(len(self.inputs), self.inputs.shape[1]) if sizes is None else np.asarray(sizes)
+        if self.sizes.shape != (len(self.inputs),) or self.sizes.min() < 1 or self.sizes.max() > self.inputs.shape[1]:
+            raise InvalidParameter("sizes must say how many examples each client owns, at least one.")
+        self.model, self.loss, self.seed = model, loss, seed
+        self._shapes = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
+        self._buffers = dict(model.named_buffers())
+        self._vectorised = vectorised
+        self._step: Any = None
+
+    @property
+    def coordinates(self) -> int:
+        """How many weights are trained; buffers are not: they stay as they were."""
+        return sum(int(np.prod(shape)) for shape in self._shapes.values())
+
+    def initial(self) -> NDArray[np.float64]:
+        """The weights of the model as it was given, flat."""
+        parts = [weight.detach().reshape(-1) for weight in self.model.parameters()]
+        flat: NDArray[np.float64] = self._torch.cat(parts).numpy().astype(np.float64)
+        return flat
+
+    def load(self, weights: NDArray[Any]) -> torch.nn.Module:
+        """The model with these weights."""
+        named = self._unflat(self._torch.as_tensor(np.asarray(weights, np.float32)))
+        with self._torch.no_grad():
+            for name, parameter in self.model.named_parameters():
+                parameter.copy_(named[name])
+        return self.model
+
+    def clients(self) -> Sequence[Hashable]:
+        return range(len(self.inputs))
+
+    def updates(self, chosen: Sequence[Any], ask: Ask) -> Iterator[Block]:
+        sent = self._torch.as_tensor(np.asarray(ask.weights, np.float32))
+        size = max(1, min(_AT_ONCE, _NUMBERS_AT_ONCE // self.coordinates))
+        for start in range(0, len(chosen), size):
+            part = list(chosen[start : start + size])
+            yield Block(part, self._train(part, sent, ask.number))
+
+    def mean(self, chosen: Sequence[Any], ask: Ask) -> NDArray[np.float64]:
+        """The plain mean of all updates: what a round without privacy gives. For comparison on public data."""
+        total = np.zeros(self.coordinates)
+        for block in self.updates(chosen, ask):
+            total += block.updates.sum(axis=0)
+        return total / max(len(chosen), 1)
+
+    def _train(self, part: list[int], sent: Tensor, number: int) -> NDArray[np.float32]:
+        index = self._torch.as_tensor(self._orders(np.asarray(part), number))
+        rows = self._torch.as_tensor(part)[:, None]
+        if self._vectorised == "auto":
+            self._vectorised = self._traces(rows, index, sent)
+        trained = self._together(rows, index, sent) if self._vectorised else self._one_by_one(rows, index, sent)
+        change: NDArray[np.float32] = (trained - sent).numpy()
+        return change
+
+    def _orders(self, part: NDArray[np.int64], number: int) -> NDArray[np.int64]:
+        """Which examples each client takes in which step: shuffled passes over its own, whoever else takes part."""
+        wanted = self.local_steps * self.batch
+        taken = np.empty((len(part), wanted), np.int64)
+        for size in np.unique(self.sizes[part]).tolist():
+            alike = np.flatnonzero(self.sizes[part] == size)
+            for start in range(0, wanted, size):
+                passed = _shuffled(size, self.seed, number, start, part[alike])
+                taken[alike, start : start + size] = passed[:, : wanted - start]
+        return taken.reshape(len(part), self.local_steps, self.batch)
+
+    def _traces(self, rows: Tensor, index: Tensor, sent: Tensor) -> bool:
+        try:
+            self._together(rows[:1], index[:1, :1], sent)
+        except (RuntimeError, NotImplementedError, ValueError):
+            return False
+        return True
+
+    def _together(self, rows: Tensor, index: Tensor, sent: Tensor) -> Tensor:
+        start = self._unflat(sent)
+        shared, own = self._gradients()
+        changes = shared(start, self.inputs[rows, index[:, 0]], self.targets[rows, index[:, 0]])
+        weights = {name: self._torch.sub(start[name], change, alpha=self.rate) for name, change in changes.items()}
+        for i in range(1, index.shape[1]):
+            changes = own(weights, self.inputs[rows, index[:, i]], self.targets[rows, index[:, i]])
+            for name, change in changes.items():
+                if self.proximal:
+                    change.add_(weights[name] - start[name], alpha=self.proximal)
+                weights[name].sub_(change, alpha=self.rate)
+        return self._torch.cat([weights[name].reshape(len(rows), -1) for name in self._shapes], dim=1)
+
+    def _gradients(self) -> tuple[Any, Any]:
+        """The gradients of many clients at once, on batches of their own: at weights they share, at their own ones."""
+        if self._step is None:
+            func = self._torch.func
+
+            def local_loss(weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+                return self.loss(func.functional_call(self.model, weights | self._buffers, (inputs,)), targets)
+
+            slope = func.grad(local_loss)
+            vmap = func.vmap
+            self._step = vmap(slope, in_dims=(None, 0, 0), randomness="different"), vmap(slope, randomness="different")
+        return self._step  # type: ignore[no-any-return]
+
+    def _one_by_one(self, rows: Tensor, index: Tensor, sent: Tensor) -> Tensor:
+        results = []
+        parameters = dict(self.model.named_parameters())
+        for row, picks in zip(rows[:, 0], index, strict=True):
+            self._put(parameters, sent)
+            for picked in picks:
+                self.model.zero_grad(set_to_none=True)
+                self.loss(self.model(self.inputs[row, picked]), self.targets[row, picked]).backward()  # type: ignore[no-untyped-call]
+                self._descend(parameters, sent)
+            results.append(self._torch.cat([p.detach().reshape(-1) for p in parameters.values()]))
+        self._put(parameters, sent)
+        return self._torch.stack(results)
+
+    def _put(self, parameters: dict[str, Any], flat: Tensor) -> None:
+        with self._torch.no_grad():
+            for name, value in self._unflat(flat).items():
+                parameters[name].copy_(value)
+
+    def _descend(self, parameters: dict[str, Any], sent: Tensor) -> None:
+        with self._torch.no_grad():
+            for name, start in self._unflat(sent).items():
+                parameter = parameters[name]
+                change = self._torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+                if self.proximal:
+                    change = change + self.proximal * (parameter - start)
+                parameter.sub_(change, alpha=self.rate)
+
+    def _unflat(self, flat: Tensor) -> dict[str, Tensor]:
+        named, start = {}, 0
+        for name, shape in self._shapes.items():
+            size = int(np.prod(shape))
+            named[name] = flat[start : start + size].reshape(shape)
+            start += size
+        return named
+
+
+def _shuffled(size: int, seed: int, number: int, start: int, clients: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One permutation of 0, ..., size - 1 for each client: the order of numbers that mix all arguments.
+
+    For the order of local batches alone, which no guarantee rests on.
+    """
+    root = np.random.SeedSequence((abs(seed), number, start, size)).generate_state(1, np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = root + clients.astype(np.uint64)[:, None] * np.uint64(0x9E3779B97F4A7C15)
+        for odd in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
+            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(odd)
+            mixed = mixed + np.arange(size, dtype=np.uint64) * np.uint64(0xD6E8FEB86659FD93)
+        mixed ^= mixed >> np.uint64(32)
+    return np.argsort(mixed, axis=1, kind="stable")

@@ -1,0 +1,151 @@
+"""The rounds of a federated training: paid for before the first, told one by one, made again after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha import accounting
+from mosha.accounting import Odometer
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.measurement import Measurement
+from mosha.core.release import Receipt
+from mosha.federated.federation import Ask, Federation
+from mosha.federated.optimiser import Floats, OuterOptimiser
+
+__all__ = ["FederatedPlan", "History", "Round", "Spending", "train"]
+
+
+class FederatedPlan(Protocol):
+    """What a training needs of a plan: ServerSide, ClientSide and Distributed are such."""
+
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def delta(self) -> float | None: ...
+    @property
+    def outer(self) -> OuterOptimiser: ...
+
+    def event_after(self, rounds: int) -> Event: ...
+
+    def measurement(self, coordinates: int, *, about: str = "") -> Measurement: ...
+
+    def decoder(self) -> Callable[[dict[str, Any]], Floats]: ...
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round that is over: public, like everything that is computed from its answer.
+
+    `epsilon` is what all rounds so far cost at the plan's delta (None where the plan has none); `metrics` is what
+    `evaluate` made of the new weights.
+    """
+
+    number: int
+    weights: NDArray[np.float64] = field(repr=False)
+    clip: float
+    epsilon: float | None
+    receipt: Receipt = field(repr=False)
+    metrics: Any = None
+
+
+@dataclass
+class History:
+    """All rounds of a training, for tables and pictures."""
+
+    rounds: list[Round] = field(default_factory=list)
+    name: str = "federated"
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The last weights."""
+        if not self.rounds:
+            raise InvalidParameter("this training has had no round yet.")
+        return self.rounds[-1].weights
+
+    def table(self) -> list[dict[str, Any]]:
+        """Number, clip, epsilon and metrics of each round."""
+        return [{"round": r.number, "clip": r.clip, "epsilon": r.epsilon, "metrics": r.metrics} for r in self.rounds]
+
+    def plot(self) -> Any:
+        """Metrics against epsilon (needs the extra `plot`)."""
+        from mosha.federated.picture import accuracy_against_epsilon  # noqa: PLC0415  (pictures are for those who ask)
+
+        return accuracy_against_epsilon([self])
+
+
+def train(
+    plan: FederatedPlan,
+    federation: Federation,
+    initial: NDArray[Any],
+    *,
+    account: Account,
+    key: str | None = None,
+    config: Any = None,
+    evaluate: Callable[[NDArray[np.float64]], Any] | None = None,
+) -> Iterator[Round]:
+    """Pay for all rounds of `plan`, then run them one by one.
+
+    Guarantee:
+        The whole price is charged, or refused, before any client is asked. Each round is a step of that one payment.
+        With a `key`, a training that was killed goes on after its last round in the next call with the same plan,
+        the same initial weights and the same key, and pays nothing more: earlier answers are read from the ledger, and
+        weights are a function of them.
+
+    Args:
+        plan: what to run; its noise must have been chosen.
+        federation: the clients.
+        initial: the weights to begin with, flat. Public.
+        account: who pays; its unit is the plan's.
+        key: makes the payment idempotent, and the training resumable.
+        config: sent to clients with each ask.
+        evaluate: called with the weights after each round; free, as long as it reads public data alone.
+    """
+    weights = np.array(initial, np.float64)
+    if weights.ndim != 1 or weights.size == 0 or not np.isfinite(weights).all():
+        raise InvalidParameter("initial weights must be a flat array of finite numbers. Nothing was spent.")
+    about = hashlib.sha256(weights.tobytes()).hexdigest()
+    run = account.open(plan.measurement(weights.size, about=about), key=key)
+    return _rounds(plan, federation, weights, run, config, evaluate)
+
+
+def _rounds(
+    plan: FederatedPlan, federation: Federation, weights: Floats, run: Any, config: Any, evaluate: Any
+) -> Iterator[Round]:
+    memory = plan.outer.begin(weights.size)
+    decode, spending = plan.decoder(), Spending(plan)
+    for number in range(1, plan.rounds + 1):
+        release = run.step(federation, Ask(number, weights, config))
+        weights, memory = plan.outer.advance(weights, decode(release.value), memory)
+        metrics = None if evaluate is None else evaluate(weights)
+        clip = float(release.value["clip"])
+        yield Round(number, weights, clip, spending.after(number), release.receipt, metrics)
+    run.close()
+
+
+class Spending:
+    """What the rounds so far cost at the plan's delta, in less than a millisecond a round."""
+
+    def __init__(self, plan: FederatedPlan) -> None:
+        self._plan, self._odometer = plan, Odometer(quick=True)
+        self._counted: Counter[Event] = Counter()
+
+    def after(self, rounds: int) -> float | None:
+        """Epsilon after so many rounds; None where the plan names no delta."""
+        if self._plan.delta is None:
+            return None
+        if self._plan.delta == 0:
+            return accounting.epsilon(self._plan.event_after(rounds), 0.0)
+        for event, count in self._plan.event_after(rounds).parts():
+            if (more := count - self._counted[event]) > 0:
+                self._odometer.add(event, more)
+                self._counted[event] = count
+        return self._odometer.epsilon(self._plan.delta)

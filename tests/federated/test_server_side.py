@@ -1,0 +1,371 @@
+"""Noise at the server: prices before data, sensitivity on neighbours, adaptive clips, weights, dropouts, faults."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import mosha
+from mosha import accounting, errors, events
+from mosha.federated import AdaptiveClip, Ask, Block, ServerSide, Weights, train
+from mosha.federated.clipping import STEPS
+from mosha.noise import SeededRandom, secure
+from tests.federated.parties import Listed, purse, unit_vectors
+
+ASK = Ask(1, np.zeros(3))
+
+
+def exact(plan, federation, clip=None, seed=7):
+    """The answer of one round; the same seed gives the same draw and the same noise."""
+    measurement = plan.measurement(3)
+    return measurement.step(clip or measurement.init(), federation, ASK, SeededRandom(seed))
+
+
+def everybody(**changes):
+    return ServerSide(**({"rounds": 5, "clients": 10, "clip": 1.0, "noise_multiplier": 1.0} | changes))
+
+
+def test_one_client_moves_the_sum_by_at_most_the_clip():
+    plan = everybody()
+    base = {f"c{i}": row for i, row in enumerate(unit_vectors(9, 3))}
+    without = exact(plan, Listed(base))[0]["steps"]
+    for new in ([5.0, 0, 0], [0.1, 0.1, 0], [1e30, -1e30, 0], [math.nan, 1, 1], [math.inf, 0, 0], [0, 0, 0]):
+        moved = exact(plan, Listed(base | {"new": np.array(new, float)}))[0]["steps"] - without
+        assert sum(int(m) ** 2 for m in moved) <= STEPS**2
+
+
+def test_probe_1_noise_is_not_the_global_generator_of_numpy():
+    plan = everybody()
+    answers = []
+    for _ in range(2):
+        np.random.seed(7)  # noqa: NPY002  (the point)
+        answers.append(plan.measurement(3).step(1.0, Listed({}), ASK, secure())[0]["steps"])
+    assert (answers[0] != answers[1]).any()
+
+
+def test_probe_2_an_unchanged_model_is_an_ordinary_update():
+    answer = exact(everybody(), Listed({"a": np.zeros(3)}))[0]["steps"]
+    assert (answer == exact(everybody(), Listed({}))[0]["steps"]).all()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_probe_3_what_is_no_number_counts_as_nothing(bad):
+    answer = exact(everybody(), Listed({"a": np.array([bad, 1e6, 0.0])}))[0]["steps"]
+    assert (answer == exact(everybody(), Listed({}))[0]["steps"]).all()
+
+
+def test_probe_4_integers_are_clipped_and_noised_like_any_number():
+    federation = Listed({"a": np.array([3, 4, 0])})
+    moved = exact(everybody(), federation)[0]["steps"] - exact(everybody(), Listed({}))[0]["steps"]
+    assert np.allclose(moved / STEPS, [0.6, 0.8, 0.0], atol=1e-5)
+
+
+def test_probe_5_the_norm_is_at_most_the_clip_in_exact_integers():
+    for _ in range(20):
+        row = unit_vectors(1, 4810).astype(np.float32)[0]
+        plan = everybody()
+        measurement = plan.measurement(4810)
+        one = measurement.step(1.0, Listed({"a": row}), ASK, SeededRandom(1))[0]["steps"]
+        none = measurement.step(1.0, Listed({}), ASK, SeededRandom(1))[0]["steps"]
+        assert sum(int(s) ** 2 for s in one - none) <= STEPS**2
+
+
+@pytest.mark.parametrize(("length", "way"), [(10.0, 1), (0.01, -1)])
+def test_probe_6_an_adaptive_clip_moves_towards_the_lengths(length, way):
+    """Noise on the count is 1 of 100 here: the direction of 20 rounds is wrong with probability below 1e-100."""
+    clip = AdaptiveClip(start=1.0, quantile=0.5, rate=0.2, count_noise=1.0)
+    plan = ServerSide(rounds=20, clients=100, clip=clip, noise_multiplier=0.5, delta=1e-4)
+    federation = Listed(dict(enumerate(unit_vectors(100, 3, length))))
+    rounds = list(train(plan, federation, np.zeros(3), account=purse(epsilon=1e4)))
+    assert way * (rounds[-1].clip - 1.0) > 0.5 * way if way > 0 else rounds[-1].clip < 0.3
+    assert rounds[0].clip == 1.0
+
+
+def test_an_adaptive_clip_finds_the_median_length():
+    """After 60 rounds at most one step of exp(0.1) away, plus noise of a hundredth: within a factor of 1.5."""
+    clip = AdaptiveClip(start=1.0, quantile=0.5, rate=0.2, count_noise=2.0)
+    plan = ServerSide(rounds=60, clients=100, clip=clip, noise_multiplier=1.0, delta=1e-4)
+    rows = unit_vectors(100, 3) * np.linspace(1.0, 9.0, 100)[:, None]
+    rounds = list(train(plan, Listed(dict(enumerate(rows))), np.zeros(3), account=purse(epsilon=1e4)))
+    assert 5 / 1.5 < rounds[-1].clip < 5 * 1.5
+
+
+def test_probe_7_noise_follows_the_clip_in_force_and_not_the_next_one():
+    plan = ServerSide(rounds=5, clients=100, clip=AdaptiveClip(start=2.0), noise_multiplier=1.0)
+    measurement = plan.measurement(3)
+    answer, after = measurement.step(measurement.init(), Listed({}), ASK, secure())
+    assert answer["clip"] == 2.0 != after
+    assert plan.decoder()({"steps": np.full(3, STEPS), "clip": 2.0})[0] == pytest.approx(2.0 / 100)
+    assert measurement.resume(2.0, answer) == after
+
+
+def test_the_bit_of_an_adaptive_clip_is_inside_the_sensitivity():
+    plan = ServerSide(rounds=5, clients=100, clip=AdaptiveClip(start=1.0), noise_multiplier=1.0)
+    event = plan.event_after(1)
+    measurement = plan.measurement(3)
+    answers = [
+        measurement.step(1.0, Listed(sent), ASK, SeededRandom(3))[0] for sent in ({}, {"a": np.array([5.0, 0.0, 0.0])})
+    ]
+    moved = [int(s) for s in answers[1]["steps"] - answers[0]["steps"]] + [answers[1]["within"] - answers[0]["within"]]
+    assert STEPS**2 < sum(m * m for m in moved) <= event.sensitivity**2
+
+
+def test_probe_8_dropouts_change_no_noise_and_no_divisor():
+    plan = everybody(clients=100)
+    rows = dict(enumerate(unit_vectors(100, 3)))
+    half = {i: (row if i % 2 else None) for i, row in rows.items()}
+    for federation in (Listed(rows), Listed(half), Listed({})):
+        expected = np.sum([np.asarray(v) for v in federation.sent.values() if v is not None], axis=0)
+        noise = exact(plan, federation)[0]["steps"] / STEPS - expected
+        assert np.allclose(noise, exact(plan, Listed({}))[0]["steps"] / STEPS, atol=1e-3)
+    assert plan.decoder()({"steps": np.full(3, STEPS), "clip": 1.0})[0] == pytest.approx(1 / 100)
+
+
+def test_probe_9_a_claimed_weight_moves_no_more_than_the_clip():
+    class Claiming(Listed):
+        def updates(self, chosen, ask):
+            yield Block(list(chosen), np.array([self.sent[c] for c in chosen]), [1e6] * len(chosen))
+
+    row = np.array([0.6, 0.8, 0.0])
+    for weights in (None, Weights(at_most=100, typical=20)):
+        plan = everybody(weights=weights)
+        empty = exact(plan, Listed({}))[0]["steps"]
+        moved = exact(plan, Claiming({"a": row}))[0]["steps"] - empty
+        assert STEPS**2 * 0.99 < sum(int(m) ** 2 for m in moved) <= STEPS**2
+
+
+@pytest.mark.parametrize(("claim", "share"), [(0, 0), (50, 0.5), (100, 1), (-3, 0), (math.nan, 0), ("x", 0), (None, 0)])
+def test_weights_are_bounded_shares(claim, share):
+    class Claiming(Listed):
+        def updates(self, chosen, ask):
+            yield Block(list(chosen), np.array([self.sent[c] for c in chosen]), [claim])
+
+    plan = everybody(weights=Weights(at_most=100, typical=20))
+    moved = exact(plan, Claiming({"a": np.array([1.0, 0, 0])}))[0]["steps"] - exact(plan, Listed({}))[0]["steps"]
+    assert moved[0] / STEPS == pytest.approx(share, abs=1e-5)
+
+
+def test_probe_10_poisson_sampling_is_priced_as_that():
+    """z = 1, q = 0.01, 100 rounds, delta 1e-6: 100.7 without amplification, 1.51 by Rényi divergences."""
+    plan = ServerSide(rounds=100, clients=1000, rate=0.01, clip=1.0, noise_multiplier=1.0)
+    assert plan.epsilon(1e-6) == pytest.approx(0.954, abs=1e-3)
+    low, high = accounting.bounds(events.Gaussian(1.0).sampled(0.01) * 100, delta=1e-6)
+    assert low <= plan.epsilon(1e-6) <= high * 1.0001
+    everyone = ServerSide(rounds=100, clients=1000, clip=1.0, noise_multiplier=1.0)
+    assert everyone.epsilon(1e-6) == pytest.approx(96.5, rel=0.05)
+
+
+def test_probe_11_the_price_of_a_round_is_not_computed_from_all_earlier_ones(monkeypatch):
+    """The odometer adds one event a round: as many calls at round 400 as at round 2 (time: benchmarks/federated.py)."""
+    from mosha.federated.training import Spending
+
+    plan = ServerSide(rounds=500, clients=1000, rate=0.05, clip=1.0, noise_multiplier=1.0, delta=1e-6)
+    spending = Spending(plan)
+    added = []
+    monkeypatch.setattr(spending._odometer, "add", lambda event, count=1: added.append(count))
+    monkeypatch.setattr(spending._odometer, "epsilon", lambda delta: 0.0)
+    for number in range(1, 401):
+        spending.after(number)
+    assert added == [1] * 400
+
+
+def test_a_replayed_or_duplicated_client_counts_once_and_a_stranger_never():
+    class Duplicating(Listed):
+        def updates(self, chosen, ask):
+            row = np.array([[1.0, 0.0, 0.0]])
+            yield Block(["a", "a"], np.repeat(row, 2, axis=0))
+            yield Block(["a"], row)
+            yield Block(["stranger"], row)
+
+    moved = exact(everybody(), Duplicating({"a": None}))[0]["steps"] - exact(everybody(), Listed({}))[0]["steps"]
+    assert moved[0] / STEPS == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "bad", [np.ones((1, 2)), np.ones((1, 4)), np.ones((1, 3), complex), np.array([["a", "b", "c"]])]
+)
+def test_wrong_shapes_and_types_are_left_out(bad):
+    class Bad(Listed):
+        def updates(self, chosen, ask):
+            yield Block(list(chosen), bad)
+
+    assert (exact(everybody(), Bad({"a": None}))[0]["steps"] == exact(everybody(), Listed({}))[0]["steps"]).all()
+
+
+def test_nothing_is_asked_when_the_account_cannot_pay():
+    federation = Listed({"a": np.ones(3)})
+    plan = everybody(delta=1e-4)
+    with pytest.raises(errors.BudgetExceeded):
+        train(plan, federation, np.zeros(3), account=purse(epsilon=0.1))
+    assert federation.asked == []
+
+
+def test_all_rounds_are_paid_before_the_first():
+    account = purse()
+    plan = everybody(noise_multiplier=2.0, delta=1e-4)
+    training = train(plan, Listed({"a": np.ones(3)}), np.zeros(3), account=account)
+    paid = account.spent
+    assert paid == pytest.approx(plan.epsilon(), rel=1e-6)
+    rounds = list(training)
+    assert account.spent == paid
+    assert len(rounds) == 5
+    assert rounds[-1].epsilon == pytest.approx(plan.epsilon(), rel=0.01)
+    assert [r.epsilon for r in rounds] == sorted(r.epsilon for r in rounds)
+
+
+def test_a_killed_training_goes_on_where_it_was_and_pays_nothing_more(tmp_path):
+    plan = everybody(delta=1e-4, clip=AdaptiveClip(start=1.0), noise_multiplier=2.0)
+    federation = Listed(dict(enumerate(unit_vectors(10, 3))))
+
+    def begin():
+        account = purse(ledger=mosha.Ledger(tmp_path / "privacy.db"))
+        return account, train(plan, federation, np.zeros(3), account=account, key="run-1")
+
+    account, training = begin()
+    first = [next(training) for _ in range(3)]
+    spent = account.spent
+    asked = len(federation.asked)
+    account, training = begin()
+    again = list(training)
+    assert account.spent == spent
+    assert len(federation.asked) == asked + 2
+    for one, other in zip(first, again, strict=False):
+        assert (one.weights == other.weights).all()
+        assert one.clip == other.clip
+    assert len(again) == 5
+
+
+def test_another_model_under_the_same_key_is_refused():
+    account = purse()
+    plan = everybody(delta=1e-4, noise_multiplier=4.0)
+    train(plan, Listed({}), np.zeros(3), account=account, key="k")
+    with pytest.raises(errors.InvalidParameter):
+        train(plan, Listed({}), np.ones(3), account=account, key="k")
+
+
+def test_fewer_clients_than_planned_are_drawn_no_more_often():
+    """Each of 20 present of 100 planned is in a sample of 10 with probability 1/10: 3000 draws, 8 sd."""
+    plan = ServerSide(rounds=1, clients=100, cohort=10, clip=1.0, noise_multiplier=1.0)
+    counts = np.zeros(20)
+    for _ in range(3000):
+        counts[plan.sampling.draw(range(20), 100, 1, secure())] += 1
+    assert (np.abs(counts - 300) < 8 * math.sqrt(270)).all()
+    assert plan.unit.neighbours == mosha.Neighbours.REPLACE_ONE
+    more = [len(plan.sampling.draw(range(500), 100, 1, secure())) for _ in range(5)]
+    assert more == [10] * 5
+
+
+def test_poisson_draws_each_client_on_its_own():
+    """Pairs of 40 clients at rate 0.3 over 2000 draws: rates and covariances within 8 sd."""
+    plan = ServerSide(rounds=1, clients=40, rate=0.3, clip=1.0, noise_multiplier=1.0)
+    drawn = np.zeros((2000, 40))
+    for row in drawn:
+        row[plan.sampling.draw(range(40), 40, 1, secure())] = 1
+    assert (np.abs(drawn.mean(axis=0) - 0.3) < 8 * math.sqrt(0.21 / 2000)).all()
+    pair = (drawn[:, :-1] * drawn[:, 1:]).mean(axis=0)
+    assert (np.abs(pair - 0.09) < 8 * math.sqrt(0.09 * 0.91 / 2000)).all()
+
+
+def test_turns_depend_on_the_own_name_alone_and_come_once_a_period():
+    plan = ServerSide(rounds=7, clients=30, period=3, clip=1.0, noise_multiplier=1.0)
+    names = [f"client {i}" for i in range(30)]
+    rounds = [plan.sampling.draw(names, 30, number, secure()) for number in range(1, 8)]
+    for name in names:
+        turns = [t for t, drawn in enumerate(rounds) if name in drawn]
+        assert 2 <= len(turns) <= 3
+        assert all(b - a == 3 for a, b in itertools.pairwise(turns))
+        fewer = [n for n in names if n != "client 5" or name == n]
+        assert [t for t in range(7) if name in plan.sampling.draw(fewer, 29, t + 1, secure())] == turns
+    assert plan.event_after(7) == plan.event_after(1) * 3
+
+
+def test_correlated_noise_moves_all_rounds_by_no_more_than_its_sensitivity():
+    plan = ServerSide(rounds=12, clients=10, period=4, bands=4, clip=1.0, noise_multiplier=1.0)
+    measurement = plan.measurement(3)
+    names = [f"c{i}" for i in range(10)]
+    base = dict(zip(names, unit_vectors(10, 3), strict=True))
+
+    def answers(sent):
+        state, found, rng = measurement.init(), [], SeededRandom(5)
+        for number in range(1, 13):
+            answer, state = measurement.step(state, Listed(sent), Ask(number, np.zeros(3)), rng)
+            found.append(answer["steps"])
+        return np.concatenate(found)
+
+    moved = answers(base | {"c3": np.array([9.0, 9.0, 9.0])}) - answers({n: r for n, r in base.items() if n != "c3"})
+    square = sum(int(m) ** 2 for m in moved)
+    assert 0.99 * plan.event.sensitivity**2 < square <= plan.event.sensitivity**2
+
+
+def test_correlated_noise_cancels_over_rounds():
+    """60 rounds of noise alone: its sum has 0.45 of the spread of independent noise; the bar is 10 sd away."""
+    spread = {}
+    for bands in (1, 12):
+        plan = ServerSide(rounds=60, clients=12, period=12, bands=bands, clip=1.0, noise_multiplier=1.0)
+        measurement, decode, state = plan.measurement(300), plan.decoder(), None
+        state, total = measurement.init(), np.zeros(300)
+        for number in range(1, 61):
+            answer, state = measurement.step(state, Listed({}), Ask(number, np.zeros(300)), secure())
+            total += decode(answer)
+        fair = math.sqrt(plan.sampling.paid_rounds(60)) if bands == 1 else 1.0
+        spread[bands] = total.std() * fair  # the same price: independent noise composes over five turns
+    assert spread[12] < 0.75 * spread[1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rounds": 0},
+        {"clients": -1},
+        {"clip": 0},
+        {"clip": math.nan},
+        {"clip": math.inf},
+        {"noise_multiplier": 0},
+        {"noise_multiplier": math.nan},
+        {"noise_multiplier": 1e-9},
+        {"noise_multiplier": 1e30},
+        {"rate": 0},
+        {"rate": 1.5},
+        {"rate": 0.1, "cohort": 3},
+        {"cohort": 11},
+        {"cohort": 2.5},
+        {"delta": 1.0},
+        {"delta": -1e-5},
+        {"bands": 4},
+        {"bands": 4, "period": 3},
+        {"proximal": -1},
+        {"weights": 3},
+        {"clip": AdaptiveClip(start=1.0, count_noise=0.1)},
+    ],
+    ids=str,
+)
+def test_bad_plans_are_refused(changes):
+    with pytest.raises(errors.InvalidParameter):
+        everybody(**changes)
+
+
+@pytest.mark.parametrize("initial", [np.array([]), np.ones((2, 2)), np.array([1.0, math.nan])])
+def test_bad_models_are_refused_and_nothing_is_spent(initial):
+    account = purse()
+    with pytest.raises(errors.InvalidParameter):
+        train(everybody(), Listed({}), initial, account=account)
+    assert account.spent == 0
+
+
+def test_a_plan_without_noise_is_refused():
+    with pytest.raises(errors.InvalidParameter, match="no noise yet"):
+        train(everybody(noise_multiplier=None), Listed({}), np.zeros(3), account=purse())
+
+
+def test_another_unit_is_refused():
+    with pytest.raises(errors.WrongUnit):
+        train(everybody(), Listed({}), np.zeros(3), account=purse(unit=mosha.Example()))
+
+
+def test_calibrated_plans_keep_their_promise_and_no_more():
+    plan = ServerSide(rounds=50, clients=100, rate=0.2, clip=1.0).calibrate(epsilon=3, delta=1e-5)
+    assert 3 * 0.999 < plan.epsilon() <= 3
+    account = purse(epsilon=3, delta=1e-5)
+    train(plan, Listed({}), np.zeros(3), account=account)
+    assert account.spent <= 3 * (1 + 1e-12)
