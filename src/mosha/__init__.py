@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mosha import mechanisms as mechanisms
     from mosha import noise as noise
     from mosha import sql as sql
+    from mosha import streams as streams
     from mosha import tables as tables
     from mosha.connect.expression import col as col
     from mosha.core.account import Account as Account
@@ -56,6 +57,7 @@ _MODULES = {
     "mechanisms": "mosha.mechanisms",
     "noise": "mosha.noise",
     "sql": "mosha.sql",
+    "streams": "mosha.streams",
     "tables": "mosha.tables",
 }
 _NAMES = {

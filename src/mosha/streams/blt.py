@@ -1,0 +1,147 @@
+"""Buffered linear Toeplitz encoders: C(z) = prod(1 - h_i z) / prod(1 - t_i z), a few numbers of state for any horizon.
+
+The zeros and poles interlace, 1 > t_1 > h_1 > t_2 > ... > t_k > h_k > 0, and are kept as their distances from one,
+tau_i = 1 - t_i and eta_i = 1 - h_i, so that a pole within 2**-40 of one loses no digits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive_integer
+
+__all__ = ["MOST_BUFFERS", "Buffers", "design"]
+
+Vector = NDArray[np.float64]
+MOST_BUFFERS = 8
+LONGEST = 1 << 40
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The poles and zeros of one encoder, as distances from one; both increase and interlace.
+
+    Guarantee:
+        Interlacing makes all residues positive: c_0 = 1 and c_j = sum alpha_i t_i^j (j >= 1) are positive and fall, and
+        so do b_j = beta_0 + sum beta_i h_i^j of A C^-1, A the running sum. (Sign of alpha_i: each of the factors
+        t_i - h_m and t_i - t_m with m < i is negative, as many of one as of the other; likewise for beta_i.)
+
+    >>> buffers = design(1024, 3)
+    >>> round(math.sqrt(buffers.encoder_square(1024)) * math.sqrt(buffers.decoder_square(1024)), 3)
+    3.278
+    """
+
+    tau: tuple[float, ...]
+    eta: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        order = [distance for pair in zip(self.tau, self.eta, strict=True) for distance in pair]
+        if not order or order != sorted(set(order)) or not 2.0**-43 < order[0] <= order[-1] < 1:
+            raise InvalidParameter("poles and zeros must interlace strictly within (2**-43, 1).")
+
+    def __len__(self) -> int:
+        return len(self.tau)
+
+    def residues(self) -> Vector:
+        """alpha_i with c_j = sum alpha_i t_i^j for j >= 1."""
+        tau, eta = np.array(self.tau), np.array(self.eta)
+        return _residues(tau, eta)
+
+    def decoder_residues(self) -> tuple[float, Vector]:
+        """beta_0 and beta_i with (A C^-1)_j = beta_0 + sum beta_i h_i^j."""
+        tau, eta = np.array(self.tau), np.array(self.eta)
+        return _decoder_residues(tau, eta)
+
+    def encoder_square(self, steps: int) -> float:
+        """The sum of c_j^2 over j < steps: the squared norm of a column with so many entries."""
+        return float(self.encoder_squares(np.array([steps], np.float64))[0])
+
+    def encoder_squares(self, steps: Vector) -> Vector:
+        """The same for many lengths at once."""
+        tau, alpha = np.array(self.tau), self.residues()
+        weights = np.multiply.outer(alpha, alpha).ravel()
+        rates = np.log1p(-tau)
+        sums = np.add.outer(rates, rates).ravel()
+        powers = np.maximum(steps - 1, 0)[:, None]
+        # sum over 1 <= j <= m of e^(s j) = e^s (1 - e^(s m)) / (1 - e^s)
+        terms = np.exp(sums) * np.expm1(sums * powers) / np.expm1(sums)
+        return np.asarray(1.0 + terms @ weights)
+
+    def decoder_square(self, steps: int) -> float:
+        """The sum of b_j^2 over j < steps: the variance of the last running sum, per unit of noise."""
+        beta, weights = self.decoder_residues()
+        rates = np.log1p(-np.array(self.eta))
+        sums = np.add.outer(rates, rates)
+        count = max(steps - 1, 0)
+        pairs = np.exp(sums) * np.expm1(sums * count) / np.expm1(sums)
+        singles = np.exp(rates) * np.expm1(rates * count) / np.expm1(rates)
+        return float(1 + count * beta**2 + 2 * beta * (weights @ singles) + weights @ pairs @ weights)
+
+    def coefficients(self, steps: int) -> Vector:
+        """c_0, ..., c_(steps-1)."""
+        powers = np.exp(np.multiply.outer(np.arange(steps), np.log1p(-np.array(self.tau))))
+        coefficients = powers @ self.residues()
+        coefficients[0] = 1.0
+        return np.asarray(coefficients)
+
+
+def _residues(tau: Vector, eta: Vector) -> Vector:
+    gaps = tau[None, :] - tau[:, None]  # t_i - t_m, row i
+    np.fill_diagonal(gaps, 1.0)
+    return np.asarray(np.prod(eta[None, :] - tau[:, None], axis=1) / np.prod(gaps, axis=1) / (1 - tau))
+
+
+def _decoder_residues(tau: Vector, eta: Vector) -> tuple[float, Vector]:
+    gaps = eta[None, :] - eta[:, None]
+    np.fill_diagonal(gaps, 1.0)
+    others = np.prod(tau[None, :] - eta[:, None], axis=1) / np.prod(gaps, axis=1) / -eta
+    return float(np.prod(tau / eta)), np.asarray(others)
+
+
+def _objective(logs: Vector, steps: int) -> float:
+    """The logarithm of squared encoder norm times squared decoder norm; `logs` are log distances, then log gaps."""
+    distances = np.exp(-np.cumsum(np.exp(logs))[::-1])
+    try:
+        buffers = Buffers(tuple(distances[0::2]), tuple(distances[1::2]))
+    except InvalidParameter:
+        return 1e3
+    return math.log(buffers.encoder_square(steps)) + math.log(buffers.decoder_square(steps))
+
+
+@lru_cache(maxsize=256)
+def design(horizon: int, buffers: int) -> Buffers:
+    """The poles and zeros whose largest error over `horizon` steps is the least there is, to five digits.
+
+    Any parameters are private: the price is computed from them, so that an optimiser that stops early costs accuracy
+    and nothing else.
+
+    Units:
+        `horizon` in steps, at most 2**40; `buffers` is how many numbers of state, at most 8.
+
+    >>> len(design(100, 2))
+    2
+    """
+    from scipy.optimize import minimize  # noqa: PLC0415  (planning alone needs it)
+
+    steps, count = positive_integer("horizon", horizon), positive_integer("buffers", buffers)
+    if count > MOST_BUFFERS or steps > LONGEST:
+        raise InvalidParameter(f"a design has at most {MOST_BUFFERS} buffers and 2**40 steps.")
+    deepest = math.log(max(4.0, 2.0 * steps))
+    best: tuple[float, Vector] | None = None
+    for first in (0.12, 0.3):
+        gaps = np.full(2 * count, (deepest - first) / (2 * count - 0.5))
+        gaps[0] = first
+        found = minimize(
+            _objective, np.log(gaps), (steps,), method="L-BFGS-B", options={"maxiter": 400, "maxfun": 20000}
+        )
+        if best is None or found.fun < best[0]:
+            best = float(found.fun), found.x
+    assert best is not None
+    distances = np.exp(-np.cumsum(np.exp(best[1]))[::-1])
+    return Buffers(tuple(distances[0::2].tolist()), tuple(distances[1::2].tolist()))

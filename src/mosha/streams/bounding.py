@@ -1,0 +1,73 @@
+"""Which rows of a step count: one row of a person, no more than was declared, by a rule about that person alone.
+
+Guarantee:
+    What is kept of a person depends on that person's rows, the public time and the declared limits, and on nobody else:
+    taking a person away changes nothing about what is kept of others. At each step at most one row of a person is kept
+    (`keep_at_most` of `mosha.mechanisms`), none within `apart` steps of the last one that was kept, and none after
+    the first `most` of a horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import DataError
+from mosha.core.unit import Event, Person, Unit
+from mosha.mechanisms.bounding import entries, hash_of, identify, listed
+from mosha.mechanisms.statistic import Statistic, Steps
+from mosha.streams.presence import Presence
+
+__all__ = ["Memory", "exact_step"]
+
+Memory = dict[int, tuple[int, int]]
+"""For each person that must be remembered (by hash): how many contributions were kept, and the time of the last one."""
+
+
+def exact_step(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:
+    """The data of one step as whole numbers, and what must be remembered of persons afterwards."""
+    if presence.column is None:
+        return statistic.exact(data, Event()), memory
+    unit: Unit = Person(presence.column, at_most=1)
+    if not presence.remembers:
+        return statistic.exact(data, unit), memory
+    columns = _columns(data, presence.column)
+    names = [int(hash_of(identify(person))) for person in listed(columns[presence.column])]
+    allowed = {name: _allowed(memory.get(name), time, presence) for name in set(names)}
+    kept = np.array([allowed[name] for name in names], bool)
+    fresh = _forgotten(memory, time, presence)
+    for name, fine in allowed.items():
+        if fine:
+            fresh[name] = (memory.get(name, (0, 0))[0] + 1, time)
+    return statistic.exact({name: column[kept] for name, column in columns.items()}, unit), fresh
+
+
+def _allowed(known: tuple[int, int] | None, time: int, presence: Presence) -> bool:
+    if known is None:
+        return True
+    count, last = known
+    return time - last >= presence.apart and (presence.within is not None or count < presence.most)
+
+
+def _forgotten(memory: Memory, time: int, presence: Presence) -> Memory:
+    """The memory without those whose last contribution no longer matters; a horizon forgets nobody."""
+    if presence.within is None:
+        return dict(memory)
+    return {name: known for name, known in memory.items() if time - known[1] < presence.apart}
+
+
+def _columns(data: Any, owner: str) -> dict[str, Any]:
+    if isinstance(data, tuple) and len(data) == 2:
+        data = {owner: data[0], "value": data[1]}
+    if not (isinstance(data, Mapping) or (hasattr(data, "keys") and hasattr(data, "__getitem__"))):
+        raise DataError(
+            f"a step needs columns by name, with {owner!r} for whose a row is, or a pair (persons, values)."
+        )
+    columns = {str(name): entries(data[name]) for name in data.keys()}  # noqa: SIM118  (data frames)
+    if owner not in columns:
+        raise DataError(f"the data have no column {owner!r}, which says whose a row is.")
+    if len({len(column) for column in columns.values()}) > 1:
+        raise DataError("the columns of a step differ in length.")
+    return columns

@@ -1,0 +1,136 @@
+"""The streams people ask for, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypedDict, Unpack
+
+from mosha.core.unit import Unit
+from mosha.mechanisms import ClippedSum, Histogram
+from mosha.streams.best import best
+from mosha.streams.series import KeyedSum, MeanParts, mean_of
+from mosha.streams.stream import Stream
+
+__all__ = ["Options", "counter", "histogram", "mean", "series", "total"]
+
+
+class Options(TypedDict, total=False):
+    """The budget, and what `best` may choose from."""
+
+    epsilon: float | None
+    delta: float | None
+    rho: float | None
+    mu: float | None
+    release: Any
+    apart: int
+    memory: int
+    mechanism: str | None
+
+
+def counter(*, unit: Unit, horizon: int | None, **options: Unpack[Options]) -> Stream:
+    """How many rows there were: so far, at each step, in a sliding window or with decay.
+
+    Guarantee:
+        That of `best`.
+
+    Units:
+        Rows, of which each person has at most one a step; `horizon` in steps, None for a very long one.
+
+    >>> from mosha import Event
+    >>> print(counter(unit=Event(), horizon=365, epsilon=1, delta=1e-6).reason)
+    29-ary tree with negative digits, 2 levels: predicted error 10.3; column-normalised BLT, 4 buffers 11.3; ...
+    """
+    return best(unit=unit, horizon=horizon, name="counter", **options)
+
+
+def total(
+    *,
+    unit: Unit,
+    horizon: int | None,
+    between: tuple[float, float],
+    column: str | None = None,
+    **options: Unpack[Options],
+) -> Stream:
+    """The sum of a column, each value clamped into `between`; a value that is no number adds nothing.
+
+    Guarantee:
+        That of `best`, with one contribution bounded by the larger end of `between`.
+
+    Units:
+        `between` and the answers are in the unit of the column.
+
+    >>> from mosha import Person
+    >>> total(unit=Person("meter"), horizon=24, between=(0, 5), epsilon=1).plan.name
+    'per-step Laplace'
+    """
+    return best(ClippedSum(between=between, column=column), unit=unit, horizon=horizon, name="total", **options)
+
+
+def histogram(
+    *, unit: Unit, horizon: int | None, keys: Sequence[Any], column: str | None = None, **options: Unpack[Options]
+) -> Stream:
+    """The number of rows for each of a public list of keys.
+
+    Guarantee:
+        That of `best`: one row is in one key.
+
+    Units:
+        Rows.
+
+    >>> from mosha import Event
+    >>> histogram(unit=Event(), horizon=64, keys=["in", "out"], rho=0.5).plan.width
+    2
+    """
+    return best(Histogram(keys=keys, column=column), unit=unit, horizon=horizon, name="histogram", **options)
+
+
+def series(
+    *,
+    unit: Unit,
+    horizon: int | None,
+    keys: Sequence[Any],
+    key: str,
+    between: tuple[float, float],
+    column: str,
+    **options: Unpack[Options],
+) -> Stream:
+    """Many series at once: for each of a public list of keys the sum of a column, each value clamped into `between`.
+
+    Guarantee:
+        That of `best`: one row is in one series, and moves it by at most the larger end of `between`.
+
+    Units:
+        `between` and the answers are in the unit of the column.
+
+    >>> from mosha import Event
+    >>> kept = {"unit": Event(), "horizon": 96, "rho": 1}
+    >>> meters = series(keys=["hall", "roof"], key="where", between=(0, 9), column="kW", **kept)
+    >>> meters.plan.width
+    2
+    """
+    added = KeyedSum(keys=keys, key=key, between=between, column=column)
+    return best(added, unit=unit, horizon=horizon, name="series", **options)
+
+
+def mean(
+    *,
+    unit: Unit,
+    horizon: int | None,
+    between: tuple[float, float],
+    column: str | None = None,
+    **options: Unpack[Options],
+) -> Stream:
+    """The mean of a column over what `release` covers: a noisy sum over a noisy count, held within `between`.
+
+    Guarantee:
+        That of `best` for the pair (count, centred sum); the quotient is post-processing.
+
+    Units:
+        `between` and the answers are in the unit of the column.
+
+    >>> from mosha import Event
+    >>> mean(unit=Event(), horizon=96, between=(15, 30), rho=0.5).horizon
+    96
+    """
+    parts = MeanParts(between=between, column=column)
+    return mean_of(best(parts, unit=unit, horizon=horizon, name="mean", **options), parts)

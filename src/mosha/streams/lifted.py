@@ -1,0 +1,192 @@
+"""Buffered linear Toeplitz noise on the integers: exact where the promise is, floats only behind it.
+
+With A the running sum, C the encoder and D the norms of its columns, the release is the integers
+
+    V_t = P_t + z_t + Q_t(z_0, ..., z_(t-1)),
+
+P_t the running sum of the rounded and weighted data, z the noise, Q_t the past part of A C^-1 z rounded to an integer.
+d_t (V_t - V_(t-1)) estimates the data of step t, with errors that cancel in running sums. Proof: `lifted.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter
+from mosha.streams.blt import Buffers
+from mosha.streams.tape import Tape
+
+__all__ = ["BandedToeplitz", "LiftedState", "LiftedToeplitz", "lifted_sensitivity", "lifted_unit"]
+
+FRACTION_BITS = 64  # of the buffers
+COEFFICIENT_BITS = 96
+WEIGHT_BITS = 40
+WINDOW = 1024  # column norms are computed for so many steps at once
+SPARE = 1 + 2.0**-30  # more than the rounding of every norm
+ROUNDING = 1 + 2.0**-8  # how far two roundings of Q_t differ at most, in steps
+FINENESS = 14  # what rounding adds to the sensitivity is below one part in 2**14
+
+
+def lifted_unit(horizon: int, touched: int) -> int:
+    """Into how many steps one contribution is divided, so that rounding adds less than a part in 2**14.
+
+    >>> lifted_unit(1 << 20, 1) == 1 << 25
+    True
+    """
+    return 1 << (math.ceil(math.log2(2 * math.sqrt(horizon * touched))) + FINENESS)
+
+
+def lifted_sensitivity(
+    *, gain: float, largest_norm: float, unit: int, touched: int, most: int, horizon: int, sides: int
+) -> float:
+    """How far one unit moves the noise that explains a release, in steps, along every path: `lifted.md`.
+
+    Args:
+        gain: the largest norm of C D^-1 x over the contributions x of one unit, each of size 1.
+        largest_norm: the largest d_t.
+        unit: steps of the release in one contribution.
+        touched: how many coordinates one contribution moves.
+        most: how many contributions there are.
+        horizon: how many steps.
+        sides: 1 where a unit is added or removed, 2 where it is replaced.
+    """
+    moved = (unit + largest_norm * math.sqrt(touched)) * gain * SPARE * sides
+    rounded = 2 * ROUNDING * math.sqrt(float(horizon) * touched * most * sides)
+    return (moved + rounded) * SPARE
+
+
+@dataclass(slots=True)
+class LiftedState:
+    """All that a running stream remembers: the last integer of noise, the sum of noise, the buffers."""
+
+    time: int = 0
+    noise: Any = 0
+    total: Any = 0
+    buffers: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class LiftedToeplitz:
+    """Running sums by the encoder C D^-1 (or C, where `normalised` is false) over `horizon` steps.
+
+    Units:
+        `size` is how far one contribution moves one step's data, in steps of the data; `unit` into how many steps
+        of the release that is divided.
+    """
+
+    buffers: Buffers
+    horizon: int
+    size: int
+    unit: int
+    normalised: bool = True
+    _windows: dict[int, tuple[list[int], list[float]]] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def _coefficients(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """beta_0, beta_i and h_i as integers over 2**96: the h_i are exact."""
+        one = 1 << COEFFICIENT_BITS
+        tau, eta = [Fraction(x) for x in self.buffers.tau], [Fraction(x) for x in self.buffers.eta]
+        first = math.prod(tau) / math.prod(eta)
+        others = []
+        for i, mine in enumerate(eta):
+            gaps = math.prod(other - mine for j, other in enumerate(eta) if j != i)
+            others.append(math.prod(other - mine for other in tau) / (-mine * gaps))
+        return round(first * one), tuple(round(b * one) for b in others), tuple(int((1 - x) * one) for x in eta)
+
+    @property
+    def memory(self) -> int:
+        """How many numbers a running stream remembers, the estimate included."""
+        return len(self.buffers) + 3
+
+    @cached_property
+    def largest_norm(self) -> float:
+        """The largest d_t."""
+        return math.sqrt(self.buffers.encoder_square(self.horizon)) * SPARE if self.normalised else 1.0
+
+    def _weights(self, time: int) -> tuple[int, float]:
+        """The weight of the data at a step, over 2**40, rounded down, and what a step of the release is worth."""
+        window, place = divmod(time, WINDOW)
+        if window not in self._windows:
+            norms = np.ones(WINDOW)
+            if self.normalised:
+                left = self.horizon - np.arange(window * WINDOW, (window + 1) * WINDOW, dtype=np.float64)
+                norms = np.sqrt(self.buffers.encoder_squares(np.maximum(left, 1.0))) * SPARE
+            weights = [int(w) for w in (self.unit << WEIGHT_BITS) / self.size / norms]
+            self._windows.clear()
+            self._windows[window] = (weights, (norms * (self.size / self.unit)).tolist())
+        weights, worth = self._windows[window]
+        return weights[place], worth[place]
+
+    def start(self, width: int) -> LiftedState:
+        nothing: Any = 0 if width == 1 else np.zeros(width, object)
+        return LiftedState(0, nothing, nothing, (nothing,) * len(self.buffers))
+
+    def step(self, state: LiftedState, data: Any, tape: Tape) -> tuple[Any, LiftedState]:
+        """An estimate of the data of one step, in steps of the data."""
+        noise = tape.row(state.time)
+        first, betas, rates = self._coefficients
+        weight, worth = self._weights(state.time)
+        past = (state.total * first) << FRACTION_BITS
+        for beta, buffer in zip(betas, state.buffers, strict=True):
+            past = past + beta * buffer
+        lifted = noise + (past >> (COEFFICIENT_BITS + FRACTION_BITS))
+        released = ((data * weight) >> WEIGHT_BITS) + (
+            lifted - state.noise
+        )  # V_t - V_(t-1); the rest is post-processing
+        arrived = noise << FRACTION_BITS
+        buffers = tuple(
+            [((buffer + arrived) * rate) >> COEFFICIENT_BITS for buffer, rate in zip(state.buffers, rates, strict=True)]
+        )
+        return released * worth, LiftedState(state.time + 1, lifted, state.total + noise, buffers)
+
+
+@dataclass(frozen=True)
+class BandedToeplitz:
+    """Running sums by a banded encoder C with the falling coefficients c_0 = 1, c_1, ..., c_(p-1).
+
+    Units:
+        As for `LiftedToeplitz`; the memory is the last p - 1 numbers of C^-1 z.
+    """
+
+    coefficients: tuple[float, ...]
+    horizon: int
+    size: int
+    unit: int
+    largest_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.coefficients[0] != 1 or list(self.coefficients) != sorted(self.coefficients, reverse=True):
+            raise InvalidParameter("the coefficients of a band fall from 1.")
+        if self.coefficients[-1] < 0 or self.horizon > 1 << 24:
+            raise InvalidParameter("a band has no negative coefficients and at most 2**24 steps.")
+
+    @cached_property
+    def _taps(self) -> tuple[int, ...]:
+        return tuple(int(Fraction(c) * (1 << COEFFICIENT_BITS)) for c in self.coefficients[1:])
+
+    @property
+    def memory(self) -> int:
+        return len(self.coefficients) + 2
+
+    def start(self, width: int) -> LiftedState:
+        nothing: Any = 0 if width == 1 else np.zeros(width, object)
+        return LiftedState(0, nothing, nothing, (nothing,) * (len(self.coefficients) - 1))
+
+    def step(self, state: LiftedState, data: Any, tape: Tape) -> tuple[Any, LiftedState]:
+        """An estimate of the data of one step; `total` holds the past of A C^-1 z, `buffers` the last C^-1 z."""
+        noise = tape.row(state.time)
+        past = 0 * noise
+        for tap, buffer in zip(self._taps, state.buffers, strict=True):
+            past = past + tap * buffer
+        fresh = (noise << FRACTION_BITS) - (past >> COEFFICIENT_BITS)
+        total = state.total + fresh
+        lifted = total >> FRACTION_BITS  # z_t plus a rounded function of the past: z_t is whole
+        released = (data * ((self.unit << WEIGHT_BITS) // self.size) >> WEIGHT_BITS) + (lifted - state.noise)
+        buffers = (fresh, *state.buffers[:-1]) if state.buffers else ()
+        return released * (self.size / self.unit), LiftedState(state.time + 1, lifted, total, buffers)

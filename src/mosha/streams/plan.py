@@ -1,0 +1,167 @@
+"""One way to release a stream: a mechanism, the law of its noise, its price and its predicted error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.events import DiscreteGaussian, DiscreteLaplace
+from mosha.core.number import positive, strict_probability
+from mosha.mechanisms.gaussian import discrete_multiplier, gaussian_multiplier
+from mosha.mechanisms.grid import enlarged
+from mosha.mechanisms.laplace import laplace_multiplier
+from mosha.mechanisms.noisy_statistic import one_of
+from mosha.mechanisms.statistic import Statistic
+from mosha.noise import LARGEST_SCALE
+from mosha.streams.bounding import Memory
+from mosha.streams.presence import Presence
+from mosha.streams.profile import Profile
+from mosha.streams.readout import Readout
+from mosha.streams.tape import Law
+
+__all__ = ["Budget", "Plan", "gaussian_law", "laplace_law"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent: epsilon (pure), epsilon and delta, rho or mu."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        chosen = one_of(epsilon=self.epsilon, rho=self.rho, mu=self.mu)
+        positive(chosen, getattr(self, chosen))
+        if self.delta is not None:
+            if chosen != "epsilon":
+                raise InvalidParameter("delta goes with epsilon; rho and mu need none.")
+            if self.delta == 0:
+                object.__setattr__(self, "delta", None)
+            else:
+                strict_probability("delta", self.delta)
+
+    @property
+    def pure(self) -> bool:
+        """Whether Laplace noise can keep it."""
+        return self.epsilon is not None
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether Gaussian noise can keep it."""
+        return self.epsilon is None or (self.delta is not None and self.delta >= 2.0**-90)
+
+
+def laplace_law(budget: Budget, sensitivity: int) -> tuple[Law, Event]:
+    """Laplace noise for an l1 sensitivity in whole steps, and its price: 1 / multiplier <= epsilon."""
+    assert budget.epsilon is not None
+    multiplier = laplace_multiplier(budget.epsilon)
+    scale = Fraction(multiplier) * sensitivity
+    _check(scale)
+    return Law("laplace", scale), DiscreteLaplace(multiplier)
+
+
+def gaussian_law(budget: Budget, sensitivity: float, coordinates: int) -> tuple[Law, Event]:
+    """Gaussian noise for an l2 sensitivity in steps, and its price."""
+    limits = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho, "mu": budget.mu}
+    multiplier = gaussian_multiplier(**limits)
+    if budget.rho is None:
+        multiplier = discrete_multiplier(multiplier, sensitivity, coordinates)
+    scale = enlarged(Fraction(multiplier) * Fraction(sensitivity))
+    _check(scale)
+    return Law("gaussian", scale), DiscreteGaussian(multiplier, sensitivity, coordinates)
+
+
+def _check(scale: Fraction) -> None:
+    if scale > LARGEST_SCALE:
+        raise InvalidParameter(
+            "this budget is too small for so long a stream and so fine a grid: the noise would leave 64-bit integers."
+        )
+    if scale < Fraction(1, 1 << 30):
+        raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A mechanism with its noise, price and predicted error; `worth` is one step of noise in the unit of the data.
+
+    `memory` counts the numbers that a running stream remembers for each series (persons and windows not included).
+    """
+
+    name: str
+    statistic: Statistic
+    presence: Presence
+    readout: Readout
+    horizon: int
+    mechanism: Any
+    law: Law
+    event: Event
+    profile: Profile
+    worth: float
+
+    @property
+    def width(self) -> int:
+        return 1 if self.statistic.labels is None else len(self.statistic.labels)
+
+    @property
+    def memory(self) -> int:
+        return int(self.mechanism.memory)
+
+    def deviation(self, step: int) -> float:
+        """The standard deviation of what is published at a step (1 is the first), in the unit of the data."""
+        return self.profile.at(step) * self._unit
+
+    @property
+    def largest_deviation(self) -> float:
+        return self.profile.largest * self._unit
+
+    @property
+    def root_mean_square(self) -> float:
+        """The predicted error over the whole horizon."""
+        return self.profile.root_mean_square * self._unit
+
+    @property
+    def _unit(self) -> float:
+        return self.law.deviation * self.worth
+
+    def width_at(self, confidence: float, step: int | None = None) -> float:
+        """Half the width of an error bar at a step, or of the widest one.
+
+        Gaussian noise has normal sums. For sums of Laplace noises it is Bernstein's bound, or Chebyshev's where that is
+        less: -log(1 - (b x)^2) <= x^2 (2 b^2) / (2 (1 - b x)), so P(|sum| > w) <= 2 exp(-w^2 / (2 (s^2 + b w))), s^2
+        the variance and b the scale of one of them; discrete noise of scale 1 or more has lighter tails still.
+        """
+        shape = self.profile.largest if step is None else self.profile.at(step)
+        missed, scale = 1 - strict_probability("confidence", confidence), float(self.law.scale) * self.worth
+        if self.law.noise == "gaussian":
+            return -NormalDist().inv_cdf(missed / 2) * shape * scale
+        doubt, deviation = math.log(2 / missed), shape * math.sqrt(2) * scale
+        bernstein = scale * doubt + math.sqrt((scale * doubt) ** 2 + 2 * doubt * deviation**2)
+        return min(bernstein, deviation / math.sqrt(missed))
+
+
+@dataclass(slots=True)
+class StreamState:
+    """A running stream: the mechanism's numbers, the readout's, and what is remembered of persons."""
+
+    time: int
+    inner: Any
+    readout: Any
+    memory: Memory
+    tape: Any = None
+
+
+def published(plan: Plan, value: Any) -> Any:
+    """A value in the unit of the data: a number for one series, an array for several."""
+    grid = plan.statistic.grid
+    if plan.statistic.labels is None:
+        return value if grid == 1.0 else float(value * grid)
+    return np.asarray(value * grid if grid != 1.0 else value, dtype=np.float64)

@@ -1,0 +1,67 @@
+"""What a stream promises, in a sentence, and what the promise to the other unit would cost in error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mosha.core.errors import MoshaError
+from mosha.core.unit import Event, Person, Unit, Window
+from mosha.streams.best import best
+
+if TYPE_CHECKING:
+    from mosha.streams.stream import Stream
+
+__all__ = ["describe"]
+
+
+def describe(stream: Stream) -> str:
+    """The promise, the mechanism, the error, and the other unit.
+
+    >>> from mosha import Event
+    >>> print(best(unit=Event(), horizon=96, epsilon=1).describe())
+    Nobody can tell whether any one reading was made, such as whether Zhang was on the third floor at 10:05. All
+    of a person's readings together are not hidden. Published: a running value for 96 steps, by ...; standard
+    deviation at most ..., ... on average. Hiding whole persons who may come at every step ... would give ....
+    """
+    plan = stream.plan
+    told = [_promise(stream.unit, plan.presence.most, plan.presence.apart)]
+    told.append(
+        f"Published: a {plan.readout.word} value for {plan.horizon} steps, by {plan.name}; standard deviation at most "
+        f"{plan.largest_deviation:.4g}, {plan.root_mean_square:.4g} on average."
+    )
+    other = _other(stream)
+    return " ".join([*told, other] if other else told)
+
+
+def _promise(unit: Unit, most: int, apart: int) -> str:
+    if isinstance(unit, Event):
+        return (
+            "Nobody can tell whether any one reading was made, such as whether Zhang was on the third floor at 10:05. "
+            "All of a person's readings together are not hidden."
+        )
+    if isinstance(unit, Window):
+        return (
+            f"Nobody can tell what any one person did within any {unit.steps} consecutive steps, such as where Zhang "
+            "was this morning. Longer habits are not hidden."
+        )
+    limit = f"at most {most} of them count" + (f", {apart} or more steps apart" if apart > 1 else ", one a step")
+    return f"Nobody can tell whether any one person, such as Zhang, was here at all: of each person's readings {limit}."
+
+
+def _other(stream: Stream) -> str:
+    unit, neighbours = stream.unit, stream.unit.neighbours
+    column = unit.column if isinstance(unit, Person | Window) else "person"
+    if isinstance(unit, Event):
+        other: Unit = Person(column, neighbours=neighbours)
+        words = "Hiding whole persons who may come at every step (unit=Person(...))"
+    else:
+        other, words = Event(neighbours=neighbours), "Hiding single readings only (unit=Event())"
+    options = dict(stream.options)
+    if isinstance(other, Event):
+        options["apart"] = 1
+    try:
+        error = best(unit=other, **options).plan.root_mean_square
+    except MoshaError:
+        return ""
+    ratio = error / stream.plan.root_mean_square
+    return f"{words} would give {error:.4g} on average, {ratio:.3g} times as much."

@@ -1,0 +1,135 @@
+"""What is read off a noisy stream of increments: post-processing, so any of these is free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive_integer, strict_probability
+
+__all__ = ["Decayed", "Instant", "Readout", "Running", "Sliding"]
+
+Vector = NDArray[np.float64]
+
+
+class Readout(Protocol):
+    """From increments to what is published, and from the response to noise to the error of what is published."""
+
+    @property
+    def word(self) -> str: ...
+
+    def start(self) -> Any: ...
+
+    def step(self, state: Any, increment: Any) -> tuple[Any, Any]: ...
+
+    def respond(self, sums: Vector) -> Vector:
+        """The response of what is published to one unit of noise j steps ago; `sums` is that of running sums."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """The sum of all steps so far."""
+
+    word: str = "running"
+
+    def start(self) -> Any:
+        return 0
+
+    def step(self, state: Any, increment: Any) -> tuple[Any, Any]:
+        total = state + increment
+        return total, total
+
+    def respond(self, sums: Vector) -> Vector:
+        return sums
+
+
+@dataclass(frozen=True)
+class Instant:
+    """Each step by itself."""
+
+    word: str = "instant"
+
+    def start(self) -> Any:
+        return None
+
+    def step(self, state: Any, increment: Any) -> tuple[Any, Any]:
+        return increment, state
+
+    def respond(self, sums: Vector) -> Vector:
+        return np.diff(sums, prepend=0.0)
+
+
+@dataclass(frozen=True)
+class Sliding:
+    """The sum of the last `steps` steps; as many numbers are remembered.
+
+    >>> window, state = Sliding(2), Sliding(2).start()
+    >>> for x in (1, 10, 100):
+    ...     value, state = window.step(state, x)
+    >>> value
+    110
+    """
+
+    steps: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", positive_integer("a sliding window", self.steps))
+
+    @property
+    def word(self) -> str:
+        return f"sliding over {self.steps} steps"
+
+    def start(self) -> Any:
+        return ()
+
+    def step(self, state: Any, increment: Any) -> tuple[Any, Any]:
+        kept = (*state, increment)[-self.steps :]
+        return sum(kept[1:], kept[0]), kept
+
+    def respond(self, sums: Vector) -> Vector:
+        late = np.zeros_like(sums)
+        late[self.steps :] = sums[: max(0, sums.size - self.steps)]
+        return sums - late
+
+
+@dataclass(frozen=True)
+class Decayed:
+    """The sum of all steps so far, each `factor` times as heavy as the next.
+
+    >>> Decayed(0.5).step(8.0, 1.0)[0]
+    5.0
+    """
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", strict_probability("the factor of decay", self.factor))
+
+    @property
+    def word(self) -> str:
+        return f"decayed by {self.factor:g} a step"
+
+    def start(self) -> Any:
+        return 0.0
+
+    def step(self, state: Any, increment: Any) -> tuple[Any, Any]:
+        total = self.factor * state + increment
+        return total, total
+
+    def respond(self, sums: Vector) -> Vector:
+        from scipy.signal import lfilter  # noqa: PLC0415  (planning alone needs it)
+
+        return np.asarray(lfilter([1.0], [1.0, -self.factor], np.diff(sums, prepend=0.0)))
+
+
+def readout_of(release: Any) -> Readout:
+    """The readout that was asked for by a word or by an object."""
+    if isinstance(release, Running | Instant | Sliding | Decayed):
+        return release
+    if release in ("running", "instant"):
+        return Running() if release == "running" else Instant()
+    raise InvalidParameter('release must be "running", "instant", Sliding(steps) or Decayed(factor).')

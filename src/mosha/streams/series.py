@@ -1,0 +1,142 @@
+"""Statistics of one step that tables have no need of: sums by key, and the two halves of a mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.unit import Neighbours, Unit
+from mosha.mechanisms import ClippedSum, Histogram
+from mosha.mechanisms.bounding import entries, keep_at_most, numbers, read, rows_per_unit
+from mosha.mechanisms.grid import grid_for, total
+from mosha.mechanisms.statistic import Sensitivity, Steps, root_up
+from mosha.streams.stream import Stream
+
+__all__ = ["KeyedSum", "MeanParts", "mean_of"]
+
+
+def _one_row(unit: Unit) -> None:
+    if rows_per_unit(unit) != 1 or unit.neighbours is not Neighbours.ADD_REMOVE:
+        raise InvalidParameter("at one step one row of a unit is added or removed: this statistic is for streams.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyedSum:
+    """For each of `keys` the sum of `column` over the rows with that key, each value clamped into `between`.
+
+    Guarantee:
+        A row adds a whole number of steps of size at most max(|low|, |high|) to one coordinate, or nothing.
+
+    >>> from mosha.core.unit import Event
+    >>> rooms = KeyedSum(keys=["a", "b"], key="room", between=(0, 4), column="kW")
+    >>> (rooms.exact({"room": ["a", "b", "a", "x"], "kW": [1, 9, 2, 3]}, Event()) * rooms.grid).tolist()
+    [3.0, 4.0]
+    """
+
+    keys: Sequence[Any]
+    key: str
+    between: tuple[float, float]
+    column: str
+    _keyed: Histogram = field(init=False, repr=False, compare=False)
+    _sum: ClippedSum = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_keyed", Histogram(keys=self.keys, column=self.key))
+        object.__setattr__(self, "keys", self._keyed.keys)
+        object.__setattr__(self, "_sum", ClippedSum(between=self.between, column=self.column))
+
+    @property
+    def grid(self) -> float:
+        return self._sum.grid
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return self._keyed.labels
+
+    def sensitivity(self, unit: Unit) -> Sensitivity:
+        _one_row(unit)
+        return replace(self._sum.sensitivity(unit), l0=1)
+
+    @np.errstate(all="ignore")
+    def exact(self, data: Any, unit: Unit) -> Steps:
+        if not (hasattr(data, "keys") and self.key in data and self.column in data):
+            raise DataError(f"a step needs the columns {self.key!r} and {self.column!r}.")
+        keys, _ = read(data, unit, self.key)
+        values, persons = read(data, unit, self.column)
+        codes = self._keyed._codes(entries(keys))  # noqa: SLF001  (one definition of what a key is)
+        steps = self._sum._steps(numbers(values))  # noqa: SLF001
+        if persons is not None:
+            kept = keep_at_most(1, persons, np.stack([codes, steps], axis=1))
+            codes, steps = codes[kept], steps[kept]
+        largest = max(1, self._sum.sensitivity(unit).l1)
+        return np.array([total(steps[codes == code], largest)[0] for code in range(len(self.labels))], np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanParts:
+    """Two numbers for a mean: how many values there are, and the sum of their distances from the middle of `between`.
+
+    Both are in halves of the width of `between`, so that one row moves each by at most one half.
+
+    Guarantee:
+        A row with a number adds (h, s) with h steps fixed and |s| <= h; any other row adds nothing: l1 <= 2 h and l2 <=
+        sqrt(2) h.
+
+    >>> from mosha.core.unit import Event
+    >>> parts = MeanParts(between=(0, 10))
+    >>> (parts.exact([5, 10, float("nan")], Event()) * parts.grid).tolist()
+    [10.0, 5.0]
+    """
+
+    between: tuple[float, float]
+    column: str | None = None
+    labels: tuple[str, str] = ("count", "sum")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "between", ClippedSum(between=self.between).between)
+
+    @property
+    def half(self) -> float:
+        return (self.between[1] - self.between[0]) / 2
+
+    @property
+    def grid(self) -> float:
+        return grid_for(self.half)
+
+    @property
+    def _steps(self) -> int:
+        return int(np.ceil(self.half / self.grid))
+
+    def sensitivity(self, unit: Unit) -> Sensitivity:
+        _one_row(unit)
+        steps = self._steps
+        return Sensitivity(l0=2, l1=2 * steps, l2=root_up(2 * steps**2), linf=steps, span=2 * steps)
+
+    @np.errstate(all="ignore")
+    def exact(self, data: Any, unit: Unit) -> Steps:
+        values, persons = read(data, unit, self.column)
+        column = numbers(values)
+        low, high = self.between
+        centred = np.clip(column, low, high) - (low / 2 + high / 2)
+        there = ~np.isnan(column)
+        steps = np.clip(np.rint(np.where(there, centred, 0.0) / self.grid), -self._steps, self._steps).astype(np.int64)
+        parts = np.stack([np.where(there, self._steps, 0), steps], axis=1)
+        if persons is not None:
+            parts = parts[keep_at_most(1, persons, parts)]
+        return total(parts, self._steps)
+
+
+def mean_of(stream: Stream, parts: MeanParts) -> Stream:
+    """The stream of means: the quotient of the two numbers, held within the declared range."""
+    low, high = parts.between
+    middle = low / 2 + high / 2
+
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[float, Any]:
+        (count, away), state = stream.step(state, data, ask, rng)
+        return float(min(high, max(low, middle + away / max(count, parts.half) * parts.half))), state
+
+    return replace(stream, step=step, error=None)

@@ -1,0 +1,90 @@
+"""A stream as a measurement: what `account.open` takes, and what `describe` says about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.unit import Unit
+from mosha.mechanisms.noisy_statistic import title
+from mosha.mechanisms.statistic import fingerprint
+from mosha.streams.bounding import exact_step
+from mosha.streams.plan import Plan, StreamState, published
+from mosha.streams.tape import BLOCK, Tape
+
+__all__ = ["Stream", "stream_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(Measurement):
+    """A measurement of many steps that also knows its plan, the alternatives and why this one was taken."""
+
+    plan: Plan
+    alternatives: tuple[tuple[str, float], ...] = ()
+    reason: str = ""
+    options: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def deviation(self, step: int) -> float:
+        """The standard deviation of what is published at a step (1 is the first), in the unit of the data."""
+        return self.plan.deviation(step)
+
+    def error_at(self, step: int, confidence: float = 0.95) -> float:
+        """Half the width of the error bar at a step; `error` and `forecast` give the widest one."""
+        return self.plan.width_at(confidence, step)
+
+    def describe(self) -> str:
+        """What is promised, in a sentence or two, how it is done, and what the other unit would cost."""
+        from mosha.streams.promise import describe  # noqa: PLC0415  (it plans the other unit with what plans this one)
+
+        return describe(self)
+
+
+def new_tape(plan: Plan, source: Any) -> Tape:
+    """The tape of a plan; short streams draw no more than they need."""
+    need = 2 * plan.horizon + 64
+    return Tape(plan.law, plan.width, source, min(BLOCK, need))
+
+
+def take_step(plan: Plan, state: StreamState, data: Any) -> tuple[Any, StreamState]:
+    """One step: bound, add, remember. `state.tape` must be there."""
+    exact, memory = exact_step(plan.statistic, plan.presence, data, state.time, state.memory)
+    steps: Any = int(exact[0]) if plan.width == 1 else exact.astype(object)
+    increment, inner = plan.mechanism.step(state.inner, steps, state.tape)
+    value, readout = plan.readout.step(state.readout, increment)
+    return published(plan, value), StreamState(state.time + 1, inner, readout, memory, state.tape)
+
+
+def begin(plan: Plan) -> StreamState:
+    return StreamState(0, plan.mechanism.start(plan.width), plan.readout.start(), {})
+
+
+def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
+    """The measurement that runs a plan."""
+
+    def step(state: StreamState, data: Any, ask: Any, rng: Rng) -> tuple[Any, StreamState]:
+        del ask
+        if state.tape is None:
+            state = StreamState(state.time, state.inner, state.readout, state.memory, new_tape(plan, lambda _: rng))
+        return take_step(plan, state, data)
+
+    def error(confidence: float, answer: Any) -> Any:
+        del answer
+        width = plan.width_at(confidence)
+        return width if plan.statistic.labels is None else np.full(plan.width, width)
+
+    return Stream(
+        unit=unit,
+        event=plan.event,
+        step=step,
+        init=lambda: begin(plan),
+        horizon=plan.horizon,
+        error=error,
+        name=f"{name}({title(plan.statistic)})",
+        question=fingerprint(plan.statistic, unit, name, plan.name, plan.readout, plan.horizon, plan.presence),
+        plan=plan,
+        **told,
+    )
