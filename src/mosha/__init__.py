@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mosha import errors as errors
     from mosha import events as events
     from mosha import federated as federated
+    from mosha import graphs as graphs
     from mosha import guarantees as guarantees
     from mosha import ledger as ledger
     from mosha import local as local
@@ -51,6 +52,7 @@ _MODULES = {
     "errors": "mosha.errors",
     "events": "mosha.events",
     "federated": "mosha.federated",
+    "graphs": "mosha.graphs",
     "guarantees": "mosha.guarantees",
     "ledger": "mosha.ledger",
     "local": "mosha.local",

@@ -1,0 +1,68 @@
+"""Degrees: noisy, then made consistent with what every degree sequence is. All of it is post-processing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.graphs.graph import kernels
+
+__all__ = ["consistent_sequence", "distribution", "monotone_counts", "sequence_of_counts"]
+
+Floats = NDArray[np.float64]
+
+
+def consistent_sequence(noisy: NDArray[Any], highest: int, *, variance: float) -> Floats:
+    """The degrees that noisy sorted ones point to: increasing, within what a simple graph allows, near whole numbers.
+
+    Isotonic regression (Hay et al. 2009) pools entries into blocks; the mean of a block of L entries is off by about
+    variance / L, squared, and what it stands for is a whole number: each block moves to the mean of the whole numbers
+    around it, weighed by how likely they make it. A second regression keeps the order.
+
+    Guarantee:
+        A function of the noisy numbers and public ones alone.
+
+    Units:
+        Degrees; `variance` is that of the noise on one entry, in degrees squared.
+
+    >>> consistent_sequence(np.array([2, -1, 1, 9]), 3, variance=8.0).round(2).tolist()
+    [0.72, 0.72, 0.72, 3.0]
+    """
+    fitted: Floats = np.clip(kernels().isotonic(np.asarray(noisy, np.float64)), 0, highest)
+    _, place, counts = np.unique(fitted, return_inverse=True, return_counts=True)
+    spread = 2 * variance / counts[place]
+    nearest = np.rint(fitted)
+    total, mean = np.zeros_like(fitted), np.zeros_like(fitted)
+    for step in (-2, -1, 0, 1, 2):
+        weight = np.exp(-np.minimum((fitted - nearest - step) ** 2 / spread, 700.0))
+        total += weight
+        mean += weight * (nearest + step)
+    ordered: Floats = np.clip(kernels().isotonic(mean / total), 0, highest)
+    return ordered
+
+
+def monotone_counts(noisy: NDArray[Any]) -> Floats:
+    """The nearest non-decreasing counts that are not negative.
+
+    >>> monotone_counts(np.array([-2, 4, 2, 9])).tolist()
+    [0.0, 3.0, 3.0, 9.0]
+    """
+    fitted: Floats = kernels().isotonic(np.asarray(noisy, np.float64))
+    return np.maximum(fitted, 0.0)
+
+
+def distribution(cumulative: Floats) -> Floats:
+    """The part of vertices with degree at most 0, 1, ...; ones where no vertex is left."""
+    return cumulative / cumulative[-1] if cumulative[-1] > 0 else np.ones_like(cumulative)
+
+
+def sequence_of_counts(cumulative: Floats) -> NDArray[np.int64]:
+    """The sorted degrees that a cumulative histogram stands for.
+
+    >>> sequence_of_counts(np.array([1.0, 3.0, 3.0, 4.0])).tolist()
+    [0, 1, 1, 3]
+    """
+    ends = np.rint(cumulative).astype(np.int64)
+    return np.repeat(np.arange(cumulative.size), ends - np.append(0, ends[:-1]))

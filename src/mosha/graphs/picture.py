@@ -1,0 +1,54 @@
+"""Pictures of sequences and comparisons (the extra `plot`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import MissingExtra
+
+__all__ = ["compared", "curve"]
+
+
+def _figure() -> Any:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415  (a guest, loaded when a picture is asked for)
+    except ImportError:
+        raise MissingExtra("plot", needed_for="a picture of an answer") from None
+    return Figure(figsize=(5.2, 3.2), layout="constrained")
+
+
+def curve(values: Any, error: Any, *, title: str, across: str, up: str) -> Any:
+    """A sequence as a line, with a band that holds all of it where there is an error bar."""
+    figure = _figure()
+    axes = figure.add_subplot()
+    heights = np.asarray(values, np.float64)
+    places = np.arange(heights.size)
+    axes.step(places, heights, where="mid", color="#3b6a84")
+    if error is not None:
+        axes.fill_between(places, heights - error, heights + error, alpha=0.2, color="#7d9fb5", linewidth=0)
+    axes.set_title(title if error is None else f"{title} (band: 95%, all entries at once)", fontsize=10)
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def compared(rows: Mapping[str, Sequence[float]], *, names: Sequence[str], title: str) -> Any:
+    """Relative errors side by side on a logarithmic axis: one group of bars for each row, one bar for each name."""
+    figure = _figure()
+    axes = figure.add_subplot()
+    places = np.arange(len(rows))
+    width = 0.8 / len(names)
+    for i, name in enumerate(names):
+        heights = [max(values[i], 1e-9) for values in rows.values()]
+        axes.bar(places + (i - (len(names) - 1) / 2) * width, heights, width, label=name)
+    axes.set_xticks(places, list(rows))
+    axes.set_yscale("log")
+    axes.set_ylabel("mean relative error")
+    axes.set_title(title, fontsize=10)
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure

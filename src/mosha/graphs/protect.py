@@ -1,0 +1,158 @@
+"""A graph behind glass: every question about it has a price, a forecast and a receipt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter, Unbounded, WrongUnit
+from mosha.core.unit import Edge, Node, Unit
+from mosha.graphs import counting, degree_questions, subgraph_questions
+from mosha.graphs.bounded import expected
+from mosha.graphs.choice_of_bound import CHOICE_SHARE
+from mosha.graphs.question import Question
+from mosha.graphs.reading import read
+from mosha.graphs.sensitivity_table import sensitivities
+from mosha.graphs.statistics import check_unit
+
+__all__ = ["ProtectedGraph", "protect"]
+
+
+def protect(
+    source: Any,
+    *,
+    unit: Unit,
+    account: Account | None = None,
+    vertices: Any = None,
+    directed: str = "refuse",
+    columns: tuple[str, str] | None = None,
+) -> ProtectedGraph:
+    """Put a graph behind glass; see `mosha.graphs.read` for what it may be.
+
+    Guarantee:
+        Reading drops self loops and merges repeated edges, pair by pair, so neighbouring lists give neighbouring
+        graphs. At edge level the vertices are public: they come with a graph object or are declared. At node level they
+        are private, and cannot be guessed from the ends of edges: with a vertex its lonely neighbours would vanish.
+
+    >>> import mosha
+    >>> friends = protect([(0, 1), (1, 2)], unit=mosha.Edge(), vertices=10)
+    >>> friends.edges().forecast(epsilon=1)
+    3.0
+    """
+    check_unit(unit)
+    if account is not None and not isinstance(account, Account):
+        raise InvalidParameter("account=... is one of a ledger: mosha.Ledger(...).account(...).")
+    if account is not None and not unit.protects_same(account.unit):
+        raise WrongUnit(
+            f"account {account.name!r} protects {account.unit.describe()}, and this graph {unit.describe()}. Open an "
+            "account for that unit. Nothing was spent."
+        )
+    if isinstance(unit, Node) and isinstance(vertices, str):
+        raise InvalidParameter("at node level say which vertices there are: with one vertex others may lose all edges.")
+    if type(source).__module__.startswith("pyspark."):
+        from mosha.graphs.spark import SparkGraph  # noqa: PLC0415  (Spark is heavy)
+
+        return ProtectedGraph(SparkGraph.of(source, vertices=vertices, columns=columns), unit, account)
+    return ProtectedGraph(read(source, vertices=vertices, directed=directed, columns=columns), unit, account)
+
+
+@dataclass(frozen=True)
+class ProtectedGraph:
+    """Questions that may be asked of a graph. Nothing is spent before `release`."""
+
+    graph: Any = field(repr=False)
+    unit: Unit
+    account: Account | None = field(repr=False, default=None)
+
+    @property
+    def _count(self) -> int:
+        """How many vertices there are: public at edge level, and used only there."""
+        return int(self.graph.vertices) if isinstance(self.unit, Edge) else 0
+
+    @property
+    def _pairs(self) -> int | None:
+        return self._count * (self._count - 1) // 2 if isinstance(self.unit, Edge) else None
+
+    def sensitivities(self, *, leaves: int = 2) -> dict[str, int | None]:
+        """How far one unit can move each statistic in the worst case."""
+        return sensitivities(self.unit, vertices=self._count if isinstance(self.unit, Edge) else None, leaves=leaves)
+
+    def _asked(self, title: str, build: Any, guess: Any = None) -> Question:
+        worst = self.sensitivities().get(title)
+        return Question(title, build, self.graph, self.account, worst, guess)
+
+    def _like_edges(self, like: Any) -> Any:
+        """What a public graph says of the bound on degrees, for a forecast."""
+        return expected(self.unit, like, 1 - CHOICE_SHARE) if isinstance(self.unit, Node) else None
+
+    def edges(self) -> Question:
+        """How many edges there are."""
+        return self._asked("edges", lambda e, _: counting.edges(self.unit, e, most=self._pairs), self._like_edges)
+
+    def vertices(self) -> Question:
+        """How many vertices there are; at edge level that is public and refused."""
+        return self._asked("vertices", lambda e, _: counting.vertices(self.unit, e))
+
+    def density(self) -> Question:
+        """The part of all pairs of vertices that are edges."""
+        return self._asked("density", lambda e, _: counting.density(self.unit, e, count=self._count))
+
+    def average_degree(self) -> Question:
+        """Twice the edges over the vertices."""
+        return self._asked("average degree", lambda e, _: counting.average_degree(self.unit, e, count=self._count))
+
+    def maximum_degree(self) -> Question:
+        """The highest degree."""
+        most = max(self._count - 1, 0) if isinstance(self.unit, Edge) else None
+        return self._asked("maximum degree", lambda e, _: counting.maximum_degree(self.unit, e, most=most))
+
+    def components(self) -> Question:
+        """How many connected components there are."""
+        if isinstance(self.unit, Node):
+            raise Unbounded("components have no proved statistic at node level yet: ask at edge level.")
+        return self._asked("components", lambda e, _: counting.components(self.unit, e, most=self._count))
+
+    def degree_sequence(self) -> Question:
+        """All degrees in increasing order."""
+        build = degree_questions.degree_sequence
+        return self._asked("degree sequence", lambda e, _: build(self.unit, e, count=self._count))
+
+    def degree_histogram(self, *, up_to: int | None = None) -> Question:
+        """How many vertices have degree 0, 1, ..., `up_to`; higher degrees count as the last one."""
+        length = (self._count if up_to is None else up_to + 1) or 1
+        build = degree_questions.degree_histogram
+        return self._asked("degree histogram", lambda e, _: build(self.unit, e, length=length))
+
+    def cumulative_degrees(self) -> Question:
+        """How many vertices have degree at most 0, 1, ..."""
+        build = degree_questions.cumulative_degrees
+        return self._asked("cumulative degrees", lambda e, _: build(self.unit, e, count=self._count))
+
+    def degree_distribution(self) -> Question:
+        """The part of the vertices with degree at most 0, 1, ..."""
+        build = degree_questions.degree_distribution
+        return self._asked("degree distribution", lambda e, _: build(self.unit, e, count=self._count))
+
+    def triangles(self, *, method: str | None = None) -> Question:
+        """How many triangles there are: the ladder, or smooth sensitivity where delta is paid."""
+        build = subgraph_questions.triangles
+        return self._asked(
+            "triangles",
+            lambda e, d: build(self.unit, e, d, count=self._count, method=method),
+            lambda like: {"width": like.most_common_neighbours, "cap": like.most_common_neighbours},
+        )
+
+    def stars(self, leaves: int, *, method: str | None = None) -> Question:
+        """How many stars with so many leaves there are."""
+        build = subgraph_questions.stars
+        return self._asked(
+            "stars",
+            lambda e, d: build(self.unit, leaves, e, d, count=self._count, method=method),
+            lambda like: {"width": like.highest_degrees()[0], "max_degree": like.highest_degrees()[0]},
+        )
+
+    def clustering(self) -> Question:
+        """The global clustering coefficient."""
+        build = subgraph_questions.clustering
+        return self._asked("clustering", lambda e, d: build(self.unit, e, d, count=self._count))

@@ -1,0 +1,36 @@
+"""All graphs of up to five vertices, and all pairs of neighbours among them."""
+
+import itertools
+from functools import cache
+
+from mosha.graphs import Graph
+
+
+@cache
+def every_graph(n):
+    """Every labelled graph on n vertices: edges as a bit mask -> graph."""
+    pairs = list(itertools.combinations(range(n), 2))
+    return {
+        mask: Graph.of([pair for i, pair in enumerate(pairs) if mask >> i & 1], vertices=n)
+        for mask in range(1 << len(pairs))
+    }
+
+
+@cache
+def edge_neighbours(n):
+    """(graph, the same graph with one edge more), every such pair once."""
+    graphs = every_graph(n)
+    bits = n * (n - 1) // 2
+    return [(graph, graphs[mask | 1 << i]) for mask, graph in graphs.items() for i in range(bits) if not mask >> i & 1]
+
+
+@cache
+def vertex_neighbours(n):
+    """(graph without a vertex, graph), for every graph on n vertices and every vertex of it."""
+    return [(without(graph, v), graph) for graph in every_graph(n).values() for v in range(n)]
+
+
+def without(graph, vertex):
+    """The graph without a vertex; the others keep their order."""
+    kept = [(a - (a > vertex), b - (b > vertex)) for a, b in graph if vertex not in (a, b)]
+    return Graph.of(kept, vertices=graph.vertices - 1)

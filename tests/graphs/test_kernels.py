@@ -1,0 +1,77 @@
+"""Compiled loops, their twins without a compiler, and the golden numbers of real graphs agree."""
+
+import numpy as np
+import pytest
+
+from mosha.graphs import Graph, compiled, sparse
+from tests.graphs.real_graphs import GOLDEN, real
+from tests.graphs.small_graphs import every_graph
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN))
+def test_exact_statistics_are_the_published_ones(name):
+    graph, row = real(name), GOLDEN[name]
+    assert graph.edge_count == int(row["m"])
+    assert graph.highest_degrees()[0] == int(row["max_degree"])
+    assert int((graph.degrees == 0).sum()) == int(row["isolated"])
+    assert graph.components == int(row["components"])
+    assert graph.triangles == int(row["triangles"])
+    assert [graph.stars(k) for k in (2, 3, 4)] == [int(row[f"stars{k}"]) for k in (2, 3, 4)]
+    assert graph.most_common_neighbours == int(row["max_common_neighbours_all_pairs"])
+    assert compiled.triangles_at(graph.starts, graph.ends).max() == int(row["max_triangles_on_a_node"])
+
+
+def random_graph(generator, vertices, edges):
+    hubs = generator.integers(0, max(1, vertices // 8), edges)  # a few vertices of high degree
+    return Graph.of(np.stack([hubs, generator.integers(0, vertices, edges)], axis=1), vertices=vertices)
+
+
+def both(name, *arguments):
+    return getattr(compiled, name)(*arguments), getattr(sparse, name)(*arguments)
+
+
+@pytest.mark.parametrize(("vertices", "edges"), [(0, 0), (1, 3), (7, 12), (60, 400), (500, 3000)])
+def test_both_kinds_of_kernels_give_the_same_integers(vertices, edges):
+    generator = np.random.default_rng()
+    pairs = generator.integers(0, max(vertices, 1), (edges if vertices else 0, 2))
+    for ours, theirs in zip(*both("rows_of", pairs[:, 0], pairs[:, 1], vertices), strict=True):
+        assert np.array_equal(ours, theirs)
+    graph = random_graph(generator, vertices, edges) if vertices else Graph.of([], vertices=0)
+    rows = (graph.starts, graph.ends)
+    for name in ("triangle_count", "most_common_neighbours", "component_count"):
+        ours, theirs = both(name, *rows)
+        assert ours == theirs, name
+    for name in ("triangles_at", "distance_counts"):
+        assert np.array_equal(*both(name, *rows)), name
+    listed, other = (set(map(frozenset, found.tolist())) for found in both("listed_triangles", *rows))
+    assert listed == other
+    assert len(listed) == graph.triangles
+    for bound in (1, 3):
+        for ours, theirs in zip(*both("projected", *rows, bound), strict=True):
+            assert np.array_equal(ours, theirs)
+    values = generator.normal(size=vertices)
+    assert np.allclose(*both("isotonic", values))
+
+
+def test_common_neighbours_are_counted_over_all_pairs_joined_or_not():
+    for graph in every_graph(5).values():
+        rows = [set(graph.neighbours(v).tolist()) for v in range(5)]
+        brute = max(len(rows[a] & rows[b]) for a in range(5) for b in range(a))
+        assert compiled.most_common_neighbours(graph.starts, graph.ends) == brute
+        assert sparse.most_common_neighbours(graph.starts, graph.ends) == brute
+
+
+def test_a_projection_keeps_the_bound_and_loses_nothing_below_it():
+    generator = np.random.default_rng()
+    graph = random_graph(generator, 300, 2000)
+    for bound in (1, 5, 40):
+        assert graph.projected_degrees(bound).max() <= bound
+    assert np.array_equal(graph.projected_degrees(300), graph.degrees)
+
+
+def test_isotonic_regression_is_increasing_and_keeps_the_sum():
+    values = np.random.default_rng().normal(size=400)
+    fitted = compiled.isotonic(values)
+    assert (np.diff(fitted) >= 0).all()
+    assert fitted.sum() == pytest.approx(values.sum())
+    assert np.array_equal(compiled.isotonic(np.sort(values)), np.sort(values))

@@ -1,0 +1,60 @@
+"""On a real local Spark every exact statistic is the one of a single machine."""
+
+import numpy as np
+import pytest
+
+import mosha
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.graphs import Graph, protect
+from tests.spark import spark_session as spark_session  # noqa: PLC0414  (a fixture)
+
+VERTICES = 60
+
+
+@pytest.fixture(scope="module")
+def both(spark_session):
+    """The same messy edges on Spark and in memory: loops, repetitions, both directions, ends that do not exist."""
+    generator = np.random.default_rng()
+    hubs = np.stack([generator.integers(0, 5, 150), generator.integers(0, VERTICES, 150)], axis=1)
+    pairs = np.concatenate([hubs, generator.integers(0, VERTICES, (120, 2))])
+    pairs = np.concatenate([pairs, pairs[:20, ::-1], [[3, 3], [4, 4]]])
+    messy = [*map(tuple, pairs.tolist()), (1, VERTICES + 5), (-1, 2)]
+    frame = spark_session.createDataFrame(messy, "source bigint, target bigint")
+    on_spark = protect(frame, unit=mosha.Edge(), vertices=VERTICES)
+    return on_spark, Graph.of(pairs, vertices=VERTICES), frame
+
+
+def test_spark_counts_what_one_machine_counts(both):
+    (protected, graph, _) = both
+    spark = protected.graph
+    assert spark.edge_count == graph.edge_count
+    assert np.array_equal(spark.degree_counts(VERTICES), graph.degree_counts(VERTICES))
+    assert spark.highest_degrees() == graph.highest_degrees()
+    assert spark.stars(3) == graph.stars(3)
+    assert spark.triangles == graph.triangles
+    assert spark.most_common_neighbours == graph.most_common_neighbours
+    assert spark.components == graph.components
+
+
+def test_rounds_of_windows_bound_degrees_as_one_edge_after_the_other_does(both):
+    (protected, graph, _) = both
+    for bound in (2, 7):
+        assert np.array_equal(protected.graph.projected_degrees(bound), graph.projected_degrees(bound))
+
+
+def test_a_release_on_spark_is_near_the_truth(both):
+    protected, graph, _ = both
+    question = protected.triangles().measurement(epsilon=20)
+    answer, _ = question.step(None, protected.graph, None, mosha.noise.secure())
+    assert abs(answer["value"] - graph.triangles) <= question.error(1 - 1e-9, answer)
+
+
+def test_bad_spark_input_is_refused_without_a_word_about_the_data(both, spark_session):
+    _, _, frame = both
+    with pytest.raises(InvalidParameter, match="vertices=n"):
+        protect(frame, unit=mosha.Edge())
+    with pytest.raises(DataError, match="two columns"):
+        protect(frame, unit=mosha.Edge(), vertices=3, columns=("source", "nowhere"))
+    words = spark_session.createDataFrame([("a", "b")], "source string, target string")
+    with pytest.raises(DataError, match="whole numbers"):
+        protect(words, unit=mosha.Edge(), vertices=3)
