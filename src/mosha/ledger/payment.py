@@ -6,7 +6,7 @@
     claimed by another holder                    a retry under the same key; the first holder can no longer release
 
 A step that was started may have met the data. If its holder is gone without a word, one other holder may start it
-again for the same payment, once; then it counts as failed. A measurement that replays may be started any number of times.
+again for the same payment, once; then it counts as failed. A measurement that replays may be started at will.
 """
 
 from __future__ import annotations

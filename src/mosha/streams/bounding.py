@@ -16,14 +16,14 @@ import numpy as np
 
 from mosha.core.errors import DataError
 from mosha.core.unit import Event, Person, Unit
-from mosha.mechanisms.bounding import entries, hash_of, identify, listed
+from mosha.mechanisms.bounding import entries, identify, listed
 from mosha.mechanisms.statistic import Statistic, Steps
 from mosha.streams.presence import Presence
 
 __all__ = ["Memory", "exact_step"]
 
-Memory = dict[int, tuple[int, int]]
-"""For each person that must be remembered (by hash): how many contributions were kept, and the time of the last one."""
+Memory = dict[int | str, tuple[int, int]]
+"""For each person that must be remembered: how many contributions were kept, and the time of the last one."""
 
 
 def exact_step(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:
@@ -34,7 +34,7 @@ def exact_step(statistic: Statistic, presence: Presence, data: Any, time: int, m
     if not presence.remembers:
         return statistic.exact(data, unit), memory
     columns = _columns(data, presence.column)
-    names = [int(hash_of(identify(person))) for person in listed(columns[presence.column])]
+    names = [identify(person) for person in listed(columns[presence.column])]
     allowed = {name: _allowed(memory.get(name), time, presence) for name in set(names)}
     kept = np.array([allowed[name] for name in names], bool)
     fresh = _forgotten(memory, time, presence)
@@ -48,12 +48,12 @@ def _allowed(known: tuple[int, int] | None, time: int, presence: Presence) -> bo
     if known is None:
         return True
     count, last = known
-    return time - last >= presence.apart and (presence.within is not None or count < presence.most)
+    return time - last >= presence.apart and (not presence.limited or count < presence.most)
 
 
 def _forgotten(memory: Memory, time: int, presence: Presence) -> Memory:
-    """The memory without those whose last contribution no longer matters; a horizon forgets nobody."""
-    if presence.within is None:
+    """The memory without those whose last contribution no longer matters; where they are counted, all of it."""
+    if presence.limited:
         return dict(memory)
     return {name: known for name, known in memory.items() if time - known[1] < presence.apart}
 

@@ -16,7 +16,7 @@ from mosha.streams.blt import MOST_BUFFERS
 from mosha.streams.designs import designed
 from mosha.streams.increments import Increments
 from mosha.streams.lifted import BandedToeplitz, LiftedToeplitz, lifted_sensitivity, lifted_unit
-from mosha.streams.plan import Budget, Plan, gaussian_law, laplace_law
+from mosha.streams.plan import FINE, Budget, Plan, gaussian_law, laplace_law
 from mosha.streams.presence import Presence, contribution
 from mosha.streams.readout import Readout
 from mosha.streams.toeplitz import decoder, pattern_norm, root_coefficients
@@ -24,7 +24,6 @@ from mosha.streams.tree import best_tree
 
 __all__ = ["Question", "candidates"]
 
-FINE = 1 << 10  # a standard deviation has at least so many steps
 PATTERNS = 1 << 20  # a pattern of contributions is added up over so many steps at most
 BANDS = 512
 
@@ -78,8 +77,7 @@ def _tree(question: Question, budget: Budget) -> Plan:
 def _gaussian_steps(question: Question, budget: Budget) -> Plan:
     presence, moved = question.presence, contribution(question.statistic)
     l2 = root_up(math.ceil(Fraction(moved.l2) ** 2) * presence.most) * presence.sides
-    law, _ = gaussian_law(budget, l2 * FINE, question.horizon * question.width)
-    finer = 1 << max(0, math.ceil(math.log2(FINE * FINE / float(law.scale))))
+    finer = 1 << max(0, math.ceil(math.log2(2 * FINE / (budget.multiplier() * l2))))
     law, event = gaussian_law(budget, l2 * finer, question.horizon * question.width)
     shape = profile.of_increments(question.readout, question.horizon)
     mechanism = Increments(finer)

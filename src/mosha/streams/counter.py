@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 from mosha.core.unit import Unit
@@ -10,6 +11,9 @@ from mosha.mechanisms import ClippedSum, Histogram
 from mosha.streams.best import best
 from mosha.streams.series import KeyedSum, MeanParts, mean_of
 from mosha.streams.stream import Stream
+
+COARSER = 2.0**10
+"""A value is rounded to a part in 2**17 of its bound: far below the noise, and sums of a long stream stay small."""
 
 __all__ = ["Options", "counter", "histogram", "mean", "series", "total"]
 
@@ -63,7 +67,9 @@ def total(
     >>> total(unit=Person("meter"), horizon=24, between=(0, 5), epsilon=1).plan.name
     'per-step Laplace'
     """
-    return best(ClippedSum(between=between, column=column), unit=unit, horizon=horizon, name="total", **options)
+    added = ClippedSum(between=between, column=column)
+    added = replace(added, grid=added.grid * COARSER)
+    return best(added, unit=unit, horizon=horizon, name="total", **options)
 
 
 def histogram(

@@ -26,7 +26,10 @@ from mosha.streams.profile import Profile
 from mosha.streams.readout import Readout
 from mosha.streams.tape import Law
 
-__all__ = ["Budget", "Plan", "gaussian_law", "laplace_law"]
+__all__ = ["FINE", "Budget", "Plan", "gaussian_law", "laplace_law"]
+
+FINE = 1 << 10
+"""A standard deviation of Gaussian noise has at least so many steps."""
 
 
 @dataclass(frozen=True)
@@ -59,33 +62,38 @@ class Budget:
         """Whether Gaussian noise can keep it."""
         return self.epsilon is None or (self.delta is not None and self.delta >= 2.0**-90)
 
+    def multiplier(self) -> float:
+        """The noise multiplier of Gaussian noise that keeps it."""
+        return gaussian_multiplier(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu)
+
 
 def laplace_law(budget: Budget, sensitivity: int) -> tuple[Law, Event]:
     """Laplace noise for an l1 sensitivity in whole steps, and its price: 1 / multiplier <= epsilon."""
     assert budget.epsilon is not None
     multiplier = laplace_multiplier(budget.epsilon)
     scale = Fraction(multiplier) * sensitivity
-    _check(scale)
+    _check(scale, "laplace")
     return Law("laplace", scale), DiscreteLaplace(multiplier)
 
 
 def gaussian_law(budget: Budget, sensitivity: float, coordinates: int) -> tuple[Law, Event]:
     """Gaussian noise for an l2 sensitivity in steps, and its price."""
-    limits = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho, "mu": budget.mu}
-    multiplier = gaussian_multiplier(**limits)
+    multiplier = budget.multiplier()
+    if sensitivity > 1 << 60:
+        raise InvalidParameter("this stream is too long for its grid: its sensitivity would leave 64-bit integers.")
     if budget.rho is None:
         multiplier = discrete_multiplier(multiplier, sensitivity, coordinates)
     scale = enlarged(Fraction(multiplier) * Fraction(sensitivity))
-    _check(scale)
+    _check(scale, "gaussian")
     return Law("gaussian", scale), DiscreteGaussian(multiplier, sensitivity, coordinates)
 
 
-def _check(scale: Fraction) -> None:
+def _check(scale: Fraction, law: str) -> None:
     if scale > LARGEST_SCALE:
         raise InvalidParameter(
             "this budget is too small for so long a stream and so fine a grid: the noise would leave 64-bit integers."
         )
-    if scale < Fraction(1, 1 << 30):
+    if scale < (Fraction(1, 1 << 30) if law == "laplace" else FINE):
         raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
 
 

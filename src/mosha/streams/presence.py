@@ -18,7 +18,8 @@ class Presence:
     """At most `most` contributions of one unit count, each at a step of its own, two of them `apart` steps or more.
 
     `column` names the persons (None: one event is one unit). `within` is the window that `most` is for, None for the
-    whole horizon. `sides` is 2 where a unit is replaced: one leaves and one enters.
+    whole horizon. `limited` says that one contribution at every allowed step would be more than `most`. `sides` is 2
+    where a unit is replaced: one leaves and one enters.
     """
 
     most: int
@@ -26,18 +27,19 @@ class Presence:
     sides: int
     column: str | None
     within: int | None = None
+    limited: bool = False
 
     @property
     def remembers(self) -> bool:
         """Whether earlier steps of a person must be remembered to enforce this."""
-        return self.column is not None and (self.apart > 1 or self.within is None)
+        return self.column is not None and (self.apart > 1 or self.limited)
 
 
 def presence_of(unit: Unit, horizon: int, apart: int = 1) -> Presence:
     """The declared limits of a unit; bounding enforces them on each person alone.
 
     >>> presence_of(Person("id", at_most=12), 365, 30)
-    Presence(most=12, apart=30, sides=1, column='id', within=None)
+    Presence(most=12, apart=30, sides=1, column='id', within=None, limited=True)
     >>> presence_of(Window("id", 48), 10**6).most
     48
     """
@@ -57,7 +59,8 @@ def presence_of(unit: Unit, horizon: int, apart: int = 1) -> Presence:
     if unit.groups or unit.per_group or unit.total:
         raise InvalidParameter("a stream bounds a person by at_most=... and apart=...: leave out the other limits.")
     room = math.ceil(horizon / apart)
-    return Presence(min(unit.at_most or room, room), apart, sides, unit.column)
+    most = min(unit.at_most or room, room)
+    return Presence(most, apart, sides, unit.column, limited=most < room)
 
 
 def contribution(statistic: Statistic) -> Sensitivity:

@@ -14,7 +14,7 @@ from mosha.noise import bernoulli_exp, discrete_gaussian
 
 __all__ = ["RARE", "unbounded_gaussian", "unbounded_laplace"]
 
-RARE = 1 << 40
+RARE = 1 << 20
 """A draw gets a Laplace tail with probability exp(-RARE)."""
 
 
@@ -27,7 +27,7 @@ def unbounded_gaussian(sigma: Fraction, size: int, *, rng: Rng) -> NDArray[Any]:
         sensitivity S: `unbounded.md`.
 
     Units:
-        `sigma` in steps of the integer grid, at most 2**50.
+        `sigma` in steps of the integer grid, 2**10 to 2**50; shifts up to 2**60.
 
     >>> from mosha.noise import SeededRandom
     >>> unbounded_gaussian(Fraction(1000), 3, rng=SeededRandom(1)).shape
