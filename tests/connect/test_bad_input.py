@@ -100,6 +100,8 @@ def test_a_type_that_does_not_fit_is_refused(expression):
         lambda: grid(col("x"), (0, 1), 1.5),
         lambda: grid(col("x"), (0, 1), 401),
         lambda: grid(col("x"), (0, 1), 51),
+        lambda: grid(col("x"), (0, 1), 5, centre=2**51),
+        lambda: grid(col("x"), (0, 1), 5, centre=0.5),
         lambda: Clamped(col("x"), (0, 1), exponent=3, centre=1.5),
         lambda: Product(Clamped(col("x"), (0, 1), exponent=31), Clamped(col("x"), (0, 1), exponent=31)),
         lambda: NormBound(3, {"n": 1}),

@@ -85,6 +85,8 @@ TRUNCATIONS = [
     {"groups": 2},
     {"per_group": 2},
     {"groups": 2, "per_group": 3},
+    {"groups": 40, "per_group": 3},
+    {"groups": 3, "per_group": 100},
     {"groups": 3, "per_group": 2, "rows": 4},
     {"per_group": 1, "rows": 2},
     {},
@@ -124,7 +126,9 @@ def test_persons_of_any_type_are_told_apart(engines, person):
 
 @pytest.mark.parametrize("limits", TRUNCATIONS, ids=str)
 @pytest.mark.parametrize(
-    "values", [{"rows": Rows(), "x": X}, {"rows": Rows(), "p": Persons()}], ids=["rows and x", "rows and persons"]
+    "values",
+    [{"rows": Rows(), "x": X, "known": Rows(of=col("x"))}, {"rows": Rows(), "p": Persons(), "q": Persons()}],
+    ids=["rows and x", "rows and persons"],
 )
 def test_truncation_keeps_the_same_rows(engines, limits, values):
     bound = Truncate(secrets.token_bytes(16), **limits)
@@ -214,10 +218,11 @@ def test_a_tie_of_hashes_is_left_to_sql(engines):
     """With all first bits equal the kernel cannot choose, and says so instead of choosing."""
     from mosha.connect.kernel_truncation import TIE, truncate
 
-    rows = np.array([[0, 7, 1], [1, 7, 1], [2, 7, 1]], dtype=np.int32)
-    offsets, columns = np.array([0, 3]), np.array([0])
-    assert truncate(offsets, rows, columns, (-1, 2, -1), (2, -1, 2), 3)[2] == TIE
-    assert truncate(offsets, rows, columns, (-1, 3, -1), (2, -1, 2), 3)[2] == 0
-    same = np.array([[0, 7, 1], [0, 7, 1], [0, 7, 1]], dtype=np.int32)
-    sums, _, flag = truncate(offsets, same, columns, (2, -1, -1), (2, 2, 2), 1)
+    records = np.array([[5, 0, 7, 1], [5, 1, 7, 1], [5, 2, 7, 1]], dtype=np.int32)
+    starts, codes = np.array([0, 3]), np.array([0])
+    assert truncate(starts, records, codes, (-1, 2, -1), (3, -1, 3), 3)[2] == TIE
+    assert truncate(starts, records, codes, (9, 2, -1), (3, -1, 3), 3)[2] == TIE
+    assert truncate(starts, records, codes, (-1, 3, -1), (3, -1, 3), 3)[2] == 0
+    same = np.array([[5, 0, 7, 1], [5, 0, 7, 1], [5, 0, 7, 1]], dtype=np.int32)
+    sums, _, flag = truncate(starts, same, codes, (2, -1, -1), (3, 3, 3), 1)
     assert (flag, sums.tolist()) == (0, [[14]])

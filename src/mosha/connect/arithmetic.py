@@ -124,27 +124,35 @@ def to_bin(scope: Scope, expression: Call, arguments: list[Typed], result: Type)
 
 
 def to_grid(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> Node:
-    low, high, exponent = expression.options
+    low, high, exponent, *centred = expression.options
+    centre = centred[0] if centred else 0
     given = arguments[0]
     if given.type is Type.INTEGER and exponent >= 0 and low.is_integer() and high.is_integer():
-        return scope.let(given.node, lambda value: _whole_grid(scope, value, (int(low), int(high)), exponent))
+        return scope.let(given.node, lambda value: _whole_grid(scope, value, (int(low), int(high)), exponent, centre))
     node = scope.coerce(given, Type.REAL)
-    return scope.let(node, lambda value: _real_grid(scope, value, expression.options, wild=given.wild))
+    options = (low, high, exponent, centre)
+    return scope.let(node, lambda value: _real_grid(scope, value, options, wild=given.wild))
 
 
-def _whole_grid(scope: Scope, value: Node, between: tuple[int, int], exponent: int) -> Node:
+def _moved(scope: Scope, node: Node, centre: int) -> Node:
+    """A BIGINT below 2**51 in magnitude, seen from the centre: no step can leave 64 bits."""
+    return binary(exp.Sub, node, scope.dialect.literal(centre, Type.INTEGER)) if centre else node
+
+
+def _whole_grid(scope: Scope, value: Node, between: tuple[int, int], exponent: int, centre: int) -> Node:
     low, high = (scope.dialect.literal(bound, Type.INTEGER) for bound in between)
-    least, most = (scope.dialect.literal(bound << exponent, Type.INTEGER) for bound in between)
+    least, most = (scope.dialect.literal((bound << exponent) - centre, Type.INTEGER) for bound in between)
     scaled = binary(exp.Mul, value.copy(), scope.dialect.literal(1 << exponent, Type.INTEGER))
-    return choose((binary(exp.LT, value, low), least), (binary(exp.GT, value.copy(), high), most), otherwise=scaled)
+    inside = _moved(scope, scaled, centre)
+    return choose((binary(exp.LT, value, low), least), (binary(exp.GT, value.copy(), high), most), otherwise=inside)
 
 
-def _real_grid(scope: Scope, value: Node, options: tuple[float, float, int], *, wild: bool) -> Node:
-    low, high, exponent = options
+def _real_grid(scope: Scope, value: Node, options: tuple[float, float, int, int], *, wild: bool) -> Node:
+    low, high, exponent, centre = options
     scale = 2.0**exponent
 
     def point(bound: float) -> Node:
-        return scope.dialect.literal(math.floor(bound * scale + 0.5), Type.INTEGER)
+        return scope.dialect.literal(math.floor(bound * scale + 0.5) - centre, Type.INTEGER)
 
     def compare(kind: type[exp.Binary], bound: float) -> Node:
         return binary(kind, value.copy(), scope.real(bound))
@@ -152,7 +160,7 @@ def _real_grid(scope: Scope, value: Node, options: tuple[float, float, int], *, 
     scaled = binary(exp.Add, binary(exp.Mul, value.copy(), scope.real(scale)), scope.real(0.5))
     inside = binary(exp.And, compare(exp.GTE, low), compare(exp.LTE, high))
     branches = [
-        (inside, scope.dialect.whole(call("FLOOR", scaled))),
+        (inside, _moved(scope, scope.dialect.whole(call("FLOOR", scaled)), centre)),
         (binary(exp.And, compare(exp.GT, high), compare(exp.LT, LARGEST_REAL)), point(high)),
         (binary(exp.And, compare(exp.LT, low), compare(exp.GT, -LARGEST_REAL)), point(low)),
     ]

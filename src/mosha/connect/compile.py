@@ -107,6 +107,11 @@ class Scope:
         type_of(expression, self.schema)
         return self._tamed(self._value(expression))
 
+    def untamed(self, expression: Expression) -> Node:
+        """An expression over this scope, checked first; a column of the data comes as it is, NaN and all."""
+        type_of(expression, self.schema)
+        return self._value(expression).node
+
     def _tamed(self, typed: Typed) -> Typed:
         if not typed.wild:
             return typed

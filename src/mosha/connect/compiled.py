@@ -9,84 +9,27 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from sqlglot import exp
 
 from mosha.connect.aggregation import Aggregation, Norms, Question
 from mosha.connect.bounding import NormBound, Truncate
+from mosha.connect.columns import PERSON, Gathered, Table, Wanted, gathered, values_of, wanted
 from mosha.connect.dialect import DUCKDB, Kind, Node, binary, cast, column, number
 from mosha.connect.labels import Fetch, KeyLabels, key_labels, person_label, persons_are_exact
 from mosha.connect.relation import seeds
 from mosha.connect.rows import subquery
 from mosha.connect.schema import Schema, Type
-from mosha.connect.statement import alias, contributions, copies, is_plain_count, key_columns, select
+from mosha.connect.statement import alias, contributions, copies, key_columns, select
 from mosha.connect.totals import Array, Totals, object_array
-from mosha.connect.value import Persons, Value
+from mosha.connect.value import Persons
 
-__all__ = ["Compiled", "Table"]
+__all__ = ["Compiled"]
 
-COUNT, PERSON = -1, -2
 TIE, NEEDS_ROW_HASHES = 1, 2
 DENSE_GROUPS = 2**20
 Batches = Callable[[str], Iterator[Mapping[str, Array]]]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table's contributions as columns of one integer type: dense codes for persons and groups, exact values."""
-
-    persons: Array
-    people: int
-    groups: Array
-    group_count: int
-    values: Array
-    places: Mapping[str, int]
-    magnitude: int
-    keys: Callable[[Array], tuple[Array, ...]]
-
-    @cached_property
-    def by_person(self) -> tuple[Array, Array]:
-        """(offsets, rows): the rows of person p are rows[offsets[p]:offsets[p + 1]], each (group, values)."""
-        from mosha.connect.kernel import by_person  # noqa: PLC0415  (numba is an extra and takes time to load)
-
-        offsets, rows = by_person(self.persons, self.groups, self.values, self.people)
-        return offsets, rows
-
-    @cached_property
-    def by_group(self) -> tuple[Array, Array]:
-        """(offsets, pairs): for each person the groups with rows, each (group, number of rows, sums of values)."""
-        from mosha.connect.kernel import pairs_of  # noqa: PLC0415
-
-        offsets, rows = self.by_person
-        narrow = rows.dtype == np.int32 and self.magnitude * self.most_rows < 2**31
-        shape = (len(rows), rows.shape[1] + 1)
-        pairs = np.empty(shape, dtype=np.int32 if narrow else np.int64)
-        starts = pairs_of(offsets, rows, pairs, self.group_count)
-        return starts, pairs[: starts[-1]]
-
-    @cached_property
-    def present(self) -> Array:
-        """Which groups have rows."""
-        return np.bincount(self.groups, minlength=self.group_count) > 0
-
-    @cached_property
-    def most_rows(self) -> int:
-        """The most rows that one person has."""
-        return int(np.diff(self.by_person[0]).max(initial=0))
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes, the sorted forms included."""
-        return int(4 * (self.groups.nbytes + self.values.nbytes) + self.persons.nbytes + 16 * self.people)
-
-    def place(self, name: str, value: Value) -> int:
-        """The column of a value, or what stands in its place."""
-        if isinstance(value, Persons):
-            return PERSON
-        return COUNT if is_plain_count(value) else self.places[name]
 
 
 class Compiled:
@@ -106,63 +49,55 @@ class Compiled:
         """The answer, or None where the SQL plan must give it."""
         if not _suits(question) or not _installed():
             return None
-        values = _columns_of(question)
-        if rows * 8 * (4 + 3 * len(values)) > self._memory // 2:
+        if rows * 8 * (4 + 3 * len(values_of(question))) > self._memory // 2 or rows >= 2**31:
             return None
         if isinstance(question, Aggregation) and isinstance(question.bound, Truncate):
-            return self._truncated(question, question.bound, values, rows)
-        table = self._table(question, values, rows, version)
+            return self._truncated(question, question.bound, rows)
+        table = self._table(question, rows, version)
         if table is None:
             return None
         return _buckets(question, table) if isinstance(question, Norms) else _norm_bounded(question, table)
 
-    def _table(self, question: Question, values: Mapping[str, Value], rows: int, version: str | None) -> Table | None:
+    def _table(self, question: Question, rows: int, version: str | None) -> Table | None:
         """The columns of a question, kept from the last one where plan and data are the same."""
-        inner = contributions(question, list(values.values()), DUCKDB)
-        mark = None if version is None else f"{version}\n{DUCKDB.sql(inner.copy())}"
+        wish = wanted(question)
+        inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
+        mark = None if version is None else f"{version}\n{DUCKDB.sql(inner.copy())}\n{wish.mark}\n{wish.codes}"
         if mark is not None and self._kept is not None and self._kept[0] == mark:
             return self._kept[1]
         self._kept = None
-        table = self._read(question, values, rows, inner)
+        table = self._read(question, wish, rows, inner)
         if mark is not None and table is not None and table.size <= self._memory // 8:
             self._kept = (mark, table)
         return table
 
     def _read(
-        self,
-        question: Question,
-        values: Mapping[str, Value],
-        rows: int,
-        inner: exp.Select,
-        hashes: Sequence[Node] = (),
+        self, question: Question, wish: Wanted, rows: int, inner: exp.Select, hashes: Sequence[Node] = ()
     ) -> Table | None:
-        """Labels and integers in one pass, then labels as codes."""
+        """Labels, doubles and integers in one pass, then labels as codes."""
         keys = key_labels(self._fetch, question, inner)
         if keys is None or not persons_are_exact(self._fetch, question, inner):
             return None
-        names = [f"v{i}" for i in range(len(values))] + [f"h{i}" for i in range(len(hashes))]
         columns = [alias(person_label(question), "p"), alias(keys.label(), "g")]
-        columns += [column(f"v{i}") for i in range(len(values))]
+        columns += [column(f"r{i}") for i in range(len(wish.reals))]
+        columns += [column(f"v{i}") for i in range(len(wish.wholes))]
         columns += [alias(_first_bits(node), f"h{i}") for i, node in enumerate(hashes)]
         statement = DUCKDB.sql(select(columns, subquery(inner.copy(), "rows")))
-        narrow = all(value.magnitude < 2**31 for value in values.values())
-        persons, groups, matrix = _gathered(self._batches(statement), names, rows, narrow=narrow)
-        return _coded(persons, groups, matrix, values, keys, lambda labels: keys.ambiguous(labels, self._fetch, inner))
+        found = gathered(self._batches(statement), wish, len(hashes), rows)
+        return _coded(found, wish, keys, lambda labels: keys.ambiguous(labels, self._fetch, inner))
 
-    def _truncated(
-        self, question: Aggregation, bound: Truncate, values: Mapping[str, Value], rows: int
-    ) -> Totals | None:
+    def _truncated(self, question: Aggregation, bound: Truncate, rows: int) -> Totals | None:
         """First without the hashes of rows; they are fetched only where a group or person has too many rows."""
-        inner = contributions(question, list(values.values()), DUCKDB)
-        pair = [column("p"), *key_columns(question)]
-        row = [*pair, *(column(f"v{i}") for i in range(len(values)))]
-        by_group, by_row = (DUCKDB.hash(seeds(bound.key), copies(nodes)) for nodes in (pair, row))
-        alike = not values and bound.rows is None
-        for hashes in ([by_group], [by_group, by_row]):
-            table = self._read(question, values, rows, inner, copies(hashes))
+        for hashed in (False, True):
+            wish = wanted(question, in_sql=hashed)  # the hash of a row is that of its values in SQL
+            inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
+            pair = [column("p"), *key_columns(question)]
+            row = [*pair, *(column(f"v{i}") for i in range(len(wish.wholes)))]
+            hashes = [DUCKDB.hash(seeds(bound.key), copies(nodes)) for nodes in ((pair, row) if hashed else (pair,))]
+            table = self._read(question, wish, rows, inner, hashes)
             if table is None or any(value.magnitude * len(table.groups) >= 2**62 for _, value in question.values):
                 return None
-            found = _truncate(question, bound, table, len(values), alike=alike, hashed=len(hashes) == 2)
+            found = _truncate(question, bound, table, hashed=hashed)
             if found != NEEDS_ROW_HASHES:
                 return None if isinstance(found, int) else found
         return None
@@ -177,63 +112,26 @@ def _suits(question: Question) -> bool:
     return bounded or isinstance(question, Norms)
 
 
-def _columns_of(question: Question) -> dict[str, Value]:
-    """The values that need a column: plain counts and persons need none."""
-    values = {"": question.value} if isinstance(question, Norms) else dict(getattr(question, "values", ()))
-    return {name: value for name, value in values.items() if not (is_plain_count(value) or isinstance(value, Persons))}
-
-
 def _first_bits(node: Node) -> Node:
     """The first 32 bits of a 64-bit hash."""
     return cast(binary(exp.BitwiseRightShift, node, number(32)), Kind.UINT)
 
 
-def _gathered(
-    batches: Iterator[Mapping[str, Array]], names: Sequence[str], rows: int, *, narrow: bool
-) -> tuple[Array, Array, Array]:
-    """The batches one after the other, in 32 bits while everything fits them."""
-    kind = np.dtype(np.int32 if narrow else np.int64)
-    labels = [np.empty(rows, dtype=np.int32), np.empty(rows, dtype=np.int32)]
-    matrix = np.empty((rows, len(names)), dtype=kind)
-    filled = 0
-    for batch in batches:
-        size = len(batch["p"])
-        if filled + size > len(matrix):  # the table has grown since it was opened
-            labels = [np.concatenate([column, np.empty(filled + size, dtype=column.dtype)]) for column in labels]
-            matrix = np.concatenate([matrix, np.empty((filled + size, len(names)), dtype=kind)])
-        for place, name in enumerate(("p", "g")):
-            found = batch[name].view(np.int64)
-            if labels[place].dtype == np.int32 and size and not (found.min() >= -(2**31) and found.max() < 2**31):
-                labels[place] = labels[place].astype(np.int64)
-            labels[place][filled : filled + size] = found
-        for place, name in enumerate(names):
-            found = batch[name]
-            matrix[filled : filled + size, place] = found.view(np.int32) if found.dtype == np.uint32 else found
-        filled += size
-    return labels[0][:filled], labels[1][:filled], matrix[:filled]
-
-
-def _coded(
-    persons: Array,
-    groups: Array,
-    matrix: Array,
-    values: Mapping[str, Value],
-    keys: KeyLabels,
-    ambiguous: Callable[[Array], bool],
-) -> Table | None:
+def _coded(found: Gathered, wish: Wanted, keys: KeyLabels, ambiguous: Callable[[Array], bool]) -> Table | None:
     """Labels as codes from 0: their distance from the least where that is tight, else by first appearance."""
-    from mosha.connect.kernel import codes_of  # noqa: PLC0415
+    from mosha.connect.kernel_columns import codes_of  # noqa: PLC0415  (numba is an extra and takes time to load)
 
+    persons, groups = found.persons, found.groups
     if len(persons) == 0:  # the SQL plan answers for no rows as for any
         return None
-    low, high = _range(persons)
+    low, high = int(persons.min()), int(persons.max())
     if high - low < 2 * len(persons) + 65536:
         people = high - low + 1
         persons = _shifted(persons, low)
     else:
         persons, unique = codes_of(persons)
         people = len(unique)
-    low, high = _range(groups)
+    low, high = int(groups.min()), int(groups.max())
     if keys.width == 1 and keys.whole and high - low < min(DENSE_GROUPS, 2 * len(groups) + 65536):
         labels = np.arange(low, high + 1)
         groups = _shifted(groups, low)
@@ -241,14 +139,7 @@ def _coded(
         groups, labels = codes_of(groups)
     if ambiguous(labels):
         return None
-    places = {name: place for place, name in enumerate(values)}
-    most = max((value.magnitude for value in values.values()), default=1)
-    count = max(len(labels), 1)
-    return Table(persons, people, groups, count, matrix, places, most, lambda at: keys.keys(labels[at]))
-
-
-def _range(labels: Array) -> tuple[int, int]:
-    return (int(labels.min()), int(labels.max())) if len(labels) else (0, 0)
+    return Table(persons, people, groups, max(len(labels), 1), found.values, wish, lambda at: keys.keys(labels[at]))
 
 
 def _shifted(labels: Array, low: int) -> Array:
@@ -257,22 +148,16 @@ def _shifted(labels: Array, low: int) -> Array:
     return labels if labels.dtype == np.int32 else labels.astype(np.int32)
 
 
-def _truncate(
-    question: Aggregation, bound: Truncate, table: Table, width: int, *, alike: bool, hashed: bool
-) -> Totals | int:
+def _truncate(question: Aggregation, bound: Truncate, table: Table, *, hashed: bool) -> Totals | int:
     from mosha.connect.kernel_truncation import truncate  # noqa: PLC0415
 
-    limits = (_limit(bound.rows), _limit(bound.groups), _limit(bound.per_group))
-    by_row = -2 if alike else (width + 2 if hashed else -1)
-    columns = np.array([table.place(name, value) for name, value in question.values], dtype=np.int64)
-    offsets, rows = table.by_person
-    hashes = (width + 1, by_row, width + 1)
-    sums, present, flag = truncate(offsets, rows, columns, limits, hashes, table.group_count)
-    return int(flag) if flag else _totals(question, table, sums, present)
-
-
-def _limit(limit: int | None) -> int:
-    return -1 if limit is None else limit
+    limits = tuple(-1 if limit is None else limit for limit in (bound.rows, bound.groups, bound.per_group))
+    first = table.wish.width + 2
+    alike = table.wish.width == 0 and bound.rows is None
+    by_row = -2 if alike else (first + 1 if hashed else -1)
+    codes = np.array([table.wish.codes[name] for name, _ in question.values], np.int64)
+    sums, present, flag = truncate(*table.blocks, codes, limits, (first, by_row, first), table.group_count)
+    return int(flag) if flag else _totals(question, table, sums.T, present > 0)
 
 
 def _norm_bounded(question: Question, table: Table) -> Totals | None:
@@ -283,30 +168,24 @@ def _norm_bounded(question: Question, table: Table) -> Totals | None:
     assert isinstance(bound, NormBound)
     if not _within(question, bound, table):
         return None
-    sums = np.zeros((table.group_count, len(question.values)), dtype=np.int64)
-    for by_row in (True, False):
-        names = [n for n, v in question.values if (bound.order == 1 and not isinstance(v, Persons)) is by_row]
-        if not names:
-            continue
-        plan = _plan(question, bound, names, table)
-        sizes = (table.group_count, bound.fraction)
-        if by_row:
-            found = row_norms(*table.by_person, plan, sizes)
-        else:
-            found, large = group_norms(*table.by_group, plan, bound.order, sizes)
-            if large:
-                return None
-        order = [name for name, _ in question.values]
-        for place, name in enumerate(names):
-            sums[:, order.index(name)] = found[:, place]
+    order = [name for name, _ in question.values]
+    kinds, leaders, codes = dict(question.values), bound.leaders(), table.wish.codes
+    sums = np.zeros((table.group_count, len(order)), dtype=np.int64)
+    sizes = (table.group_count, bound.fraction)
+    by_row = [name for name in order if bound.order == 1 and not isinstance(kinds[name], Persons)]
+    for leader, limit in dict.fromkeys(leaders[name] for name in by_row):
+        names = [name for name in by_row if leaders[name][0] == leader]
+        led = np.array([codes[name] for name in names], np.int64)
+        found = row_norms(table.rows, led, *table.ranks(codes[leader]), limit, sizes)
+        sums[:, [order.index(name) for name in names]] = found.T
+    names = [name for name in order if name not in by_row]
+    if names:
+        rows = [(table.pair_column(codes[n]), names.index(leaders[n][0]), leaders[n][1]) for n in names]
+        found, large = group_norms(*table.pairs, np.array(rows, np.int64), bound.order, sizes)
+        if large:
+            return None
+        sums[:, [order.index(name) for name in names]] = found
     return _totals(question, table, sums, table.present)
-
-
-def _plan(question: Aggregation, bound: NormBound, names: list[str], table: Table) -> Array:
-    """A row for each value: its column, the value that leads it, that one's limit."""
-    kinds, leaders = dict(question.values), bound.leaders()
-    rows = [(table.place(name, kinds[name]), names.index(leaders[name][0]), leaders[name][1]) for name in names]
-    return np.array(rows, dtype=np.int64)
 
 
 def _within(question: Aggregation, bound: NormBound, table: Table) -> bool:
@@ -324,18 +203,18 @@ def _within(question: Aggregation, bound: NormBound, table: Table) -> bool:
 
 
 def _buckets(question: Norms, table: Table) -> Totals | None:
-    from mosha.connect.kernel import group_totals, row_totals  # noqa: PLC0415
+    from mosha.connect.kernel import group_totals  # noqa: PLC0415
 
     if question.value.magnitude * max(table.most_rows, 1) >= 2**59:
         return None
-    place = table.place("", question.value)
-    if question.order == 1 and place != PERSON:
-        norms = row_totals(*table.by_person, place)
+    code = table.wish.codes[""]
+    if question.order == 1 and code != PERSON:
+        norms = table.totals(code)[table.counts > 0]
     else:
-        norms = group_totals(*table.by_group, place, question.order)
+        norms = group_totals(*table.pairs, table.pair_column(code), question.order)
         if (norms == -2).any():
             return None
-    norms = norms[norms >= 0]
+        norms = norms[norms >= 0]
     buckets = np.searchsorted(np.array(question.thresholds, dtype=np.int64), norms, side="left")
     persons = np.bincount(buckets, minlength=len(question.thresholds) + 1).astype(np.int64)
     return Totals(Schema({"norm": Type.INTEGER}), (object_array([*question.thresholds, None]),), {"persons": persons})

@@ -24,6 +24,7 @@ from mosha.connect.aggregation import Norms, Question
 from mosha.connect.compiled import Compiled
 from mosha.connect.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
 from mosha.connect.duckdb_fields import csv_field, field_of, key_array, listed_array
+from mosha.connect.labels import MISSING
 from mosha.connect.public_keys import FEW
 from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
 from mosha.connect.rows import subquery
@@ -262,11 +263,19 @@ class DuckDB(Engine):
             return _silenced(lambda: dict(self._connection.sql(statement).fetchnumpy()), UNFINISHED)
 
     def _batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
-        """The columns of an answer in batches, for the compiled kernels."""
+        """The columns of an answer in batches, for the compiled kernels, which work in one thread.
+
+        A second thread of the engine would only wait for the first to hand over what it has read.
+        """
         with self._lock:
-            reader = _silenced(lambda: self._connection.sql(statement).to_arrow_reader(BATCH), UNFINISHED)
-            while (batch := _silenced(lambda: next(reader, None), UNFINISHED)) is not None:
-                yield {name: batch.column(name).to_numpy(zero_copy_only=False) for name in batch.schema.names}
+            [(threads,)] = self._connection.execute("SELECT current_setting('threads')").fetchall()
+            self._connection.execute("SET threads = 1")
+            try:
+                reader = _silenced(lambda: self._connection.sql(statement).to_arrow_reader(BATCH), UNFINISHED)
+                while (batch := _silenced(lambda: next(reader, None), UNFINISHED)) is not None:
+                    yield {name: _plain(batch.column(name)) for name in batch.schema.names}
+            finally:
+                self._connection.execute(f"SET threads = {int(threads)}")
 
     def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> tuple[list[Array], list[Array]]:
         """Keys and sums as columns; a wide sum travels as two 64-bit limbs."""
@@ -280,6 +289,13 @@ class DuckDB(Engine):
         found = self._columns(self.dialect.sql(outer))
         sums = [_whole(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
         return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
+
+
+def _plain(found: Any) -> Array:
+    """An Arrow column as an array: NaN for a missing double, MISSING for a missing whole number."""
+    if found.null_count and found.type != "double":
+        found = found.fill_null(MISSING)
+    return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
 def _check_frame(frame: Any) -> None:

@@ -340,12 +340,13 @@ def _range(low: Any, high: Any) -> tuple[Any, Any]:
     return low, high
 
 
-def grid(value: Any, between: Iterable[float], exponent: int) -> Call:
-    """The INTEGER floor(clamp(value) * 2**exponent + 1/2); NULL stays NULL.
+def grid(value: Any, between: Iterable[float], exponent: int, *, centre: int = 0) -> Call:
+    """The INTEGER floor(clamp(value) * 2**exponent + 1/2) - centre; NULL stays NULL.
 
     Guarantee:
-        The result lies in [g(low), g(high)], g(t) = floor(t * 2**exponent + 1/2): the product is exact, rounding the
-        sum and floor are monotone. Both ends are below 2**51 in magnitude, so every step is an exact double.
+        The result lies in [g(low), g(high)] - centre, g(t) = floor(t * 2**exponent + 1/2): the product is exact,
+        rounding the sum and floor are monotone. Both ends and the centre are below 2**51 in magnitude, so every step
+        is an exact double or a whole number below 2**52.
 
     >>> grid(col("days"), (0, 30), 4)
     ("days" grid 0.0 30.0 4)
@@ -355,4 +356,7 @@ def grid(value: Any, between: Iterable[float], exponent: int) -> Call:
         raise InvalidParameter("the exponent of a grid must be a whole number from -400 to 400.")
     if max(abs(low), abs(high)) * 2.0**exponent >= 2.0**51:
         raise InvalidParameter("a grid this fine over a range this wide does not fit: use a smaller exponent.")
-    return Call(Operator.GRID, (as_expression(value),), (float(low), float(high), exponent))
+    if isinstance(centre, bool) or not isinstance(centre, int) or abs(centre) >= 2**51:
+        raise InvalidParameter("centre must be a whole number of grid units, below 2**51.")
+    options = (float(low), float(high), exponent, centre) if centre else (float(low), float(high), exponent)
+    return Call(Operator.GRID, (as_expression(value),), options)

@@ -1,8 +1,9 @@
 """Compiled norm bounding over columns: the same integers as the SQL plan, in a fraction of its time.
 
-Rows come as columns: `persons` and `groups` hold dense codes, `values` one column of integers for each value that is
-not a plain count; all three have one integer type. Sorted by person, `offsets[p]` to `offsets[p + 1]` are the rows of
-person p.
+Rows come as columns: `persons` and `groups` hold dense codes, `values` integers (see `kernel_columns`). A value of a
+question is a code: a column, COUNT (1 in every row), PERSON (1 for each group of a person), or `KNOWN - c` (1 where
+column c is not missing). Order 1 needs no sorting: a pass for each person's total, a pass for the weighted sums.
+Order 2 works on pairs of person and group, made from rows sorted by person.
 
 Guarantee:
     The results equal those of `norms` where a function returns without a flag. Sums stay below 2**63 by the checks in
@@ -18,84 +19,111 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["by_person", "codes_of", "group_norms", "group_totals", "pairs_of", "row_norms", "row_totals"]
+from mosha.connect.kernel_columns import BLOCK, into_blocks, missing_in
+
+__all__ = ["by_person", "group_norms", "group_totals", "pairs_of", "row_norms", "row_totals"]
 
 Array = np.ndarray[Any, Any]
-COUNT = -1  # in place of a column: a plain count, 1 in every row
-PERSON = -2  # in place of a column: 1 for each group of a person
-BLOCK = 12  # persons are sorted in blocks of 2**12, which fit the cache
+COUNT, PERSON, KNOWN = -1, -2, -3
 
 
 @njit(cache=True)
-def _slot(label: Any, mask: Any) -> Any:
-    """Where a label starts to look for its place (the mixer of splitmix64)."""
-    mixed = np.uint64(label)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((mixed ^ (mixed >> np.uint64(31))) & np.uint64(mask))
+def entry_of(values: Array, i: Any, code: Any, missing: Any) -> Any:
+    """What row i has for a value of a question; `missing` is `missing_in` of the values."""
+    if code == COUNT:
+        return np.int64(1)
+    if code <= KNOWN:
+        return np.int64(0) if values[i, KNOWN - code] == missing else np.int64(1)
+    value = np.int64(values[i, code])
+    return np.int64(0) if value == missing else value
 
 
 @njit(cache=True)
-def _grown(unique: Array, found: Any, size: Any) -> Any:
-    """A larger table with the same labels."""
-    table, larger = np.full(size, -1, np.int32), np.empty(size, np.int64)
-    for code in range(found):
-        larger[code] = unique[code]
-        place = _slot(unique[code], size - 1)
-        while table[place] >= 0:
-            place = (place + 1) & (size - 1)
-        table[place] = code
-    return table, larger
+def _scaled(value: Any, factor: Any, divisor: Any, ratio: Any) -> Any:
+    """The product of value and factor divided by divisor, towards zero; `ratio` is factor / divisor as a double."""
+    size = abs(np.int64(value))
+    quotient = np.int64(np.float64(size) * ratio)
+    remainder = size * factor - quotient * divisor  # may wrap on the way; the true remainder is small
+    while remainder < 0:
+        quotient -= 1
+        remainder += divisor
+    while remainder >= divisor:
+        quotient += 1
+        remainder -= divisor
+    return quotient if value >= 0 else -quotient
 
 
 @njit(cache=True)
-def codes_of(labels: Array) -> Any:
-    """Dense codes in the order of first appearance, and the labels in that order; labels are compared exactly."""
-    size, found = 1 << 16, 0
-    table, unique = np.full(size, -1, np.int32), np.empty(size, np.int64)
-    codes = np.empty(len(labels), np.int32)
-    for i in range(len(labels)):
-        label = labels[i]
-        place = _slot(label, size - 1)
-        while table[place] >= 0 and unique[table[place]] != label:
-            place = (place + 1) & (size - 1)
-        if table[place] < 0:
-            table[place] = found
-            unique[found] = label
-            found += 1
-        codes[i] = table[place]
-        if 2 * found > size:
-            size *= 4
-            table, unique = _grown(unique, found, size)
-    return codes, unique[:found].copy()
-
-
-@njit(cache=True)
-def _into_blocks(persons: Array, groups: Array, values: Array, people: Any) -> Any:
-    """Records (person, group, values) in blocks of persons; within a block in the order of the rows."""
-    width = values.shape[1]
-    starts = np.zeros((people >> BLOCK) + 2, np.int64)
+def row_totals(persons: Array, values: Array, code: Any, people: Any) -> Array:
+    """Each person's sum of |v| over rows; zero for nobody's rows."""
+    totals, missing = np.zeros(people, np.int64), missing_in(values)
+    known, column = code <= KNOWN, KNOWN - code if code <= KNOWN else code
     for i in range(len(persons)):
-        starts[(persons[i] >> BLOCK) + 1] += 1
-    for block in range(len(starts) - 1):
-        starts[block + 1] += starts[block]
-    place = starts.copy()
-    records = np.empty((len(persons), width + 2), values.dtype)
+        value = np.int64(values[i, column])
+        if value != missing:
+            totals[persons[i]] += np.int64(1) if known else abs(value)
+    return totals
+
+
+@njit(cache=True)
+def _counted(persons: Array, groups: Array, ranks: Array, weights: Array, sums: Array) -> None:
     for i in range(len(persons)):
-        block = persons[i] >> BLOCK
-        k = place[block]
-        place[block] = k + 1
-        records[k, 0] = persons[i]
-        records[k, 1] = groups[i]
-        for j in range(width):
-            records[k, j + 2] = values[i, j]
-    return starts, records
+        sums[groups[i]] += weights[ranks[persons[i]]]
+
+
+@njit(cache=True)
+def _counted_known(persons: Array, groups: Array, known: Array, ranks: Array, weights: Array, sums: Array) -> None:
+    missing = missing_in(known)
+    for i in range(len(persons)):
+        if known[i] != missing:
+            sums[groups[i]] += weights[ranks[persons[i]]]
+
+
+@njit(cache=True)
+def _summed(persons: Array, groups: Array, column: Array, ranks: Array, scales: Any, sums: Array) -> None:
+    """Values or their shares; scales = (totals, ratios, limit, fraction), totals and ratios by rank."""
+    totals, ratios, limit, fraction = scales
+    factor, missing = limit << fraction, missing_in(column)
+    for i in range(len(persons)):
+        value, rank = np.int64(column[i]), ranks[persons[i]]
+        if value == missing:
+            continue
+        if totals[rank] <= limit:
+            sums[groups[i]] += value << fraction
+        else:
+            sums[groups[i]] += _scaled(value, factor, totals[rank], ratios[rank])
+
+
+@njit(cache=True)
+def row_norms(rows: Any, codes: Array, ranks: Array, totals: Array, limit: Any, sizes: Any) -> Any:
+    """Order 1, values that share a leader: a line of sums for each value.
+
+    rows = (persons, groups, values); totals[ranks[p]] is the leader's total of person p, `limit` its limit;
+    sizes = (number of groups, fraction). One pass for each value: a loop without choices is several times as fast.
+    """
+    persons, groups, values = rows
+    count, fraction = sizes
+    factor = limit << fraction
+    weights, ratios = np.empty(len(totals), np.int64), np.empty(len(totals), np.float64)
+    for rank in range(len(totals)):
+        total = np.int64(totals[rank])
+        weights[rank] = np.int64(1) << fraction if total <= limit else factor // total
+        ratios[rank] = np.float64(factor) / np.float64(max(total, np.int64(1)))
+    sums = np.zeros((len(codes), count), np.int64)
+    for j in range(len(codes)):
+        if codes[j] == COUNT:
+            _counted(persons, groups, ranks, weights, sums[j])
+        elif codes[j] <= KNOWN:
+            _counted_known(persons, groups, values[:, KNOWN - codes[j]], ranks, weights, sums[j])
+        else:
+            _summed(persons, groups, values[:, codes[j]], ranks, (totals, ratios, limit, fraction), sums[j])
+    return sums
 
 
 @njit(cache=True)
 def by_person(persons: Array, groups: Array, values: Array, people: Any) -> Any:
-    """(offsets, rows): rows sorted by person, each (group, values)."""
-    starts, records = _into_blocks(persons, groups, values, people)
+    """(offsets, rows): the rows of person p are rows[offsets[p]:offsets[p + 1]], each (group, values)."""
+    starts, records = into_blocks(persons, groups, values, people)
     width, size = values.shape[1], 1 << BLOCK
     offsets = np.empty(people + 1, np.int64)
     rows = np.empty((len(persons), width + 1), values.dtype)
@@ -121,69 +149,6 @@ def by_person(persons: Array, groups: Array, values: Array, people: Any) -> Any:
 
 
 @njit(cache=True)
-def _scaled(value: Any, factor: Any, divisor: Any, ratio: Any) -> Any:
-    """The product of value and factor divided by divisor, towards zero; `ratio` is factor / divisor as a double."""
-    size = abs(np.int64(value))
-    quotient = np.int64(np.float64(size) * ratio)
-    remainder = size * factor - quotient * divisor  # may wrap on the way; the true remainder is small
-    while remainder < 0:
-        quotient -= 1
-        remainder += divisor
-    while remainder >= divisor:
-        quotient += 1
-        remainder -= divisor
-    return quotient if value >= 0 else -quotient
-
-
-@njit(cache=True)
-def _row_total(span: Any, rows: Array, column: Any) -> Any:
-    """The sum of |v| over a person's rows, or their number."""
-    if column == COUNT:
-        return span[1] - span[0]
-    total = np.int64(0)
-    for i in range(span[0], span[1]):
-        total += abs(np.int64(rows[i, column + 1]))
-    return total
-
-
-@njit(cache=True)
-def row_norms(offsets: Array, rows: Array, plan: Array, sizes: Any) -> Any:
-    """Order 1: plan[j] = (column, leader, the leader's limit); sizes = (number of groups, fraction)."""
-    count, fraction = sizes
-    kinds = len(plan)
-    sums, totals = np.zeros((count, kinds), np.int64), np.empty(kinds, np.int64)
-    for person in range(len(offsets) - 1):
-        first, last = offsets[person], offsets[person + 1]
-        for j in range(kinds):
-            totals[j] = _row_total((first, last), rows, plan[j, 0])
-        for j in range(kinds):
-            column, total, limit = plan[j, 0], totals[plan[j, 1]], plan[j, 2]
-            factor = limit << fraction
-            ratio = np.float64(factor) / np.float64(max(total, 1))
-            weight = np.int64(1) << fraction if total <= limit else factor // total
-            if column == COUNT:
-                for i in range(first, last):
-                    sums[rows[i, 0], j] += weight
-            elif total <= limit:
-                for i in range(first, last):
-                    sums[rows[i, 0], j] += np.int64(rows[i, column + 1]) << fraction
-            else:
-                for i in range(first, last):
-                    sums[rows[i, 0], j] += _scaled(rows[i, column + 1], factor, total, ratio)
-    return sums
-
-
-@njit(cache=True)
-def row_totals(offsets: Array, rows: Array, column: Any) -> Array:
-    """Each person's norm of order 1 over rows; -1 for nobody's rows."""
-    totals = np.full(len(offsets) - 1, -1, np.int64)
-    for person in range(len(offsets) - 1):
-        if offsets[person + 1] > offsets[person]:
-            totals[person] = _row_total((offsets[person], offsets[person + 1]), rows, column)
-    return totals
-
-
-@njit(cache=True)
 def _root(square: Any, wrapped: Any) -> Any:
     """The least integer whose square is not below N: `square` is N as a double, `wrapped` is N modulo 2**64."""
     root = np.int64(np.sqrt(square))
@@ -195,9 +160,10 @@ def _root(square: Any, wrapped: Any) -> Any:
 
 
 @njit(cache=True)
-def pairs_of(offsets: Array, rows: Array, pairs: Array, count: Any) -> Any:
-    """The offsets of persons in `pairs`, which is filled: for each person and group (group, number of rows, sums)."""
+def pairs_of(offsets: Array, rows: Array, pairs: Array, codes: Array, count: Any) -> Any:
+    """The offsets of persons in `pairs`, which is filled: for each person and group (group, sums of `codes`)."""
     starts, where, found = np.empty(len(offsets), np.int64), np.full(count, -1, np.int64), 0
+    values, missing = rows[:, 1:], missing_in(rows)
     for person in range(len(offsets) - 1):
         starts[person] = found
         for i in range(offsets[person], offsets[person + 1]):
@@ -206,12 +172,11 @@ def pairs_of(offsets: Array, rows: Array, pairs: Array, count: Any) -> Any:
                 place = found
                 where[rows[i, 0]] = place
                 pairs[place, 0] = rows[i, 0]
-                for j in range(1, pairs.shape[1]):
-                    pairs[place, j] = 0
+                for j in range(len(codes)):
+                    pairs[place, j + 1] = 0
                 found += 1
-            pairs[place, 1] += 1
-            for j in range(1, rows.shape[1]):
-                pairs[place, j + 1] += rows[i, j]
+            for j in range(len(codes)):
+                pairs[place, j + 1] += entry_of(values, i, codes[j], missing)
     starts[len(offsets) - 1] = found
     return starts
 
@@ -222,7 +187,7 @@ def _entry(pairs: Array, i: Any, column: Any) -> Any:
     if column == PERSON:
         return np.int64(1)
     limit = np.int64(1) << 43
-    return min(max(np.int64(pairs[i, column + 2]), -limit), limit)
+    return min(max(np.int64(pairs[i, column + 1]), -limit), limit)
 
 
 @njit(cache=True)
@@ -250,6 +215,8 @@ def group_norms(starts: Array, pairs: Array, plan: Array, order: Any, sizes: Any
     for person in range(len(starts) - 1):
         first, last = starts[person], starts[person + 1]
         for j in range(kinds):
+            if plan[j, 1] != j:  # a follower's own norm decides nothing
+                continue
             norms[j] = _norm((first, last), pairs, plan[j, 0], order)
             if norms[j] < 0:
                 return sums, True

@@ -10,14 +10,14 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.aggregation import Question
-from mosha.connect.dialect import DUCKDB, Kind, Node, call, cast, choose, column, number
+from mosha.connect.dialect import DUCKDB, Kind, Node, call, cast, column, number
 from mosha.connect.duckdb_fields import key_array
 from mosha.connect.rows import subquery
 from mosha.connect.schema import Type
 from mosha.connect.statement import alias, copies, key_columns, select
 from mosha.connect.totals import Array, object_array
 
-__all__ = ["KeyLabels", "key_labels", "person_label", "persons_are_exact"]
+__all__ = ["MISSING", "KeyLabels", "key_labels", "person_label", "persons_are_exact"]
 
 Fetch = Callable[[str], Mapping[str, Any]]
 MISSING = -(2**63)  # stands for the NULL key among integer keys
@@ -60,9 +60,8 @@ class KeyLabels:
     def label(self) -> Node:
         if self.width == 0:
             return cast(number(0), Kind.BIGINT)
-        if self.whole:
-            missing = exp.Is(this=column("k0"), expression=exp.Null())
-            return choose((missing, cast(number(MISSING), Kind.BIGINT)), otherwise=column("k0"))
+        if self.whole:  # who reads the columns puts MISSING in the place of NULL
+            return column("k0")
         return call("HASH", *(column(f"k{i}") for i in range(self.width)))
 
     def keys(self, labels: Array) -> tuple[Array, ...]:

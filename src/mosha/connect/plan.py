@@ -7,11 +7,12 @@ from sqlglot import exp
 from mosha.connect.aggregation import Aggregation, Distinct, Norms, Question
 from mosha.connect.bounding import NormBound, Truncate, Unbounded
 from mosha.connect.dialect import Dialect, Node, column
+from mosha.connect.expression import Expression
 from mosha.connect.norms import group_norms, norm_histogram, row_norms
 from mosha.connect.rows import subquery
 from mosha.connect.statement import Query, alias, contributions, copies, is_plain_count, key_columns, select
 from mosha.connect.truncation import distinct, truncated
-from mosha.connect.value import Persons, Value
+from mosha.connect.value import Clamped, Persons, Rows, Value
 
 __all__ = ["queries", "sql_of"]
 
@@ -43,13 +44,23 @@ def sql_of(question: Question, dialect: Dialect) -> str:
 
 
 def _unbounded(question: Aggregation, dialect: Dialect) -> Query:
-    values = [value for _, value in question.values]
-    rows = contributions(question, values, dialect)
-    keys = key_columns(question)
+    """Every row in full. What is missing counts nothing, so a sum and the number of its known rows share a column."""
+    values, keys = [value for _, value in question.values], key_columns(question)
+    known = {repr(value.of): value.known for value in values if isinstance(value, Clamped)}
+    columns: dict[str, Expression] = {}
     sums: list[Node] = []
     for i, value in enumerate(values):
-        plain = is_plain_count(value)
-        node = exp.Count(this=exp.Star()) if plain else dialect.sum(column(f"v{i}"), value.magnitude)
-        sums.append(alias(node, f"s{i}"))
+        counted = isinstance(value, Rows) and (is_plain_count(value) or repr(value.of) in known)
+        if counted and is_plain_count(value):
+            sums.append(alias(exp.Count(this=exp.Star()), f"s{i}"))
+            continue
+        if isinstance(value, Rows) and counted:
+            expression = known[repr(value.of)]
+        else:
+            expression = value.known if isinstance(value, Clamped) else value.expression
+        columns.setdefault(repr(expression), expression)
+        node = column(f"x{list(columns).index(repr(expression))}")
+        sums.append(alias(exp.Count(this=node) if counted else dialect.sum(node, value.magnitude), f"s{i}"))
+    rows = contributions(question, [], dialect, extra=list(columns.values()))
     query = select([*keys, *sums], subquery(rows, "rows"), group=copies(keys))
     return Query(query, tuple(name for name, _ in question.values))

@@ -32,6 +32,11 @@ def restricted(question: Question, scope: Scope, keys: list[Node], names: Iterat
     """The keys of a scope, after dropping the rows whose keys are not among the public ones."""
     assert question.only is not None
     keys = [scope.once(key) for key in keys]
+    if (span := _span(question)) is not None:
+        low, high = (scope.dialect.literal(bound, Type.INTEGER) for bound in span)
+        scope.predicates.append(binary(exp.GTE, keys[0].copy(), low))
+        scope.predicates.append(binary(exp.LTE, keys[0].copy(), high))
+        return keys
     if len(keys) == 1 and len(question.only) <= FEW:
         scope.predicates.append(_among(question, scope, keys[0]))
         return keys
@@ -59,6 +64,14 @@ def restricted(question: Question, scope: Scope, keys: list[Node], names: Iterat
     kept.set("joins", [exp.Join(this=list_keys(columns, next(names)), on=condition, kind="INNER")])
     scope.table = scope.aliased(kept)
     return keys
+
+
+def _span(question: Question) -> tuple[int, int] | None:
+    """The least and the largest of public keys that are all whole numbers between the two."""
+    if question.key_types != (Type.INTEGER,) or question.only is None or (None,) in question.only:
+        return None
+    low, high = min(question.only)[0], max(question.only)[0]
+    return (low, high) if high - low == len(question.only) - 1 else None
 
 
 def _among(question: Question, scope: Scope, key: Node) -> Node:

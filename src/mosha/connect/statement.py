@@ -78,11 +78,17 @@ def is_plain_count(value: Value) -> bool:
 
 
 def contributions(
-    question: Question, values: Sequence[Value], dialect: Dialect, *, extra: Sequence[Expression] = ()
+    question: Question,
+    values: Sequence[Value],
+    dialect: Dialect,
+    *,
+    extra: Sequence[Expression] = (),
+    raw: Sequence[Expression] = (),
 ) -> exp.Select:
     """SELECT person AS p, keys AS k0, ..., values AS v0, ..., extra AS x0, ...: one row for each row that counts.
 
-    Rows whose person is NULL belong to nobody and are dropped; plain counts need no column.
+    Rows whose person is NULL belong to nobody and are dropped; plain counts need no column. Doubles in `raw` come as
+    r0, ... and may be anything: who asks for them takes care of NaN and of what is too large.
     """
     names = fresh_names(question.relation)
     scope = open_rows(question.relation, dialect, names)
@@ -98,6 +104,7 @@ def contributions(
         if not (is_plain_count(value) or isinstance(value, Persons)):
             columns.append(alias(scope.value(value.expression).node, f"v{i}"))
     columns += [alias(_key(scope, expression), f"x{i}") for i, expression in enumerate(extra)]
+    columns += [alias(scope.untamed(expression), f"r{i}") for i, expression in enumerate(raw)]
     if person is not None:
         columns.insert(0, alias(person, "p"))
     return scope.dressed(exp.Select(expressions=columns or [alias(exp.Literal.number(1), "p")]))

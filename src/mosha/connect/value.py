@@ -98,9 +98,7 @@ class Clamped(Value):
     centre: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
-        grid(self.of, self.between, self.exponent)
-        if isinstance(self.centre, bool) or not isinstance(self.centre, int) or abs(self.centre) >= 2**51:
-            raise InvalidParameter("centre must be a whole number of grid units.")
+        grid(self.of, self.between, self.exponent, centre=self.centre)
 
     @property
     def needs(self) -> tuple[Expression, ...]:
@@ -118,9 +116,13 @@ class Clamped(Value):
         return max(0, self._point(float(self.between[1])))
 
     @property
+    def known(self) -> Expression:
+        """The integer where the number is known, NULL where it is missing."""
+        return grid(self.of, self.between, self.exponent, centre=self.centre)
+
+    @property
     def expression(self) -> Expression:
-        value: Expression = grid(self.of, self.between, self.exponent)
-        return (value - self.centre if self.centre else value).coalesce(0)
+        return self.known.coalesce(0)
 
 
 @dataclass(frozen=True, eq=False)
