@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mosha.federated.federation import Ask as Ask
     from mosha.federated.federation import Block as Block
     from mosha.federated.federation import Federation as Federation
+    from mosha.federated.flower import flower as flower
+    from mosha.federated.flower_mod import flower_mod as flower_mod
     from mosha.federated.optimiser import FedAdam as FedAdam
     from mosha.federated.optimiser import FedAvg as FedAvg
     from mosha.federated.picture import accuracy_against_epsilon as accuracy_against_epsilon
@@ -53,6 +55,8 @@ _NAMES = {
     "Simulation": "simulator",
     "Weights": "clip_norm",
     "accuracy_against_epsilon": "picture",
+    "flower": "flower",
+    "flower_mod": "flower_mod",
     "train": "training",
 }
 __all__ = sorted(_NAMES)  # noqa: PLE0605

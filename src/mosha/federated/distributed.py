@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha import accounting
-from mosha.core.errors import InvalidParameter, SourceUnavailable
+from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
@@ -28,6 +28,7 @@ from mosha.federated.rotation import Rotation
 from mosha.federated.rounding import longest_rounded, rounded
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.server_side import COORDINATES
+from mosha.federated.session import Session
 from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.statistic import fingerprint, root_up
 from mosha.noise import discrete_gaussian
@@ -114,11 +115,6 @@ class Distributed:
         return self.sampling.unit
 
     @property
-    def threshold(self) -> int:
-        """How many neighbours must answer to open a mask: one more than half of them."""
-        return self.neighbours // 2 + 1
-
-    @property
     def grid(self) -> int:
         """How many steps the clip has: so few that no sum of twice the expected clients leaves the ring."""
         most = math.ceil(2 * self.sampling.expected(self.clients))
@@ -170,6 +166,16 @@ class Distributed:
                 f"this plan is for models of at most {self.coordinates} weights, in blocks: say coordinates=... "
                 "Nothing was spent."
             )
+
+    def session(self, members: Sequence[int], width: int, rng: Rng) -> Session:
+        """The terms of one round of secure aggregation among these members."""
+        terms = {"neighbours": self.neighbours, "survivors": self.survivors, "width": width}
+        return Session.begin(members, rng=rng, **terms)
+
+    def check(self, session: Session) -> None:
+        """Refuse terms under which a sum of fewer clients than the noise was calibrated for could be opened."""
+        if session.survivors < self.survivors or session.width > self.coordinates:
+            raise RunError("client refuses: this round would open sums of fewer clients than the plan is noised for.")
 
     def encode(self, update: NDArray[Any], label: bytes, rng: Rng) -> Ring:
         """What a client sums up with the others: clipped, rotated, rounded, with its share of the noise; modulo 2**32.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from mosha.core.errors import DataError, RunError
 from mosha.core.randomness import Rng
-from mosha.federated.keys import PublicKeys, Ring, add_mask, agreed, fresh_pair, open_letter, seal_letter
+from mosha.federated.keys import PrivateKey, PublicKeys, Ring, add_mask, agreed, fresh_pair, open_letter, seal_letter
 from mosha.federated.session import Session
 from mosha.federated.shamir import SHARE_BYTES, split
 
@@ -57,6 +58,44 @@ class SecureClient:
         self._roster: dict[int, PublicKeys] = {}
         self._held: dict[int, bytes] = {}
         self._done = 0
+
+    def kept(self) -> bytes:
+        """Everything this client must remember until its next step; secret, for its own device alone."""
+        session = self.session
+        return json.dumps(
+            {
+                "member": self.member,
+                "terms": [session.neighbours, session.threshold, session.survivors, session.width],
+                "order": session.order,
+                "secrets": [
+                    part.hex()
+                    for part in (
+                        session.label,
+                        self._letters.private_bytes_raw(),
+                        self._masks.private_bytes_raw(),
+                        self._seed,
+                    )
+                ],
+                "roster": {m: [k.letters.hex(), k.masks.hex()] for m, k in self._roster.items()},
+                "held": {m: text.hex() for m, text in self._held.items()},
+                "done": self._done,
+            }
+        ).encode()
+
+    @staticmethod
+    def revived(kept: bytes, rng: Rng) -> SecureClient:
+        """The client that `kept` remembers."""
+        stored = json.loads(kept)
+        label, letters, masks, seed = map(bytes.fromhex, stored["secrets"])
+        client = SecureClient(stored["member"], Session(label, tuple(stored["order"]), *stored["terms"]), rng)
+        client._letters, client._masks = PrivateKey.from_private_bytes(letters), PrivateKey.from_private_bytes(masks)
+        client.keys = PublicKeys(
+            client._letters.public_key().public_bytes_raw(), client._masks.public_key().public_bytes_raw()
+        )
+        client._seed, client._done = seed, stored["done"]
+        client._roster = {int(m): PublicKeys(*map(bytes.fromhex, keys)) for m, keys in stored["roster"].items()}
+        client._held = {int(m): bytes.fromhex(text) for m, text in stored["held"].items()}
+        return client
 
     def _step(self, number: int, name: str) -> None:
         if self._done != number - 1:

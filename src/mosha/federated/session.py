@@ -49,19 +49,20 @@ class Session:
 
     @staticmethod
     def begin(
-        members: Sequence[int], *, neighbours: int, threshold: int, survivors: int, width: int, rng: Rng
+        members: Sequence[int], *, neighbours: int, survivors: int, width: int, rng: Rng, threshold: int | None = None
     ) -> Session:
-        """A session with a fresh label and a fresh random graph."""
+        """A session with a fresh label and a fresh random graph; the threshold is the least that is allowed."""
         order = list(members)
         for i in range(len(order) - 1, 0, -1):
             j = uniform(i + 1, rng=rng)
             order[i], order[j] = order[j], order[i]
-        return Session(rng.bytes(16), tuple(order), neighbours, threshold, survivors, width)
+        needed = _degree(neighbours, len(order)) // 2 + 1 if threshold is None else threshold
+        return Session(rng.bytes(16), tuple(order), neighbours, needed, survivors, width)
 
     @property
     def degree(self) -> int:
         """How many neighbours everybody has."""
-        return min(self.neighbours - self.neighbours % 2, len(self.order) - 1) or 1
+        return _degree(self.neighbours, len(self.order))
 
     @cached_property
     def _place(self) -> dict[int, int]:
@@ -78,3 +79,7 @@ class Session:
             return sorted(other for other in self.order if other != member)
         places = [(here + step) % size for step in range(-reach, reach + 1) if step]
         return sorted(self.order[place] for place in places)
+
+
+def _degree(neighbours: int, members: int) -> int:
+    return members - 1 if neighbours >= members - 1 else max(neighbours - neighbours % 2, 1)

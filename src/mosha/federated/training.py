@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 
 from mosha import accounting
 from mosha.accounting import Odometer
-from mosha.core.account import Account
-from mosha.core.errors import InvalidParameter
+from mosha.core.account import Account, Run
+from mosha.core.errors import InvalidParameter, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.measurement import Measurement
-from mosha.core.release import Receipt
+from mosha.core.release import Receipt, Release
 from mosha.federated.federation import Ask, Federation
 from mosha.federated.optimiser import Floats, OuterOptimiser
 
@@ -91,6 +92,7 @@ def train(
     key: str | None = None,
     config: Any = None,
     evaluate: Callable[[NDArray[np.float64]], Any] | None = None,
+    retries: int = 0,
 ) -> Iterator[Round]:
     """Pay for all rounds of `plan`, then run them one by one.
 
@@ -108,27 +110,40 @@ def train(
         key: makes the payment idempotent, and the training resumable.
         config: sent to clients with each ask.
         evaluate: called with the weights after each round; free, as long as it reads public data alone.
+        retries: how often a round is asked for again when clients could not be reached (SourceUnavailable); free.
     """
     weights = np.array(initial, np.float64)
     if weights.ndim != 1 or weights.size == 0 or not np.isfinite(weights).all():
         raise InvalidParameter("initial weights must be a flat array of finite numbers. Nothing was spent.")
     about = hashlib.sha256(weights.tobytes()).hexdigest()
     run = account.open(plan.measurement(weights.size, about=about), key=key)
-    return _rounds(plan, federation, weights, run, config, evaluate)
+    asking = _Asking(run, federation, config, retries)
+    return _rounds(plan, asking, weights, evaluate)
 
 
-def _rounds(
-    plan: FederatedPlan, federation: Federation, weights: Floats, run: Any, config: Any, evaluate: Any
-) -> Iterator[Round]:
+class _Asking:
+    """A run that is stepped through, with retries where nobody could be reached."""
+
+    def __init__(self, run: Run, federation: Federation, config: Any, retries: int) -> None:
+        self.run, self.federation, self.config, self.retries = run, federation, config, retries
+
+    def step(self, number: int, weights: Floats) -> Release:
+        for _ in range(self.retries):
+            with suppress(SourceUnavailable):
+                return self.run.step(self.federation, Ask(number, weights, self.config))
+        return self.run.step(self.federation, Ask(number, weights, self.config))
+
+
+def _rounds(plan: FederatedPlan, asking: _Asking, weights: Floats, evaluate: Any) -> Iterator[Round]:
     memory = plan.outer.begin(weights.size)
     decode, spending = plan.decoder(), Spending(plan)
     for number in range(1, plan.rounds + 1):
-        release = run.step(federation, Ask(number, weights, config))
+        release = asking.step(number, weights)
         weights, memory = plan.outer.advance(weights, decode(release.value), memory)
         metrics = None if evaluate is None else evaluate(weights)
         clip = float(release.value["clip"])
         yield Round(number, weights, clip, spending.after(number), release.receipt, metrics)
-    run.close()
+    asking.run.close()
 
 
 class Spending:
