@@ -2,7 +2,8 @@
 
     python examples/learning_adult.py [folder with adult.data.gz and adult.test.gz]
 
-Measured, mean of 10 runs, delta 1e-5, all 32,561 training rows, tested on the 16,281 others: see docs/examples/learning.md.
+Measured at delta 1e-5, mean of 10 runs: 85.7% at epsilon 1, 84.2% at epsilon 0.1, 0.46 CPU seconds a run. All 32,561
+training rows, tested on the 16,281 others.
 """
 
 from __future__ import annotations
@@ -22,9 +23,7 @@ from mosha.learning.linear_models import LogisticRegression
 
 # What is public about the census: its questionnaire. Cuts are round numbers, written down before looking at any row.
 WORK = "Private, Self-emp-not-inc, Self-emp-inc, Federal-gov, Local-gov, State-gov, Without-pay, Never-worked, ?"
-MARRIAGE = (
-    "Married-civ-spouse, Divorced, Never-married, Separated, Widowed, Married-spouse-absent, Married-AF-spouse"
-)
+MARRIAGE = "Married-civ-spouse, Divorced, Never-married, Separated, Widowed, Married-spouse-absent, Married-AF-spouse"
 OCCUPATION = (
     "Tech-support, Craft-repair, Other-service, Sales, Exec-managerial, Prof-specialty, Handlers-cleaners, "
     "Machine-op-inspct, Adm-clerical, Farming-fishing, Transport-moving, Priv-house-serv, Protective-serv, "
@@ -35,8 +34,8 @@ SCHEMA = Columns(
         "workclass": Categories(WORK.split(", ")),
         "marital-status": Categories(MARRIAGE.split(", ")),
         "occupation": Categories(OCCUPATION.split(", ")),
-        "relationship": Categories("Wife, Own-child, Husband, Not-in-family, Other-relative, Unmarried".split(", ")),
-        "race": Categories("White, Asian-Pac-Islander, Amer-Indian-Eskimo, Other, Black".split(", ")),
+        "relationship": Categories(["Wife", "Own-child", "Husband", "Not-in-family", "Other-relative", "Unmarried"]),
+        "race": Categories(["White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"]),
         "sex": Categories(["Female", "Male"]),
         "native-country": Categories(["United-States", "Mexico", "Philippines", "Germany", "Canada", "?"]),
         "age": Cuts(20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70),
@@ -79,7 +78,7 @@ def model(epsilon: float) -> LogisticRegression:
 def main(home: Path) -> None:
     table, labels = read(home / "adult.data.gz")
     public, truth = read(home / "adult.test.gz")
-    X, X_test = SCHEMA.matrix(table), SCHEMA.matrix(public)
+    rows, others = SCHEMA.matrix(table), SCHEMA.matrix(public)
     for epsilon in RECIPES:
         scores = []
         start = time.process_time()
@@ -87,7 +86,7 @@ def main(home: Path) -> None:
             account = Ledger.memory().account(
                 "census", unit=Example(), epsilon=epsilon, delta=DELTA, rule="gaussian", delta_for_events=1e-12
             )
-            scores.append(model(epsilon).fit(X, labels, account=account).score(X_test, truth))
+            scores.append(model(epsilon).fit(rows, labels, account=account).score(others, truth))
         each = (time.process_time() - start) / 10
         print(f"epsilon {epsilon:g}: accuracy {np.mean(scores):.2%} ± {np.std(scores):.2%}, {each:.2f} CPU s a run")
 

@@ -40,7 +40,7 @@ class Categories:
 
 @dataclass(frozen=True)
 class Cuts:
-    """One indicator for each interval between declared cuts, the first and the last one open; missing values have none."""
+    """One indicator for each interval between declared cuts, the outer ones open; missing values have none."""
 
     at: tuple[float, ...]
 
@@ -123,7 +123,9 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """A name for each feature."""
-        return [f"{name}[{i}]" if column.width > 1 else name for name, column in self.columns for i in range(column.width)]
+        return [
+            f"{name}[{i}]" if column.width > 1 else name for name, column in self.columns for i in range(column.width)
+        ]
 
     @np.errstate(all="ignore")
     def matrix(self, table: Any) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
 """What an example's prediction misses by, in whole steps: the residuals of linear, logistic and softmax regression.
 
-A residual is a function of the example's own logits and target, made of additions of whole numbers below 2**53, products
-with powers of two, table look-ups and single correctly rounded operations, so it is the same bit for bit wherever
-the example stands among the others.
+A residual is a function of the example's own logits and target, made of additions of whole numbers below 2**53,
+products with powers of two, table look-ups and single correctly rounded operations, so it is the same bit for
+bit wherever the example stands among the others.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +48,13 @@ class _Linear(Estimator):
         clip: float | None = None,
         penalty: float = 0.0,
         average: float = 0.3,
+        rate: float = 1.0,
     ) -> None:
         self.examples = examples
         self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
         self.between, self.norm, self.unit, self.fit_intercept = between, norm, unit, fit_intercept
         self.steps, self.learning_rate, self.momentum = steps, learning_rate, momentum
-        self.clip, self.penalty, self.average = clip, penalty, average
+        self.clip, self.penalty, self.average, self.rate = clip, penalty, average, rate
 
     def _outputs(self) -> int:
         return 1
@@ -78,6 +79,7 @@ class _Linear(Estimator):
             clip=self._clip if self.clip is None else self.clip,
             penalty=self.penalty,
             average=self.average,
+            rate=self.rate,
         )
 
     def measurement(self, features: int) -> Measurement:
@@ -100,7 +102,13 @@ class _Linear(Estimator):
         return ""
 
     def fit(
-        self, X: Any, y: Any, *, account: Account, persons: Any = None, key: str | None = None  # noqa: N803
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        *,
+        account: Account,
+        persons: Any = None,
+        key: str | None = None,
     ) -> Self:
         """Pay from `account`, then learn; nothing is read where the account refuses.
 
@@ -121,7 +129,8 @@ class _Linear(Estimator):
         if np.shape(weights) != (rows.width, self._outputs()):
             raise InvalidParameter("these weights have another shape than this model's.")
         self.weights_, self._rows = weights, rows
-        self.coef_, self.intercept_ = rows.in_units(weights)
+        coefficients, intercepts = rows.in_units(weights)
+        self.coef_, self.intercept_ = coefficients, cast("Any", intercepts)
         self.n_features_in_, self.n_iter_ = features, self.plan(features).steps
         return self
 
@@ -273,7 +282,8 @@ class LinearRegression(_Linear):
     def with_weights(self, weights: Floats, features: int) -> Self:
         super().with_weights(weights, features)
         middle, half = self._scale()
-        self.coef_, self.intercept_ = self.coef_[0] * half, float(self.intercept_[0]) * half + middle
+        self.coef_ = self.coef_[0] * half
+        self.intercept_ = self.intercept_[0] * half + middle
         return self
 
     def predict(self, X: Any) -> Floats:  # noqa: N803

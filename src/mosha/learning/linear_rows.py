@@ -127,10 +127,14 @@ def _bounds(between: Any, features: int) -> tuple[tuple[float, ...], tuple[float
         low, high = between
         sides = [np.broadcast_to(np.asarray(side, np.float64), (features,)).tolist() for side in (low, high)]
     except (TypeError, ValueError):
-        raise InvalidParameter("between must be (low, high): two numbers, or two lists with one for each feature.") from None
+        raise InvalidParameter(
+            "between must be (low, high): two numbers, or two lists of one for each feature."
+        ) from None
     lows, highs = (tuple(real("between", side) for side in each) for each in sides)
-    if not all(a < b and b - a >= 2.0**-400 and max(abs(a), abs(b)) <= 2.0**400 for a, b in zip(lows, highs, strict=True)):
-        raise InvalidParameter("between must have low < high for every feature, within 2**400 and not closer than 2**-400.")
+    if not all(
+        a < b and b - a >= 2.0**-400 and max(abs(a), abs(b)) <= 2.0**400 for a, b in zip(lows, highs, strict=True)
+    ):
+        raise InvalidParameter("between must have low < high for every feature, and stay within 2**400.")
     return lows, highs
 
 
@@ -152,6 +156,6 @@ def label_codes(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
     for row, label in enumerate(array.tolist()):
         try:
             codes[row] = known.get(label, -1)
-        except Exception:  # noqa: BLE001, PERF203  (what a row does when it is compared must not be heard)
+        except Exception:  # noqa: BLE001  (what a row does when it is compared must not be heard)
             codes[row] = -1
     return codes

@@ -1,0 +1,133 @@
+"""Private graph networks by aggregation perturbation (GAP, Sajadmanesh et al. 2023): noisy sums over neighbours.
+
+Vertices, features and labels are public here, edges are private. A network sees edges through sums over neighbours
+alone; each hop is paid once, and everything that is trained on the noisy sums afterwards is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.events import DiscreteGaussian
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive_integer
+from mosha.core.randomness import Rng
+from mosha.core.unit import Edge, Neighbours, Unit
+from mosha.learning.linear_descent import gaussian_budget, step_multiplier
+from mosha.learning.linear_rows import RADIUS
+from mosha.mechanisms.clip import clip_vectors
+from mosha.mechanisms.gaussian import discrete_multiplier
+from mosha.mechanisms.grid import enlarged, noised
+from mosha.mechanisms.statistic import fingerprint, root_up
+from mosha.noise import LARGEST_SCALE, discrete_gaussian
+
+__all__ = ["Aggregation", "unit_rows"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregation:
+    """Sums over the neighbours of every vertex, `hops` times; each vertex holds a vector of `width` numbers.
+
+    Guarantee:
+        Vectors become whole ones of norm at most R (`clip_vectors`); edges are sets of two vertices, each
+        counted once. An edge {u, v} that comes or goes changes the sum at u by v's vector and the sum at v by u's:
+        sqrt(2) R in all (2 sqrt(2) R when one edge is replaced by another). Sums of whole numbers are exact. Hop
+        k looks at the noisy sums of earlier hops (through the ask) and at the edges: squares of mu add over hops.
+
+    Units:
+        Vectors count in their own norm, which is at most one.
+
+    >>> plan = Aggregation(vertices=3, width=2, hops=2)
+    >>> plan.exact([(0, 1), (1, 0), (1, 2), (2, 2)], np.eye(3)[:, :2]).tolist()
+    [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+    """
+
+    vertices: int
+    width: int
+    hops: int
+
+    def __post_init__(self) -> None:
+        for name in ("vertices", "width", "hops"):
+            object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
+        if self.vertices * self.width > 1 << 31 or self.hops > 1 << 10:
+            raise InvalidParameter("at most 2**31 numbers and 2**10 hops.")
+
+    def sensitivity(self, unit: Unit) -> float:
+        """The l2 sensitivity of the sums, in steps; rounded up."""
+        if not isinstance(unit, Edge):
+            raise InvalidParameter("sums over neighbours hide one edge: unit=mosha.Edge().")
+        return root_up(2 * (RADIUS * (2 if unit.neighbours is Neighbours.REPLACE_ONE else 1)) ** 2)
+
+    def exact(self, edges: Any, vectors: Any) -> NDArray[np.float64]:
+        """The sums without noise: for public graphs and for tests."""
+        return self._sums(edges, vectors).astype(np.float64) / RADIUS
+
+    def _sums(self, edges: Any, vectors: Any) -> NDArray[np.int64]:
+        array = np.asarray(vectors, np.float64)
+        if array.shape != (self.vertices, self.width):
+            raise InvalidParameter(f"the ask must be {self.vertices} vectors of {self.width} numbers.")
+        whole = clip_vectors(array, RADIUS, 2, 1.0 / RADIUS)
+        ends = self._ends(edges)
+        total = np.zeros((self.vertices, self.width), np.int64)
+        np.add.at(total, ends[:, 0], whole[ends[:, 1]])
+        np.add.at(total, ends[:, 1], whole[ends[:, 0]])
+        return total
+
+    def _ends(self, edges: Any) -> NDArray[np.int64]:
+        """Each edge once, its smaller end first; loops and ends that are no vertices are left out."""
+        array = np.asarray(edges)
+        if array.size == 0:
+            return np.zeros((0, 2), np.int64)
+        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+            raise DataError("edges must be pairs of vertex numbers.")
+        ends = np.sort(array.astype(np.int64), axis=1)
+        inside = (ends[:, 0] >= 0) & (ends[:, 1] < self.vertices) & (ends[:, 0] < ends[:, 1])
+        return np.unique(ends[inside], axis=0)
+
+    def measurement(
+        self,
+        *,
+        unit: Unit,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+    ) -> Measurement:
+        """All hops, paid at once: `run.step(edges, ask=vectors)` gives the noisy sums of one hop."""
+        sensitivity, entries = self.sensitivity(unit), self.vertices * self.width
+        multiplier = step_multiplier(gaussian_budget(epsilon=epsilon, delta=delta, rho=rho, mu=mu), self.hops)
+        if rho is None:
+            multiplier = discrete_multiplier(multiplier, sensitivity, entries)
+        drawn = enlarged(Fraction(multiplier) * Fraction(sensitivity))
+        if not 1 << 10 <= drawn <= LARGEST_SCALE:
+            raise InvalidParameter("this budget makes the noise vanish or overflow: take one nearer to one.")
+
+        def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[NDArray[np.float64], Any]:
+            noise = discrete_gaussian(drawn, (self.vertices, self.width), rng=rng)
+            return noised(self._sums(data, ask), noise).astype(np.float64) / RADIUS, state
+
+        return Measurement(
+            unit=unit,
+            event=DiscreteGaussian(multiplier, sensitivity, entries) * self.hops,
+            step=step,
+            horizon=self.hops,
+            name="sums over neighbours",
+            question=fingerprint(self, unit),
+        )
+
+
+def unit_rows(vectors: Any) -> NDArray[np.float64]:
+    """Each vector divided by its norm; zero stays zero. What goes into a hop, and comes out of the one before.
+
+    >>> unit_rows([[3.0, 4.0], [0.0, 0.0]]).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    array = np.asarray(vectors, np.float64)
+    norms = np.linalg.norm(array, axis=-1, keepdims=True)
+    return np.asarray(np.divide(array, norms, out=np.zeros_like(array), where=norms > 0))
