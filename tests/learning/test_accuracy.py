@@ -8,8 +8,8 @@ import pytest
 from mosha import Example, Ledger, Person, Row, accounting, noise
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Exponential, Pure
-from mosha.learning.accuracy import Correct, accuracy, accuracy_interval, choose_model
-from mosha.learning.calibration import Calibration, ConfidenceTable, calibration, with_temperature
+from mosha.learning.accuracy_release import Correct, accuracy, accuracy_interval, choose_model
+from mosha.learning.calibration_table import Calibration, ConfidenceTable, calibration, with_temperature
 from mosha.learning.pate import Votes, deal, teachers_labels
 
 CLASSES = (0, 1)

@@ -5,6 +5,12 @@
     private                     the wrapping that users of Opacus know
     Adam, AdamW                 optimisers that take the noise out of the second moment
     without_batch_norm          a model without layers that mix examples
+    LogisticRegression, SoftmaxRegression, LinearRegression     without PyTorch, by scikit-learn's conventions
+    Columns, Scattering         features of tables and of small pictures that nobody needs to pay for
+    best_of_random_runs, search, explore    hyperparameters: the whole search is priced, or not called private
+    accuracy, choose_model, calibration     releases about a model
+    teachers_labels             private labels by the votes of teachers (PATE)
+    Aggregation                 private sums over the neighbours in a graph (GAP)
 
 PyTorch (the extra `learning`) is loaded when a model is trained, not before.
 """
@@ -15,17 +21,66 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mosha.learning.accuracy_release import Correct as Correct
+    from mosha.learning.accuracy_release import accuracy as accuracy
+    from mosha.learning.accuracy_release import accuracy_interval as accuracy_interval
+    from mosha.learning.accuracy_release import choose_model as choose_model
+    from mosha.learning.aggregation import Aggregation as Aggregation
+    from mosha.learning.aggregation import unit_rows as unit_rows
+    from mosha.learning.calibration_table import Calibration as Calibration
+    from mosha.learning.calibration_table import calibration as calibration
+    from mosha.learning.calibration_table import with_temperature as with_temperature
+    from mosha.learning.columns import Categories as Categories
+    from mosha.learning.columns import Columns as Columns
+    from mosha.learning.columns import Cuts as Cuts
+    from mosha.learning.columns import Range as Range
+    from mosha.learning.linear_descent import Descent as Descent
+    from mosha.learning.linear_models import LinearRegression as LinearRegression
+    from mosha.learning.linear_models import LogisticRegression as LogisticRegression
+    from mosha.learning.linear_models import SoftmaxRegression as SoftmaxRegression
     from mosha.learning.optimisers import Adam as Adam
     from mosha.learning.optimisers import AdamW as AdamW
+    from mosha.learning.pate import teachers_labels as teachers_labels
     from mosha.learning.plan import DPFTRL as DPFTRL
     from mosha.learning.plan import DPSGD as DPSGD
+    from mosha.learning.scattering import Scattering as Scattering
+    from mosha.learning.selection import SearchResult as SearchResult
+    from mosha.learning.selection import best_of_random_runs as best_of_random_runs
+    from mosha.learning.selection import explore as explore
+    from mosha.learning.selection import search as search
     from mosha.learning.training import Step as Step
     from mosha.learning.training import Training as Training
     from mosha.learning.validator import mixing_layers as mixing_layers
     from mosha.learning.validator import without_batch_norm as without_batch_norm
     from mosha.learning.wrapping import private as private
 
-_NAMES = {"DPFTRL": "plan", "DPSGD": "plan"}
+_NAMES = {
+    "DPFTRL": "plan",
+    "DPSGD": "plan",
+    "Aggregation": "aggregation",
+    "Calibration": "calibration_table",
+    "Categories": "columns",
+    "Columns": "columns",
+    "Correct": "accuracy_release",
+    "Cuts": "columns",
+    "Descent": "linear_descent",
+    "LinearRegression": "linear_models",
+    "LogisticRegression": "linear_models",
+    "Range": "columns",
+    "Scattering": "scattering",
+    "SearchResult": "selection",
+    "SoftmaxRegression": "linear_models",
+    "accuracy": "accuracy_release",
+    "accuracy_interval": "accuracy_release",
+    "best_of_random_runs": "selection",
+    "calibration": "calibration_table",
+    "choose_model": "accuracy_release",
+    "explore": "selection",
+    "search": "selection",
+    "teachers_labels": "pate",
+    "unit_rows": "aggregation",
+    "with_temperature": "calibration_table",
+}
 _TORCH_NAMES = {
     "Adam": "optimisers",
     "AdamW": "optimisers",

@@ -14,7 +14,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer
 from mosha.core.unit import Person, Unit
-from mosha.learning.accuracy import _parts
+from mosha.learning.accuracy_release import validation_parts
 from mosha.learning.linear_rows import label_codes
 from mosha.mechanisms import additive
 from mosha.mechanisms.bounding import keep_at_most, rows_per_unit
@@ -70,7 +70,7 @@ class ConfidenceTable:
 
     @np.errstate(all="ignore")
     def exact(self, data: Any, unit: Unit) -> Steps:
-        features, labels, persons = _parts(data, unit)
+        features, labels, persons = validation_parts(data, unit)
         codes = label_codes(labels, self.classes)
         table = np.asarray(self.model(features) if codes.size else np.zeros((0, len(self.classes))), np.float64)
         if table.shape != (codes.size, len(self.classes)):

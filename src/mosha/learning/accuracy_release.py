@@ -20,7 +20,7 @@ from mosha.mechanisms import additive, exponential, gaussian, permute_and_flip
 from mosha.mechanisms.bounding import keep_at_most, rows_per_unit
 from mosha.mechanisms.statistic import Sensitivity, Steps, root_up
 
-__all__ = ["Correct", "accuracy", "accuracy_interval", "choose_model"]
+__all__ = ["Correct", "accuracy", "accuracy_interval", "choose_model", "validation_parts"]
 
 Predict = Callable[[Any], Any]
 
@@ -70,7 +70,7 @@ class Correct:
         return Sensitivity(l0=count, l1=count * rows, l2=root_up(count * rows**2), linf=rows, span=2 * rows)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
-        features, labels, persons = _parts(data, unit)
+        features, labels, persons = validation_parts(data, unit)
         codes = label_codes(labels, self.classes)
         right = np.column_stack([self._right(model, features, codes) for model in self.models.values()])
         if isinstance(unit, Person):
@@ -84,7 +84,7 @@ class Correct:
         return np.asarray((said == codes) & (codes >= 0), np.int64)
 
 
-def _parts(data: Any, unit: Unit) -> tuple[Any, Any, Any]:
+def validation_parts(data: Any, unit: Unit) -> tuple[Any, Any, Any]:
     if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
         raise DataError("validation data are a pair (X, y); for a Person a triple (X, y, persons).")
     persons = data[2] if len(data) == 3 else None
