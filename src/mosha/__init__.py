@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mosha import federated as federated
     from mosha import graphs as graphs
     from mosha import guarantees as guarantees
+    from mosha import learning as learning
     from mosha import ledger as ledger
     from mosha import local as local
     from mosha import mechanisms as mechanisms
@@ -54,6 +55,7 @@ _MODULES = {
     "federated": "mosha.federated",
     "graphs": "mosha.graphs",
     "guarantees": "mosha.guarantees",
+    "learning": "mosha.learning",
     "ledger": "mosha.ledger",
     "local": "mosha.local",
     "mechanisms": "mosha.mechanisms",

@@ -53,7 +53,7 @@ def per_example(x: Tensor, g: Tensor, weight: Tensor, how: tuple[Any, ...], grou
     """The weight gradient of every example: the batch becomes groups of one convolution."""
     rows = x.shape[0]
     x, g = x.reshape(1, -1, *x.shape[2:]), g.reshape(1, -1, *g.shape[2:])
-    wide = weight.detach().repeat(rows, *[1] * (weight.ndim - 1))
+    wide = weight.new_empty(rows * weight.shape[0], *weight.shape[1:])  # only its shape is looked at
     formed = _backward(g, x, wide, how, groups * rows, [False, True, False])[1]
     return formed.view(rows, *weight.shape)  # type: ignore[no-any-return]
 

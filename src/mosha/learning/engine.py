@@ -114,6 +114,8 @@ class Engine:
 
     def clipped(self, losses: Callable[[nn.Module], Tensor], rows: int, rule: Rule, *, each: int = 1) -> Batch:
         """The weighted sums of one physical batch of `rows` rows, `each` of which belong to one unit."""
+        for parameter in self.parameters.values():
+            parameter.grad = None  # what stands there is older; what appears there now was not clipped
         with self.tape.record(rows, each):
             values = losses(self.model)
             check_losses(values, rows)

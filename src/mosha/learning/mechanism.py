@@ -27,6 +27,7 @@ from mosha.noise import discrete_gaussian
 __all__ = ["Answer", "Gradients", "State"]
 
 Whole = NDArray[np.int64]
+PIECE = 1 << 16  # coordinates that are worked on together, so that they stay in the cache
 FOLLOWING = 0.2  # how fast an adaptive clip follows its quantile
 
 
@@ -75,6 +76,8 @@ class Gradients:
             coordinates=self.size + self.extras,
         )
         self._encoder = coefficients(plan.bands)
+        self._total: Tensor | None = None
+        self.reuse = False  # whether an answer may be overwritten by the next one, as a training allows
         self.reduce: Callable[[Whole], Whole] | None = None
         self.last: Answer | None = None
         self.following: State | None = None  # after the last step: private where noise is correlated
@@ -133,13 +136,18 @@ class Gradients:
     def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> Whole:
         """The exact sum, in whole steps, of all contributions of the batch of this step (private)."""
         examples, sampler = data
-        total = torch.zeros(self.size + self.extras, dtype=torch.int64)
+        total = self._zeros()
         for units in sampler.physical(sampler.draw(state.step, rng), self.plan.each):
             rows, counts = examples.positions(units, rng)
             batch = examples.batch(rows)
             self.add(total, self._clipped(state, batch, len(rows), counts), state)
         found = total.numpy()
         return found if self.reduce is None else self.reduce(found)
+
+    def _zeros(self) -> Tensor:
+        if self._total is None or not self.reuse:
+            self._total = torch.zeros(self.size + self.extras, dtype=torch.int64)
+        return self._total.zero_()
 
     def _clipped(self, state: State, batch: tuple[Any, ...], rows: int, counts: Tensor | None) -> Batch:
         def losses(model: nn.Module) -> Tensor:
@@ -158,7 +166,9 @@ class Gradients:
         for name, shape in self.shapes.items():
             end = start + shape.numel()
             if name in found.sums:
-                total[start:end] += found.sums[name].reshape(-1).to(torch.int64)
+                values = found.sums[name].reshape(-1)
+                for part, into in zip(values.split(PIECE), total[start:end].split(PIECE), strict=True):
+                    into.add_(part.to(torch.int64))  # towards zero
             start = end
         most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
         if self.plan.loss_at_most is not None:
@@ -175,12 +185,13 @@ class Gradients:
         encoded, sums = total, state.sums
         sigma = self.grid.sigma
         if self.plan.bands > 1:
-            sums = (total, *state.sums)[: self.plan.bands]
+            sums = (total.copy(), *state.sums)[: self.plan.bands]
             encoded = sum((c * x for c, x in zip(self._encoder, sums, strict=False)), np.zeros_like(total))
             sigma = sigma * STEPS
-        noise = discrete_gaussian(sigma, len(total), rng=rng)
-        noise += encoded
-        answer = Answer(noise, state.clip)
+        for start in range(0, len(encoded), PIECE):
+            piece = encoded[start : start + PIECE]
+            piece += discrete_gaussian(sigma, len(piece), rng=rng)
+        answer = Answer(encoded, state.clip)
         return answer, State(state.step + 1, self._next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))
 
     def _next_clip(self, answer: Answer, state: State) -> float:

@@ -76,6 +76,7 @@ class Training:
         self.plan, self.model, self.optimizer = gradients.plan, gradients.engine.model, optimizer
         self.number = 0
         self._gradients, self._run, self._data = gradients, run, data
+        gradients.reuse = True
         self._updates = Updates(gradients)
         self._team = Team(None)
         self._checkpoint: Checkpoint | None = None

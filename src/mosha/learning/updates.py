@@ -26,17 +26,18 @@ class Updates:
         self._gradients = gradients
         self._encoder = coefficients(gradients.plan.bands)
         self._before: list[NDArray[np.float64]] = []
+        self._flat = torch.zeros(gradients.size + gradients.extras)
 
     def read(self, answer: Answer) -> Tensor:
         """The noisy sum in single precision, in units of one contribution."""
         plan, bits = self._gradients.plan, self._gradients.grid.bits
         if plan.bands == 1:
-            return torch.from_numpy(answer.total).to(torch.float32).mul_(2.0**-bits)
+            return self._flat.copy_(torch.from_numpy(answer.total)).mul_(2.0**-bits)
         now = answer.total / STEPS
         for c, y in zip(self._encoder[1:], self._before, strict=False):
             now -= (c / STEPS) * y
         self._before = [now, *self._before][: plan.bands - 1]
-        return torch.from_numpy(now).to(torch.float32).mul_(2.0**-bits)
+        return self._flat.copy_(torch.from_numpy(now)).mul_(2.0**-bits)
 
     def apply(self, answer: Answer) -> float | None:
         """Put the noisy mean gradient into `grad` of every parameter; returns the noisy mean loss, if there is one."""
