@@ -6,6 +6,7 @@
     train            pay for all rounds of a plan, then run them on a federation
     Simulation       a federation inside one process (torch)
     flower           the same rounds on Flower, over a network
+    histogram, mean, quantile      questions without training, opened by secure aggregation
 
 Names are loaded when they are first used; torch and Flower only where they are needed.
 """
@@ -16,6 +17,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mosha.federated.analytics import Analytics as Analytics
+    from mosha.federated.analytics import histogram as histogram
+    from mosha.federated.analytics import mean as mean
+    from mosha.federated.analytics import quantile as quantile
+    from mosha.federated.checkpoint import Checkpoint as Checkpoint
     from mosha.federated.client_side import ClientSide as ClientSide
     from mosha.federated.clip_norm import AdaptiveClip as AdaptiveClip
     from mosha.federated.clip_norm import Weights as Weights
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     from mosha.federated.optimiser import FedAdam as FedAdam
     from mosha.federated.optimiser import FedAvg as FedAvg
     from mosha.federated.picture import accuracy_against_epsilon as accuracy_against_epsilon
+    from mosha.federated.protocol import securely_summed as securely_summed
     from mosha.federated.secure_client import SecureClient as SecureClient
     from mosha.federated.secure_server import SecureServer as SecureServer
     from mosha.federated.server_side import ServerSide as ServerSide
@@ -39,8 +46,10 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "AdaptiveClip": "clip_norm",
+    "Analytics": "analytics",
     "Ask": "federation",
     "Block": "federation",
+    "Checkpoint": "checkpoint",
     "ClientSide": "client_side",
     "Distributed": "distributed",
     "FedAdam": "optimiser",
@@ -57,6 +66,10 @@ _NAMES = {
     "accuracy_against_epsilon": "picture",
     "flower": "flower",
     "flower_mod": "flower_mod",
+    "histogram": "analytics",
+    "mean": "analytics",
+    "quantile": "analytics",
+    "securely_summed": "protocol",
     "train": "training",
 }
 __all__ = sorted(_NAMES)  # noqa: PLE0605

@@ -1,0 +1,54 @@
+"""The server: an ordinary Flower app whose strategy is Mosha's."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from typing import Any
+
+from flwr.app import Array, ArrayRecord, Context, MetricRecord
+from flwr.serverapp import Grid, ServerApp
+
+import mosha
+from wards import task
+from wards.plan import plan_for
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    config = context.run_config
+    plan = plan_for(config["where"], config["rounds"], config["wards"])
+    ledger = mosha.Ledger(config["ledger"])
+    account = ledger.account("wards", unit=plan.unit, epsilon=1000, delta=1e-3, rule="pure")
+    told: dict[str, Any] = {"rounds": [], "run": context.run_id}
+
+    def note(done: mosha.federated.Round) -> None:
+        told["rounds"].append({"round": done.number, "epsilon": done.epsilon, **(done.metrics or {})})
+        told["spent"] = account.spent
+        pathlib.Path(config["report"]).write_text(json.dumps(told))
+        print(f"round {done.number}: epsilon {done.epsilon:.3f}, {done.metrics}", flush=True)
+        if config["fault"] == "killed" and done.number == 2:  # for tests: the server dies in the middle of a run
+            os._exit(9)
+
+    test = task.data(ward=0, rows=2000)  # public: made for the purpose
+
+    def evaluate(number: int, arrays: ArrayRecord) -> MetricRecord:
+        del number
+        return MetricRecord({"accuracy": task.accuracy({n: a.numpy() for n, a in arrays.items()}, *test)})
+
+    strategy = mosha.federated.flower(
+        plan,
+        None if config["where"] == "client" else account,
+        key="wards-1",
+        checkpoint=config["checkpoint"],
+        wait_for=config["wards"],
+        patience=60,
+        on_round=note,
+    )
+    initial = ArrayRecord({name: Array(array) for name, array in task.blank().items()})
+    strategy.start(grid=grid, initial_arrays=initial, timeout=30, evaluate_fn=evaluate)
+    told["done"] = True
+    pathlib.Path(config["report"]).write_text(json.dumps(told))

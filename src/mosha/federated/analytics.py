@@ -1,0 +1,236 @@
+"""Federated analytics: histograms, means and quantiles over clients, opened by secure aggregation alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter, SourceUnavailable
+from mosha.core.event import Event
+from mosha.core.events import DiscreteGaussian
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive_integer, real, strict_probability
+from mosha.core.randomness import Rng
+from mosha.core.unit import Client
+from mosha.federated.keys import Ring
+from mosha.federated.pricing import least_noise, sold
+from mosha.federated.protocol import securely_summed
+from mosha.federated.session import Session
+from mosha.mechanisms.error_bars import GaussianError
+from mosha.mechanisms.grid import bounds, enlarged
+from mosha.mechanisms.statistic import fingerprint, root_up
+from mosha.noise import discrete_gaussian
+
+__all__ = ["Analytics", "histogram", "mean", "quantile"]
+
+_SHARE = 16  # steps: the least noise of one client; see `distributed.md`
+_RING = 1 << 32
+_MOST = 1 << 30  # steps: neither sums nor noise reach it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Analytics:
+    """One question to all clients, answered by a sum that nobody sees the parts of.
+
+    Fields:
+        name: what is asked.
+        coordinates: how many whole numbers a client adds.
+        length: the square of the Euclidean length of what one client adds, in units.
+        clients, survivors: planned with, and the least number of honest ones in a sum (see Distributed).
+        noise_multiplier, delta: chosen for the promise, and sold at.
+        encode_value, decode: a client's value as integers (at most `units` each stands for one), the sum as an answer.
+
+    Guarantee:
+        As for `Distributed`, with sensitivity sqrt(length) units: a client adds whole numbers whose squares sum to at
+        most `length` units squared, which is checked on the client, or zeros with its noise. A value that cannot be
+        read counts as none.
+    """
+
+    name: str
+    coordinates: int
+    length: int
+    clients: int
+    survivors: int
+    noise_multiplier: float
+    delta: float
+    question: str
+    encode_value: Callable[[Any, int], NDArray[np.int64]] = field(repr=False, compare=False)
+    decode: Callable[[NDArray[np.float64]], Any] = field(repr=False, compare=False)
+    neighbours: int = 20
+    unit = Client()
+
+    @property
+    def units(self) -> int:
+        """How many steps stand for one: enough for the noise of one client to be exact, so few that sums fit."""
+        wanted = _SHARE * math.sqrt(self.survivors / self.length) / self.noise_multiplier
+        return 1 << max(10, math.ceil(math.log2(max(wanted, 1.0))))
+
+    @property
+    def _sensitivity(self) -> float:
+        return root_up(self.length * self.units**2)
+
+    @property
+    def event(self) -> Event:
+        """What the answer costs."""
+        return sold(_priced(self.noise_multiplier, self.length, self.units, self.coordinates), self.delta)
+
+    @property
+    def _share(self) -> Fraction:
+        whole = enlarged(Fraction(self.noise_multiplier) * Fraction(self._sensitivity))
+        if whole * 8 > _MOST or self.clients * self.units > _MOST:
+            raise InvalidParameter("so many clients, or so much noise, do not fit into sums modulo 2**32.")
+        return Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
+
+    def encode(self, value: Any, rng: Rng) -> Ring:
+        """What a client adds: its value and its share of the noise, modulo 2**32. Runs on the client."""
+        steps = self._steps(value) + discrete_gaussian(self._share, self.coordinates, rng=rng)
+        return (steps & (_RING - 1)).astype(np.uint32)
+
+    def _steps(self, value: Any) -> NDArray[np.int64]:
+        try:
+            steps = np.asarray(self.encode_value(value, self.units), np.int64)
+        except Exception:  # noqa: BLE001  (a failure would tell)
+            return np.zeros(self.coordinates, np.int64)
+        fits = steps.shape == (self.coordinates,) and int(np.dot(steps, steps)) <= self.length * self.units**2
+        return steps if fits else np.zeros(self.coordinates, np.int64)
+
+    def session(self, members: Sequence[int], rng: Rng) -> Session:
+        """The terms of secure aggregation among these members."""
+        terms = {"neighbours": self.neighbours, "survivors": self.survivors, "width": self.coordinates}
+        return Session.begin(members, rng=rng, **terms)
+
+    def measurement(self) -> Measurement:
+        """The question as a measurement; its data is a mapping from clients to values, whoever is missing vanished."""
+        wide = float(self._share) * math.sqrt(self.clients)
+        return Measurement(
+            unit=self.unit,
+            event=self.event,
+            step=self._step,
+            error=GaussianError(wide, 1 / self.units, self.coordinates) if self.name == "histogram" else None,
+            name=f"federated {self.name}",
+            question=self.question,
+        )
+
+    def _step(self, state: Any, values: Mapping[Hashable, Any], ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        if len(values) < max(3, self.survivors):
+            raise SourceUnavailable("fewer clients answered than this question is noised for. Nothing was opened.")
+        inputs = {member: self.encode(value, rng) for member, value in enumerate(values.values(), 1)}
+        total = securely_summed(self.session(list(inputs), rng), inputs, rng)
+        return self.decode(total.view(np.int32) / self.units), state
+
+
+def _priced(noise: float, length: int, units: int, coordinates: int) -> Event:
+    return DiscreteGaussian(noise, root_up(length * units**2), max(coordinates, 2))
+
+
+def _asked(
+    name: str,
+    coordinates: int,
+    length: int,
+    encode: Callable[[Any, int], NDArray[np.int64]],
+    decode: Callable[[NDArray[np.float64]], Any],
+    about: Any,
+    *,
+    clients: int,
+    survivors: int,
+    epsilon: float,
+    delta: float,
+) -> Analytics:
+    people, least = positive_integer("clients", clients), positive_integer("survivors", survivors)
+    if not 2 <= least <= people:
+        raise InvalidParameter("survivors must lie between 2 and the number of clients.")
+    strict_probability("delta", delta)
+    noise = least_noise(lambda z: _priced(z, length, 1 << 10, coordinates), epsilon=epsilon, delta=delta)
+    return Analytics(
+        name=name,
+        coordinates=coordinates,
+        length=length,
+        clients=people,
+        survivors=least,
+        noise_multiplier=noise,
+        delta=delta,
+        question=fingerprint((name, about), Client()),
+        encode_value=encode,
+        decode=decode,
+    )
+
+
+def histogram(*, keys: Sequence[Hashable], clients: int, survivors: int, epsilon: float, delta: float) -> Analytics:
+    """How many clients hold which of the public `keys`; another value counts nowhere.
+
+    The answer is one number for each key, in order.
+
+    >>> asked = histogram(keys=["a", "b"], clients=100, survivors=80, epsilon=1, delta=1e-6)
+    >>> asked.coordinates, round(asked.noise_multiplier, 2)
+    (2, 4.22)
+    """
+    places = {key: i for i, key in enumerate(keys)}
+    if not places or len(places) < len(keys):
+        raise InvalidParameter("keys must be distinct, and at least one.")
+
+    def encode(value: Any, units: int) -> NDArray[np.int64]:
+        steps = np.zeros(len(places), np.int64)
+        if value in places:
+            steps[places[value]] = units
+        return steps
+
+    terms: dict[str, Any] = {"clients": clients, "survivors": survivors, "epsilon": epsilon, "delta": delta}
+    return _asked("histogram", len(places), 1, encode, lambda total: total, tuple(keys), **terms)
+
+
+def mean(*, between: tuple[float, float], clients: int, survivors: int, epsilon: float, delta: float) -> Analytics:
+    """The mean of one number of each client, clamped into `between`; who has none is left out.
+
+    Clients add their number as a distance from the middle, and a one; the answer is the noisy sum over the noisy count.
+    """
+    low, high = bounds("mean", between)
+    middle, half = low / 2 + high / 2, high / 2 - low / 2
+
+    def encode(value: Any, units: int) -> NDArray[np.int64]:
+        share = (min(max(real("value", value), low), high) - middle) / half
+        return np.array([math.trunc(min(max(share, -1.0), 1.0) * units), units])
+
+    def decode(total: NDArray[np.float64]) -> float:
+        share = total[0] / max(total[1], 1.0)
+        return float(min(max(middle + half * share, low), high))
+
+    terms: dict[str, Any] = {"clients": clients, "survivors": survivors, "epsilon": epsilon, "delta": delta}
+    return _asked("mean", 2, 2, encode, decode, (low, high), **terms)
+
+
+def quantile(
+    *,
+    at: float,
+    between: tuple[float, float],
+    clients: int,
+    survivors: int,
+    epsilon: float,
+    delta: float,
+    bins: int = 64,
+) -> Analytics:
+    """The value below which a share `at` of clients lies, from a private histogram of `bins` parts of `between`."""
+    share, parts = strict_probability("at", at), positive_integer("bins", bins)
+    low, high = bounds("quantile", between)
+    edges = np.linspace(low, high, parts + 1)
+
+    def encode(value: Any, units: int) -> NDArray[np.int64]:
+        steps = np.zeros(parts, np.int64)
+        place = int(np.searchsorted(edges, min(max(real("value", value), low), high), side="right")) - 1
+        steps[min(max(place, 0), parts - 1)] = units
+        return steps
+
+    def decode(total: NDArray[np.float64]) -> float:
+        below = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(total)]))
+        if below[-1] <= 0:
+            return low / 2 + high / 2
+        return float(np.interp(share * below[-1], below + 1e-9 * np.arange(parts + 1), edges))
+
+    terms: dict[str, Any] = {"clients": clients, "survivors": survivors, "epsilon": epsilon, "delta": delta}
+    return _asked("quantile", parts, 1, encode, decode, (share, low, high, parts), **terms)

@@ -1,0 +1,99 @@
+"""Questions to clients without training: right answers, right noise, bounded contributions, typed refusals."""
+
+import math
+
+import numpy as np
+import pytest
+
+import mosha
+from mosha import accounting, errors
+from mosha.federated import histogram, mean, quantile
+from mosha.noise import secure
+from tests.federated.parties import purse
+
+TERMS = {"clients": 60, "survivors": 50, "epsilon": 4.0, "delta": 1e-5}
+VALUES = dict(enumerate(np.random.default_rng(3).normal(10, 3, 60).tolist()))
+
+
+def asked(question, values):
+    account = purse()
+    release = account.open(question.measurement()).step(values)
+    assert account.spent <= 4.0 * (1 + 1e-9)
+    return release
+
+
+def test_a_histogram_counts_within_its_error_bar():
+    question = histogram(keys=["a", "b", "c"], **TERMS)
+    release = asked(question, {i: "aab?"[i % 4] for i in range(60)})
+    assert (np.abs(release.value - [30, 15, 0]) < release.error(1 - 1e-12)).all()
+
+
+def test_a_mean_and_a_quantile_are_near_the_truth():
+    """Noise multiplier 1.3 on counts of 60: sd of the mean 0.3 of 15 * 1.6 / 60; the margins are above 8 sd."""
+    found = asked(mean(between=(0, 20), **TERMS), VALUES).value
+    assert abs(found - np.mean(list(VALUES.values()))) < 4.0
+    found = asked(quantile(at=0.5, between=(0, 20), bins=16, **TERMS), VALUES).value
+    assert abs(found - np.median(list(VALUES.values()))) < 8.0
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, "x", [1], {}, object(), 10**400, -(10**400)])
+@pytest.mark.parametrize(
+    "question",
+    [histogram(keys=[1, 2], **TERMS), mean(between=(0, 1), **TERMS), quantile(at=0.5, between=(0, 1), **TERMS)],
+    ids=["histogram", "mean", "quantile"],
+)
+def test_whatever_a_client_holds_it_adds_no_more_than_its_share_and_never_fails(question, value):
+    steps = question._steps(value)
+    assert sum(int(s) ** 2 for s in steps) <= question.length * question.units**2
+    assert question.encode(value, secure()).shape == (question.coordinates,)
+
+
+def test_noise_of_the_least_cohort_is_what_is_charged():
+    """7 sd of a chi-square over 4000 coordinates; noise of 0.85 and 1.18 of it is told apart."""
+    question = histogram(keys=range(4000), **TERMS)
+    total = sum(question.encode(None, secure()).view(np.int32).astype(np.int64) for _ in range(50))
+    sigma = question.noise_multiplier * question.units
+    ratio = float((total.astype(float) ** 2).mean()) / sigma**2
+    tolerance = 7 * math.sqrt(2 / 4000)
+    assert abs(ratio - 1) < tolerance
+    assert abs(ratio / 0.85**2 - 1) > tolerance
+    assert abs(ratio / 1.18**2 - 1) > tolerance
+
+
+def test_the_price_is_the_promise():
+    for question in (histogram(keys="ab", **TERMS), mean(between=(0, 1), **TERMS)):
+        assert 4 * 0.999 < accounting.epsilon(question.event, 1e-5) <= 4
+
+
+def test_too_few_clients_are_not_opened_and_the_payment_waits():
+    account = purse()
+    run = account.open(histogram(keys="ab", **TERMS).measurement())
+    with pytest.raises(errors.SourceUnavailable):
+        run.step(dict.fromkeys(range(49), "a"))
+    assert abs(run.step(dict.fromkeys(range(55), "a")).value[0] - 55) < 40
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: histogram(keys=[], **TERMS),
+        lambda: histogram(keys=[1, 1], **TERMS),
+        lambda: histogram(keys=[1], **TERMS | {"epsilon": 0}),
+        lambda: histogram(keys=[1], **TERMS | {"delta": 0}),
+        lambda: histogram(keys=[1], **TERMS | {"survivors": 61}),
+        lambda: histogram(keys=[1], **TERMS | {"survivors": 1}),
+        lambda: mean(between=(1, 0), **TERMS),
+        lambda: mean(between=None, **TERMS),
+        lambda: quantile(at=1.5, between=(0, 1), **TERMS),
+        lambda: quantile(at=0.5, between=(0, 1), bins=0, **TERMS),
+        lambda: histogram(keys=[1], **TERMS | {"clients": 2**40}).measurement(),
+    ],
+)
+def test_bad_questions_are_refused(make):
+    with pytest.raises(errors.InvalidParameter):
+        make()
+
+
+def test_another_unit_is_refused():
+    with pytest.raises(errors.WrongUnit):
+        purse(unit=mosha.Row()).open(histogram(keys="ab", **TERMS).measurement())

@@ -1,0 +1,101 @@
+"""The simulator: all clients at once equals a plain loop; rounds are those of the plan."""
+
+import numpy as np
+import pytest
+
+from mosha import errors
+from mosha.federated import Ask, ServerSide, Simulation, train
+from tests.federated.parties import purse
+
+torch = pytest.importorskip("torch")
+
+torch.set_num_threads(1)
+
+
+def network():
+    torch.manual_seed(5)
+    return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+
+
+def examples(clients=7, rows=12, kind=torch.float32):
+    generator = torch.Generator().manual_seed(3)
+    return torch.randn(clients, rows, 6, generator=generator, dtype=kind), torch.randint(
+        0, 3, (clients, rows), generator=generator
+    )
+
+
+def simulation(**changes):
+    known = {"local_steps": 4, "batch": 5, "rate": 0.2}
+    return Simulation(network(), torch.nn.functional.cross_entropy, examples(), **(known | changes))
+
+
+def rows(sim, chosen, number=1):
+    ask = Ask(number, sim.initial())
+    return np.concatenate([block.updates for block in sim.updates(chosen, ask)])
+
+
+@pytest.mark.parametrize("proximal", [0.0, 0.7])
+@pytest.mark.parametrize("sizes", [None, [12, 3, 7, 1, 12, 5, 2]])
+def test_all_at_once_is_one_by_one_to_float_tolerance(proximal, sizes):
+    together = simulation(proximal=proximal, sizes=sizes, vectorised=True)
+    one_by_one = simulation(proximal=proximal, sizes=sizes, vectorised=False)
+    assert np.abs(rows(together, range(7)) - rows(one_by_one, range(7))).max() < 1e-6
+
+
+def test_the_loop_is_plain_gradient_descent():
+    sim = simulation(local_steps=1, batch=12)
+    model = network()
+    inputs, targets = examples()
+    torch.nn.functional.cross_entropy(model(inputs[2]), targets[2]).backward()
+    slope = np.concatenate([p.grad.reshape(-1).numpy() for p in model.parameters()])
+    assert np.allclose(rows(sim, [2])[0], -0.2 * slope, atol=1e-6)
+
+
+def test_what_one_client_sends_depends_on_no_other():
+    sim = simulation()
+    assert np.allclose(rows(sim, [4])[0], rows(sim, [1, 4, 6])[1], atol=1e-6)
+    assert not np.allclose(rows(sim, [4], number=2)[0], rows(sim, [4])[0], atol=1e-6)
+
+
+def test_a_proximal_pull_shortens_updates():
+    assert np.linalg.norm(rows(simulation(proximal=3.0), [0])) < np.linalg.norm(rows(simulation(), [0]))
+
+
+def test_a_model_that_cannot_be_traced_is_trained_one_by_one():
+    class Stubborn(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(6, 3)
+
+        def forward(self, x):
+            return self.inner(x) * (1.0 if float(x.detach().sum()) > -1e9 else 0.0)
+
+    sim = Simulation(Stubborn(), torch.nn.functional.cross_entropy, examples(), local_steps=2, batch=4, rate=0.1)
+    assert rows(sim, range(7)).shape == (7, 21)
+    assert sim._vectorised is False
+
+
+def test_training_on_a_simulation_learns():
+    """Three blobs, 40 clients, epsilon 8: random guessing gives a third; above 0.8 every time."""
+    generator = torch.Generator().manual_seed(9)
+    centres = torch.randn(3, 6, generator=generator) * 3
+    targets = torch.randint(0, 3, (200, 20), generator=generator)
+    inputs = centres[targets] + torch.randn(200, 20, 6, generator=generator)
+    sim = Simulation(network(), torch.nn.functional.cross_entropy, (inputs, targets), local_steps=3, batch=10, rate=0.2)
+    plan = ServerSide(rounds=15, clients=200, rate=0.5, clip=0.5).calibrate(epsilon=8, delta=1e-4)
+
+    def accuracy(weights):
+        with torch.no_grad():
+            return float((sim.load(weights)(inputs[:20]).argmax(-1) == targets[:20]).float().mean())
+
+    history = list(train(plan, sim, sim.initial(), account=purse(epsilon=8, delta=1e-4), evaluate=accuracy))
+    assert history[-1].metrics > 0.8
+    assert history[-1].epsilon <= 8 * 1.01
+
+
+@pytest.mark.parametrize(
+    "changes", [{"local_steps": 0}, {"batch": -1}, {"rate": 0}, {"proximal": -1}, {"sizes": [1]}, {"sizes": [0] * 7}]
+)
+def test_bad_simulations_are_refused(changes):
+    with pytest.raises(errors.InvalidParameter):
+        simulation(**changes)
