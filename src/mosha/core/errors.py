@@ -11,6 +11,7 @@
     │   ├── HorizonExceeded                one step more than was paid for
     │   ├── RunClosed                      the run has ended
     │   ├── AlreadyReleased                this payment has had its release
+    │   ├── StateRefused                   the kept state of a run is another's, was edited or is in use
     │   └── StepFailed                     the step broke; its price stays paid
     ├── DataError                          the data do not have the declared shape
     │   └── SourceUnavailable              the place where the data live did not answer
@@ -47,6 +48,7 @@ __all__ = [
     "RunClosed",
     "RunError",
     "SourceUnavailable",
+    "StateRefused",
     "StepFailed",
     "Unbounded",
     "UnknownAccount",
@@ -126,6 +128,10 @@ class RunClosed(RunError):
 
 class AlreadyReleased(RunError):
     """This payment has had its release, which was not kept. No data was read."""
+
+
+class StateRefused(RunError):
+    """The kept state of a run is another's, is older than its ledger, was edited or is in use. Nothing is answered."""
 
 
 class StepFailed(RunError):

@@ -3,23 +3,47 @@
 counter, total, mean, histogram, series     what is streamed; each a Measurement with a horizon
 best                                        the planner behind them: least predicted error, and why
 Running, Instant, Sliding, Decayed          what is published of it
+alarm                                       told when a threshold is passed, paid by the alarm
+window                                      hides any window of so many steps, for as long as you like
+serve, Epochs                               a service that survives crashes and pays once; streams without end
+Clock                                       time stamps into steps
+smooth, group, rising                       post-processing, with error bands
+to_spark                                    Spark Structured Streaming, by foreachBatch
 """
 
+from mosha.streams.alarms import alarm
 from mosha.streams.best import best
+from mosha.streams.clock import Clock
 from mosha.streams.counter import counter, histogram, mean, series, total
+from mosha.streams.epochs import Epochs
 from mosha.streams.readout import Decayed, Instant, Running, Sliding
+from mosha.streams.service import Service, serve
+from mosha.streams.smoothing import Band, group, rising, smooth
+from mosha.streams.spark import to_spark
 from mosha.streams.stream import Stream
+from mosha.streams.window import window
 
 __all__ = [
+    "Band",
+    "Clock",
     "Decayed",
+    "Epochs",
     "Instant",
     "Running",
+    "Service",
     "Sliding",
     "Stream",
+    "alarm",
     "best",
     "counter",
+    "group",
     "histogram",
     "mean",
+    "rising",
     "series",
+    "serve",
+    "smooth",
+    "to_spark",
     "total",
+    "window",
 ]

@@ -44,6 +44,8 @@ class Buffers:
         order = [distance for pair in zip(self.tau, self.eta, strict=True) for distance in pair]
         if not order or order != sorted(set(order)) or not 2.0**-43 < order[0] <= order[-1] < 1:
             raise InvalidParameter("poles and zeros must interlace strictly within (2**-43, 1).")
+        if any((distance * 2.0**60) % 1 for distance in order):
+            raise InvalidParameter("poles and zeros must be multiples of 2**-60.")
 
     def __len__(self) -> int:
         return len(self.tau)
@@ -104,11 +106,16 @@ def _decoder_residues(tau: Vector, eta: Vector) -> tuple[float, Vector]:
     return float(np.prod(tau / eta)), np.asarray(others)
 
 
+def _placed(logs: Vector) -> Buffers:
+    """Poles and zeros at distances exp(-sums of gaps), on the grid of 2**-60; `logs` are the logarithms of the gaps."""
+    distances = np.rint(np.exp(-np.cumsum(np.exp(logs))[::-1]) * 2.0**60) * 2.0**-60
+    return Buffers(tuple(distances[0::2].tolist()), tuple(distances[1::2].tolist()))
+
+
 def _objective(logs: Vector, steps: int) -> float:
-    """The logarithm of squared encoder norm times squared decoder norm; `logs` are log distances, then log gaps."""
-    distances = np.exp(-np.cumsum(np.exp(logs))[::-1])
+    """The logarithm of squared encoder norm times squared decoder norm."""
     try:
-        buffers = Buffers(tuple(distances[0::2]), tuple(distances[1::2]))
+        buffers = _placed(logs)
     except InvalidParameter:
         return 1e3
     return math.log(buffers.encoder_square(steps)) + math.log(buffers.decoder_square(steps))
@@ -143,5 +150,4 @@ def design(horizon: int, buffers: int) -> Buffers:
         if best is None or found.fun < best[0]:
             best = float(found.fun), found.x
     assert best is not None
-    distances = np.exp(-np.cumsum(np.exp(best[1]))[::-1])
-    return Buffers(tuple(distances[0::2].tolist()), tuple(distances[1::2].tolist()))
+    return _placed(best[1])

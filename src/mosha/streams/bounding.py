@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mosha.core.errors import DataError
+from mosha.core.errors import DataError, SourceUnavailable
 from mosha.core.unit import Event, Person, Unit
 from mosha.mechanisms.bounding import entries, identify, listed
 from mosha.mechanisms.statistic import Statistic, Steps
@@ -27,7 +27,17 @@ Memory = dict[int | str, tuple[int, int]]
 
 
 def exact_step(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:
-    """The data of one step as whole numbers, and what must be remembered of persons afterwards."""
+    """The data of one step as whole numbers, and what must be remembered of persons afterwards.
+
+    A batch without the declared columns was never read: the step may be tried again with a better one.
+    """
+    try:
+        return _exact(statistic, presence, data, time, memory)
+    except DataError as problem:
+        raise SourceUnavailable(str(problem)) from None
+
+
+def _exact(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:
     if presence.column is None:
         return statistic.exact(data, Event()), memory
     unit: Unit = Person(presence.column, at_most=1)

@@ -24,11 +24,12 @@ from mosha.streams.tape import Tape
 
 __all__ = ["BandedToeplitz", "LiftedState", "LiftedToeplitz", "lifted_sensitivity", "lifted_unit"]
 
-FRACTION_BITS = 64  # of the buffers
-COEFFICIENT_BITS = 96
+FRACTION_BITS = 60  # of the buffers
+COEFFICIENT_BITS = 60
 WEIGHT_BITS = 40
 WINDOW = 1024  # column norms are computed for so many steps at once
 SPARE = 1 + 2.0**-30  # more than the rounding of every norm
+DRIFT = 2.0**-54  # what rounding the coefficients adds to a norm, per step of the horizon
 ROUNDING = 1 + 2.0**-8  # how far two roundings of Q_t differ at most, in steps
 FINENESS = 14  # what rounding adds to the sensitivity is below one part in 2**14
 
@@ -56,9 +57,9 @@ def lifted_sensitivity(
         horizon: how many steps.
         sides: 1 where a unit is added or removed, 2 where it is replaced.
     """
-    moved = (unit + largest_norm * math.sqrt(touched)) * gain * SPARE * sides
-    rounded = 2 * ROUNDING * math.sqrt(float(horizon) * touched * most * sides)
-    return (moved + rounded) * SPARE
+    moved = (unit + largest_norm * math.sqrt(touched)) * (gain + DRIFT * horizon * most) * SPARE * sides
+    rounded = (2 + DRIFT * horizon**1.5) * ROUNDING * math.sqrt(float(horizon) * touched * most * sides)
+    return float((moved + rounded) * SPARE)
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ class LiftedToeplitz:
 
     @cached_property
     def _coefficients(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """beta_0, beta_i and h_i as integers over 2**96: the h_i are exact."""
+        """beta_0, beta_i and h_i as integers over 2**60: the h_i are exact."""
         one = 1 << COEFFICIENT_BITS
         tau, eta = [Fraction(x) for x in self.buffers.tau], [Fraction(x) for x in self.buffers.eta]
         first = math.prod(tau) / math.prod(eta)
@@ -132,18 +133,16 @@ class LiftedToeplitz:
         noise = tape.row(state.time)
         first, betas, rates = self._coefficients
         weight, worth = self._weights(state.time)
-        past = (state.total * first) << FRACTION_BITS
-        for beta, buffer in zip(betas, state.buffers, strict=True):
+        past, arrived = (state.total * first) << FRACTION_BITS, noise << FRACTION_BITS
+        buffers = []
+        for beta, rate, buffer in zip(betas, rates, state.buffers, strict=True):
             past = past + beta * buffer
+            buffers.append(((buffer + arrived) * rate) >> COEFFICIENT_BITS)
         lifted = noise + (past >> (COEFFICIENT_BITS + FRACTION_BITS))
         released = ((data * weight) >> WEIGHT_BITS) + (
             lifted - state.noise
         )  # V_t - V_(t-1); the rest is post-processing
-        arrived = noise << FRACTION_BITS
-        buffers = tuple(
-            [((buffer + arrived) * rate) >> COEFFICIENT_BITS for buffer, rate in zip(state.buffers, rates, strict=True)]
-        )
-        return released * worth, LiftedState(state.time + 1, lifted, state.total + noise, buffers)
+        return released * worth, LiftedState(state.time + 1, lifted, state.total + noise, tuple(buffers))
 
 
 @dataclass(frozen=True)

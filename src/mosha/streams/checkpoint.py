@@ -1,0 +1,119 @@
+"""The state of a running stream on disk: sealed, replaced in one piece, flushed before any output leaves."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from mosha.core.errors import InvalidParameter, StateRefused
+
+__all__ = ["Checkpoint"]
+
+_MAGIC = b"mosha-stream-1\n"
+
+
+class Checkpoint:
+    """One sealed file, held by one process.
+
+    The key lies beside it in `<file>.key`, readable by the owner alone, unless a secret of at least 32 bytes is given.
+
+    Guarantee:
+        AES-256-GCM under a key derived from the secret and bound to the stream's name: whoever lacks the secret reads
+        nothing and changes nothing unnoticed. `save` returns after the new file and its folder are on disk; a crash
+        leaves the old file or the new one. An older copy put back is found out by the ledger (`service.py`).
+    """
+
+    def __init__(self, path: str | Path, name: str, secret: bytes | None = None) -> None:
+        self.path, self._name = Path(path), name
+        self._lock = self._locked()
+        master = self._own_secret() if secret is None else _checked(secret)
+        self._seal = AESGCM(_derived(master, "seal"))
+        self.noise_key = _derived(master, "noise")
+        self.digest_key = _derived(master, "digest")
+
+    def _locked(self) -> int:
+        handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise StateRefused(
+                f"the state of stream {self._name!r} is in use by another process. Nothing was spent or read."
+            ) from None
+        return handle
+
+    def _own_secret(self) -> bytes:
+        place = self.path.with_name(self.path.name + ".key")
+        try:
+            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return _checked(place.read_bytes())
+        if self.path.exists():
+            os.close(handle)
+            place.unlink()
+            raise StateRefused(
+                f"the key of stream {self._name!r} is gone: its state cannot be read. Start a new stream."
+            )
+        made = secrets.token_bytes(32)
+        os.write(handle, made)
+        os.fsync(handle)
+        os.close(handle)
+        return made
+
+    def load(self) -> dict[str, Any] | None:
+        """What was saved last, or None where nothing was."""
+        try:
+            sealed = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        body = sealed.removeprefix(_MAGIC)
+        try:
+            opened = self._seal.decrypt(body[:12], body[12:], self._name.encode())
+            found: dict[str, Any] = json.loads(opened)
+        except (InvalidTag, ValueError):
+            raise StateRefused(
+                f"the state file is not that of stream {self._name!r}, was edited or has another key. Nothing was read."
+            ) from None
+        return found
+
+    def save(self, content: dict[str, Any]) -> None:
+        """Replace the file in one piece and flush it."""
+        nonce = secrets.token_bytes(12)
+        sealed = self._seal.encrypt(nonce, json.dumps(content).encode(), self._name.encode())
+        fresh = self.path.with_name(self.path.name + ".new")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_MAGIC + nonce + sealed)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            raise StateRefused("the state could not be written: no output leaves before it is on disk.") from None
+        fresh.replace(self.path)
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+    def close(self) -> None:
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _checked(secret: bytes) -> bytes:
+    if not isinstance(secret, bytes) or len(secret) < 32:
+        raise InvalidParameter("the secret of a stream is at least 32 random bytes: make one with os.urandom(32).")
+    return secret
+
+
+def _derived(master: bytes, purpose: str) -> bytes:
+    return HKDF(hashes.SHA256(), 32, salt=b"mosha.streams.1", info=purpose.encode()).derive(master)

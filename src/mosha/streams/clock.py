@@ -1,0 +1,128 @@
+"""From time stamps to steps: a public clock decides when a step is over, never the data.
+
+Guarantee:
+    Which step a row belongs to depends on its own time stamp and public numbers; a row that comes after its step was
+    closed, or has no readable time, is dropped, which concerns nobody else. Steps are closed by `close_until`, whose
+    time comes from a clock or a schedule: were it the largest time stamp seen, one row could close everybody's step.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.number import non_negative, positive
+
+__all__ = ["Clock", "seconds", "timestamp"]
+
+_UNITS = {"sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400, "w": 604800, "week": 604800}
+
+
+def seconds(text: str | float) -> float:
+    """A duration in seconds.
+
+    >>> seconds("15min"), seconds("1h"), seconds(90)
+    (900.0, 3600.0, 90.0)
+    """
+    if not isinstance(text, str):
+        return positive("a duration", text)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*|\s*(\d+(?:\.\d+)?)\s*s\s*", text)
+    if found is None or (found[2] and found[2] not in _UNITS):
+        raise InvalidParameter(f"{text!r} is not a duration: write 30s, 15min, 1h, 1d or 1w.")
+    return positive("a duration", float(found[3] or found[1]) * (1 if found[3] else _UNITS[found[2]]))
+
+
+def timestamp(value: Any) -> float:
+    """A time in seconds since 1970, UTC where no zone is given: a number, an ISO text or a datetime; NaN for no time.
+
+    >>> timestamp("1970-01-02 00:00:01"), timestamp(5), timestamp("never")
+    (86401.0, 5.0, nan)
+    """
+    try:
+        if isinstance(value, str):
+            try:
+                return float(value)
+            except ValueError:
+                value = dt.datetime.fromisoformat(value.strip())
+        if isinstance(value, dt.datetime):
+            zoned = value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)
+            return zoned.timestamp()
+        if hasattr(value, "dtype") and value.dtype.kind == "M":
+            return float(value.astype("datetime64[us]").astype("int64")) / 1e6
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+class Clock:
+    """Rows with time stamps into batches of one step each, with rows that come late by no more than `lateness`.
+
+    >>> clock = Clock(start=0, every="1min", column="t", lateness="1min")
+    >>> clock.add([{"t": 5, "id": "a"}, {"t": 70, "id": "b"}])
+    >>> [batch["id"] for batch in clock.close_until(60 + 60)]
+    [['a']]
+    >>> clock.add([{"t": 10, "id": "too late"}, {"t": 61, "id": "late"}])
+    >>> [batch["id"] for batch in clock.close_until(3 * 60)]
+    [['b', 'late']]
+    """
+
+    def __init__(self, *, start: Any, every: str | float, column: str, lateness: str | float = 0.0) -> None:
+        self.every, self.column = seconds(every), column
+        self.start = timestamp(start)
+        if not math.isfinite(self.start):
+            raise InvalidParameter("start must be a time such as 2026-01-01 or 2026-01-01T08:00:00+08:00.")
+        self.lateness = seconds(lateness) if isinstance(lateness, str) else non_negative("lateness", lateness)
+        self.closed = 0
+        self._waiting: dict[int, dict[str, list[Any]]] = {}
+        self._columns: tuple[str, ...] = ()
+
+    def step_of(self, time: Any) -> int:
+        """The step (0 is the first) that a time lies in; negative before the start, -1 for no time at all."""
+        number = (timestamp(time) - self.start) / self.every
+        return math.floor(number) if abs(number) < 2.0**60 else -1
+
+    def add(self, rows: Any) -> None:
+        """Take rows (dicts), or columns by name; each waits for its step."""
+        for row in _rows(rows):
+            if self.column not in row:
+                raise DataError(f"a row has no column {self.column!r}, which says when it was.")
+            if not self._columns:
+                self._columns = tuple(row)
+            step = self.step_of(row[self.column])
+            if step < self.closed:
+                continue
+            waiting = self._waiting.setdefault(step, {name: [] for name in self._columns})
+            for name in self._columns:
+                waiting[name].append(row.get(name))
+
+    def empty(self) -> dict[str, list[Any]]:
+        """The batch of a step in which nothing happened."""
+        return {name: [] for name in self._columns or (self.column,)}
+
+    def close_until(self, now: Any) -> list[dict[str, list[Any]]]:
+        """The batches of all steps that ended `lateness` or more before `now`, empty ones included."""
+        due = math.floor((timestamp(now) - self.lateness - self.start) / self.every)
+        return [self.close_next() for _ in range(self.closed, max(self.closed, due))]
+
+    def close_next(self) -> dict[str, list[Any]]:
+        """The batch of the next step, whatever the time."""
+        batch = self._waiting.pop(self.closed, None) or self.empty()
+        self.closed += 1
+        return batch
+
+
+def _rows(rows: Any) -> Iterable[Mapping[str, Any]]:
+    if isinstance(rows, Mapping):
+        names = list(rows)
+        columns = [list(rows[name]) for name in names]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
+        try:
+            return list(rows.to_dict(orient="records"))
+        except TypeError:
+            return list(rows.to_dicts())
+    return list(rows)

@@ -1,0 +1,217 @@
+"""A stream as a running service: it survives a crash, never answers a step in two ways, and pays once.
+
+    serve(account, stream, name="feeder-7", state="feeder-7.state") -> Service
+
+Noise is a keyed function of (stream, step), the state is written before an output leaves, the ledger notes each step.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from mosha.core.account import Account
+from mosha.core.errors import AlreadyReleased, HorizonExceeded, InvalidParameter, StateRefused
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.release import Release
+from mosha.ledger.codec import decode, encode
+from mosha.mechanisms.statistic import fingerprint
+from mosha.noise import KeyedRandom
+from mosha.streams.checkpoint import Checkpoint
+from mosha.streams.plan import StreamState
+from mosha.streams.state_text import plain, revived
+from mosha.streams.stream import Stream, new_tape
+
+__all__ = ["Service", "serve"]
+
+_PENDING = object()  # stands for the data of a step whose answer is in the checkpoint already
+
+
+@dataclass(frozen=True)
+class _Held:
+    number: int
+
+
+class _Durable:
+    """The measurement's state on disk, one step at a time."""
+
+    def __init__(self, measurement: Measurement, checkpoint: Checkpoint) -> None:
+        self.measurement, self._checkpoint = measurement, checkpoint
+        found = checkpoint.load()
+        question = measurement.question
+        if found is not None and (found["question"], found["name"]) != (question, measurement.name):
+            raise StateRefused("this state is of a stream with other parameters. Nothing was spent or read.")
+        self.charter: str = secrets.token_hex(16) if found is None else found["charter"]
+        self.time: int = 0 if found is None else found["time"]
+        self.state: Any = measurement.init() if found is None else revived(found["state"])
+        self.digest: str = "" if found is None else found["digest"]
+        self.answer: Any = None if found is None else decode(found["answer"])
+        self._tape: Any = None
+        if found is None:
+            self._save(self.time, self.state, "", None)
+
+    def _save(self, time: int, state: Any, digest: str, answer: Any) -> None:
+        content: dict[str, Any] = {
+            "name": self.measurement.name,
+            "question": self.measurement.question,
+            "charter": self.charter,
+        }
+        content |= {"time": time, "state": plain(state), "digest": digest, "answer": encode(answer)}
+        self._checkpoint.save(content)
+
+    def digest_of(self, data: Any) -> str:
+        """A keyed digest of a step's data, to tell the same data from other data."""
+        return hmac.new(self._checkpoint.digest_key, _described(data).encode(), "sha256").hexdigest()
+
+    def _source(self, *context: str | int) -> Rng:
+        return KeyedRandom(self._checkpoint.noise_key, self.charter, *context)
+
+    def step(self, held: _Held, data: Any, ask: Any, rng: Rng) -> tuple[Any, _Held]:
+        """A step for the first time: compute, write ahead, answer. The last step again: the answer it had."""
+        del rng
+        number = held.number + 1
+        if number == self.time and (data is _PENDING or self.digest_of(data) == self.digest):
+            return self.answer, _Held(number)
+        if number != self.time + 1 or data is _PENDING:
+            raise StateRefused(f"step {number} does not follow from this state, or had other data. It is not answered.")
+        state = self.state
+        if isinstance(self.measurement, Stream) and isinstance(state, StreamState):
+            plan = self.measurement.plan
+            if self._tape is None:
+                self._tape = new_tape(plan, lambda block: self._source("block", block))
+            state = replace(state, tape=self._tape)
+        answer, state = self.measurement.step(state, data, ask, self._source("step", number))
+        digest = self.digest_of(data)
+        self._save(number, state, digest, answer)
+        self.time, self.state, self.digest, self.answer = number, state, digest, answer
+        return answer, _Held(number)
+
+    def as_measurement(self, name: str) -> Measurement:
+        made = self.measurement
+        return Measurement(
+            unit=made.unit,
+            event=made.event,
+            step=self.step,
+            init=lambda: _Held(0),
+            resume=lambda held, _: _Held(held.number + 1),
+            replays=True,
+            horizon=made.horizon,
+            error=made.error,
+            draw=made.draw,
+            name=made.name,
+            question=fingerprint(made.question, made.unit, "service", name, self.charter),
+        )
+
+
+class Service:
+    """A stream that is running: `step` publishes; after a crash, `serve` again goes on where it stopped.
+
+    Guarantee:
+        Each step has one answer: it leaves after the checkpoint and the ledger's row are on disk, and the ledger takes
+        one row a step, from its last claimant only. A step that was computed and not noted is noted from the
+        checkpoint, not computed again. The noise of a step is a function of (key, stream, step): whatever was
+        computed and never left used the same noise on data that were never shown. A state older than the
+        ledger's last row is refused, as is other data for the last step; a second process on one file finds the
+        lock, a copy of the file loses the claim to whoever steps first.
+    """
+
+    def __init__(self, account: Account, measurement: Measurement, name: str, checkpoint: Checkpoint) -> None:
+        self.name, self._checkpoint = name, checkpoint
+        self._durable = _Durable(measurement, checkpoint)
+        self.stream = measurement
+        self._run = account.open(self._durable.as_measurement(name), key=f"stream {name}")
+        self.last: Release | None = None
+        for _ in range(self._durable.time):
+            self.last = self._run.step(_PENDING)
+
+    @property
+    def taken(self) -> int:
+        """How many steps have been published."""
+        return self._durable.time
+
+    @property
+    def remaining(self) -> int:
+        return self._run.remaining
+
+    @property
+    def receipt(self) -> Any:
+        return self._run.receipt
+
+    def step(self, data: Any, *, number: int | None = None) -> Release:
+        """Publish the next step. With `number`, the last one may be asked for again with the same data."""
+        if number is not None and number != self.taken + 1:
+            return self._again(data, number)
+        if getattr(self._durable.state, "left", 1) == 0:
+            raise HorizonExceeded(f"all alarms of stream {self.name!r} were given. No data was read.")
+        before = self.taken
+        release = self._run.step(data)
+        if self.taken == before:
+            raise StateRefused(
+                f"the ledger has answers of stream {self.name!r} that this state does not know: another copy went on. "
+                "No data was read; use the newest state."
+            )
+        self.last = release
+        return release
+
+    def _again(self, data: Any, number: int) -> Release:
+        if number == self.taken and self.last is not None:
+            if self._durable.digest_of(data) == self._durable.digest:
+                return self.last
+            raise StateRefused(
+                f"step {number} was published with other data. The same noise on both would show the difference."
+            )
+        if number > self.taken + 1:
+            raise InvalidParameter(f"the next step is {self.taken + 1}, not {number}. No data was read.")
+        raise AlreadyReleased(f"step {number} was published long ago. No data was read.")
+
+    def close(self) -> None:
+        """Stop; the stream can be served again."""
+        self._checkpoint.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def serve(
+    account: Account, measurement: Measurement, *, name: str, state: str | Path, secret: bytes | None = None
+) -> Service:
+    """Open a stream as a service, or go on with it after a stop or a crash; it is paid for once.
+
+    Args:
+        account: who pays.
+        measurement: a stream or an alarm of this module.
+        name: the stream's name: the ledger finds its payment by it.
+        state: the file that keeps the state, sealed.
+        secret: at least 32 bytes to seal it with; by default a key file beside it.
+    """
+    if not isinstance(name, str) or not name:
+        raise InvalidParameter("a service needs a name.")
+    checkpoint = Checkpoint(state, name, secret)
+    try:
+        return Service(account, measurement, name, checkpoint)
+    except BaseException:
+        checkpoint.close()
+        raise
+
+
+def _described(data: Any) -> str:
+    """Data as text that is the same for the same rows."""
+    if hasattr(data, "keys") and hasattr(data, "__getitem__"):
+        return repr([(str(name), _described(data[name])) for name in data.keys()])  # noqa: SIM118  (data frames)
+    if isinstance(data, tuple):
+        return repr([_described(part) for part in data])
+    listed: Callable[[], Any] | None = getattr(data, "tolist", None)
+    return repr(listed() if listed is not None else list(np.asarray(data, object).ravel()))
