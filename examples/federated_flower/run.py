@@ -64,11 +64,11 @@ class Loopback:
                     "--port", str(free_port()), "--node-config", f"ward={ward}")  # fmt: skip
 
     def _start(self, name: str, program: str, *arguments: str) -> None:
-        log = (self.folder / f"{name.replace(' ', '-')}.log").open("ab")
-        self.processes[name] = subprocess.Popen(  # noqa: S603  (our own programs)
-            [PROGRAMS / program, *arguments], stdout=log, stderr=log, env=self.environment, cwd=self.folder,
-            start_new_session=True,
-        )  # fmt: skip
+        with (self.folder / f"{name.replace(' ', '-')}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(  # noqa: S603  (our own programs)
+                [PROGRAMS / program, *arguments], stdout=log, stderr=log, env=self.environment, cwd=self.folder,
+                start_new_session=True,
+            )  # fmt: skip
 
     def _await_port(self, port: int) -> None:
         for _ in range(600):

@@ -1,0 +1,34 @@
+"""Every plan is attacked on its worst neighbours; a planted fault of the kind is found."""
+
+import numpy as np
+import pytest
+
+from mosha.audit.own_federated import own_entries
+from mosha.federated import ServerSide
+
+RUNS = 2000
+ENTRIES = {entry.name: entry for entry in own_entries()}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_no_attack_finds_more_than_was_claimed(name):
+    """A correct plan is called broken with probability 1e-9 at most."""
+    verdict = ENTRIES[name].attack(runs=RUNS, confidence=1 - 1e-9)
+    assert not verdict.broken
+
+
+def test_clipping_after_summing_is_found(monkeypatch):
+    """The fault of summing first: one client moves the sum without limit. The attack must see it."""
+
+    def unclipped(updates, norms, clip, shares=None):
+        return (np.minimum(updates, 50.0) * 2**20).astype(np.int64)
+
+    monkeypatch.setattr("mosha.federated.server_side.scaled_steps", unclipped)
+    assert ENTRIES["ServerSide: everybody"].attack(runs=RUNS, confidence=1 - 1e-6).broken
+
+
+def test_noise_for_half_the_clip_is_found(monkeypatch):
+    """Noise with the wrong norm, as an adaptive clip that noises with the next clip has it, but more so."""
+    honest = ServerSide._sigma
+    monkeypatch.setattr(ServerSide, "_sigma", lambda self, noise: honest(self, noise) / 4)
+    assert ENTRIES["ServerSide: everybody"].attack(runs=RUNS, confidence=1 - 1e-6).broken
