@@ -1,5 +1,6 @@
 """One question, the same answer wherever the table lives: with the same randomness, to the last bit."""
 
+import re
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -129,11 +130,16 @@ def test_a_connection_that_is_lost_costs_once_and_the_retry_is_free(arrow, postg
         with pytest.raises(mosha.errors.SourceUnavailable):
             question.release(epsilon=1, key="stays-2024")
         assert account.spent == pytest.approx(1)
+        with pytest.raises(mosha.errors.SourceUnavailable, match="The payment waits") as lost:
+            question.release(epsilon=0.5)
+        assert account.spent == pytest.approx(1.5)
     finally:
         postgres_server.start()
+    made = re.search(r"key='(release-\w+)'", str(lost.value))[1]
+    assert question.release(epsilon=0.5, key=made).value == question.release(epsilon=0.5, key=made).value
     first = question.release(epsilon=1, key="stays-2024")
     assert first.value == question.release(epsilon=1, key="stays-2024").value
-    assert account.spent == pytest.approx(1)
+    assert account.spent == pytest.approx(1.5)
 
 
 def test_a_file_that_breaks_while_it_is_read_costs_once(arrow, tmp_path):
@@ -161,3 +167,10 @@ def test_a_declared_schema_reads_a_csv_by_its_types_and_not_by_its_rows(tmp_path
         protect(tmp_path / "t.csv", unit=mosha.Row(), schema={"who": "number"})
     with pytest.raises(mosha.errors.DataError, match="declares 'x' as text"):
         protect(pa.table({"x": [1]}), unit=mosha.Row(), schema={"x": "text"})
+
+
+def test_a_frame_with_a_declared_schema_stays_there_as_long_as_its_table():
+    tables = [protect(pa.table({"x": [1.0] * 9}), unit=mosha.Row(), schema={"x": "real"}) for _ in range(3)]
+    for table in tables:
+        for question in (table.count(), table.median("x", between=(0, 2))):
+            question.measurement(Budget(epsilon=1)).step(None, None, None, mosha.noise.secure())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
+from mosha.connect.dialect import Node
 from mosha.connect.duckdb import LocalSource
 from mosha.connect.duckdb_fields import csv_field
 from mosha.connect.schema import Type
@@ -37,7 +39,13 @@ def declared(source: Source, types: Mapping[str, str]) -> Source:
         raise DataError(f"the schema declares {', '.join(map(repr, missing))}, which the table does not have.")
     read = _written if _is_csv(source) else _checked
     fields = (read(there[name], Type(kind)) if kind else there[name] for name, kind in types.items())
+    if isinstance(source, LocalSource):  # which lets go of a frame when it is itself let go of: the new one holds it
+        return replace(source, fields=tuple(fields), origin=partial(_origin, source))
     return replace(source, fields=tuple(fields))
+
+
+def _origin(source: LocalSource) -> Node:
+    return source.origin()
 
 
 def _is_csv(source: Source) -> bool:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import re
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from mosha.connect.duckdb import LocalSource
 from mosha.connect.expression import Expression
 from mosha.connect.relation import Relation
 from mosha.core.account import Account, Run
-from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.errors import InvalidParameter, SourceUnavailable, Unpriced
 from mosha.core.event import NOTHING
 from mosha.core.events import Plan
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
+from mosha.core.release import Release
 from mosha.core.unit import Unit
 from mosha.tables.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.answer import Answer
@@ -141,7 +144,7 @@ class Question:
 
         def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
             del ask
-            frame = self.frame if data is None else self.on(data).frame
+            frame = self.frame if data is None else replace(self.frame, relation=_rebased(self.relation, data))
             key = rng.bytes(32)
             if selection is not None:
                 frame = replace(frame, only=selection.select(frame, key, rng))
@@ -241,19 +244,25 @@ class Question:
             delta: allows Gaussian noise, which is better for many groups.
             confidence: with `within`.
             rows: with `within`: how many rows a group is assumed to have.
-            key: makes a retry free: the same key finds the payment and the answer again.
+            key: makes a retry free: the same key finds the payment and the answer again. A table that lives on a server
+                has one made for it, which the error tells if the server goes away.
         """
         if self.account is None:
-            raise InvalidParameter("this table has no account to pay from: protect(..., account=...).")
+            raise InvalidParameter(
+                "this table has no account to pay from, so it can be planned and forecast and not released: "
+                "protect(..., account=ledger.account(...)). Nothing was spent."
+            )
         if within is not None:
             budget = self.plan(within=within, confidence=confidence, delta=delta, rows=rows)
         else:
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
         measurement = self.measurement(budget)
+        if key is None and any(not isinstance(source, LocalSource) for source in self.relation.sources):
+            key = f"release-{secrets.token_hex(8)}"
         if key is not None:
             measurement = replace(measurement, question=self.fingerprint)
         run = self._opened(self.account, measurement, budget.delta, key)
-        release = run.step(None)  # where this fails the payment stays, and a retry with the same key finds it
+        release = _answered(run, key)
         run.close()
         selection, parts = self._plan(budget)
         notes = [note for part, noisy in zip(parts, release.value["parts"], strict=False) for note in part.notes(noisy)]
@@ -310,6 +319,16 @@ class Question:
         return "\n".join(
             first + [f"-- {', '.join(part.names)}: {part.event}\n{part.sql(self.frame)}" for part in parts]
         )
+
+
+def _answered(run: Run, key: str | None) -> Release:
+    """The release; where the source went away, the error says under which key the payment waits for it."""
+    try:
+        return run.step(None)
+    except SourceUnavailable as problem:
+        if key is not None:
+            problem.args = (f"{problem} The payment waits: a release with key={key!r} is free.",)
+        raise
 
 
 def _rebased(relation: Any, data: Any) -> Any:
