@@ -10,7 +10,18 @@ import pytest
 import mosha.accounting
 
 FOLDER = Path(mosha.accounting.__file__).parent
-NAMES = ("advanced", "concentrated", "gaussian", "pure", "renyi", "rules", "shuffle", "subsampling", "tradeoff")
+NAMES = (
+    "advanced",
+    "blanket",
+    "concentrated",
+    "gaussian",
+    "pure",
+    "renyi",
+    "rules",
+    "shuffle",
+    "subsampling",
+    "tradeoff",
+)
 CLAIM = re.compile(r"^Proves `(?P<module>\w+)\.(?P<name>\w+)` at (?P<fingerprint>[0-9a-f]{16})\.$", re.MULTILINE)
 
 

@@ -20,6 +20,7 @@ from mosha.accounting.dominating import Reading, opened, read
 from mosha.accounting.tight import Direction, directions
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event, compose
+from mosha.core.events import Shuffled
 from mosha.core.number import non_negative, probability
 
 if TYPE_CHECKING:
@@ -126,6 +127,10 @@ def _epsilon(event: Event, delta: float) -> float:
         return pure.epsilon(event)
     if delta < LEAST:
         return _by_divergence(event, delta)
+    if isinstance(alone := opened(event), Shuffled):
+        from mosha.accounting.blanket import shuffled  # noqa: PLC0415  (SciPy only where it is needed)
+
+        return min(_by_divergence(event, delta), shuffled(alone, delta))
     reading = read(event)
     if not reading.rest:
         if len(reading.parts) > MANY:

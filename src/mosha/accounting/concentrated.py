@@ -191,7 +191,8 @@ def _(event: Shuffled) -> Cost:
     e, people = event.epsilon, event.people
     if e * e > LARGEST / 16:
         return _from_pure(event)
-    within = lambda order: divergence(e, people, order) if order * e <= LARGEST else e
+    spread = event.categories is not None
+    within = lambda order: divergence(e, people, order, spread=spread) if order * e <= LARGEST else e
     return _cheaper(_from_pure(event), Cost(_least_rho(within, ceiling=e, step=1.5)))
 
 

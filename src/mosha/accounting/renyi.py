@@ -265,7 +265,7 @@ def _(event: Selected, order: float) -> Cost:
 def _(event: Shuffled, order: float) -> Cost:
     from mosha.accounting.shuffle import divergence as shuffled  # noqa: PLC0415  (SciPy only where it is needed)
 
-    return Cost(shuffled(event.epsilon, event.people, order))
+    return Cost(shuffled(event.epsilon, event.people, order, spread=event.categories is not None))
 
 
 @_one.register

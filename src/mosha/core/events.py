@@ -258,13 +258,21 @@ class FixedSizeSampled(Event):
 
 @dataclass(frozen=True)
 class Shuffled(Event):
-    """The reports of `people` people, each `epsilon`-locally private, after a trusted shuffler."""
+    """The reports of `people` people, each `epsilon`-locally private, after a trusted shuffler.
+
+    `categories` says that each of them is a randomized response over so many categories, which costs less.
+    """
 
     epsilon: float
     people: int
+    categories: int | None = None
 
     def __post_init__(self) -> None:
         _check(self, epsilon=positive, people=positive_integer)
+        if self.categories is not None:
+            _check(self, categories=positive_integer)
+            if self.categories < 2:
+                raise InvalidParameter("randomized response needs at least 2 categories.")
 
 
 @dataclass(frozen=True)
