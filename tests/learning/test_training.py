@@ -1,0 +1,372 @@
+"""A training is paid before it starts, learns, and stops exactly at its budget."""
+
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import mosha
+from mosha.core.errors import BudgetExceeded, DataError, HorizonExceeded, InvalidParameter, Unpriced, WrongUnit
+from mosha.learning.plan import DPFTRL, DPSGD
+
+torch.set_num_threads(1)
+LOSS = nn.CrossEntropyLoss(reduction="none")
+
+
+def data(rows=200):
+    inputs = torch.randn(rows, 6)
+    return inputs, (inputs[:, 0] > 0).long()
+
+
+def small():
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2))
+
+
+def descent(model, lr=0.5):
+    return torch.optim.SGD(model.parameters(), lr=lr)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return mosha.Ledger(str(tmp_path / "privacy.db"))
+
+
+@pytest.fixture
+def account(ledger):
+    return ledger.account("test", unit=mosha.Example(), epsilon=3, delta=1e-5, rule="pure")
+
+
+def plan_of(**options):
+    return DPSGD(**({"steps": 6, "rate": 0.2, "clip": 1.0, "batch": 40, "physical": 16} | options))
+
+
+PLANS = {
+    "flat": plan_of(),
+    "per layer": plan_of(clipping="per layer"),
+    "adaptive": plan_of(clipping="adaptive"),
+    "automatic": plan_of(clipping="automatic"),
+    "with a loss": plan_of(loss_at_most=3.0),
+    "adaptive with a loss": plan_of(clipping="adaptive", loss_at_most=3.0),
+    "shuffled": plan_of(sampling="shuffled"),
+    "correlated": DPFTRL(steps=6, rate=0.2, clip=1.0, batch=40, bands=3),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_training_spends_what_was_promised_and_stops_there(name, account):
+    plan = PLANS[name].calibrate(epsilon=3, delta=1e-5)
+    model = small()
+    before = copy.deepcopy(model.state_dict())
+    with plan.train(model, data(), LOSS, descent(model), account=account) as training:
+        steps = list(training)
+        with pytest.raises(HorizonExceeded):
+            training.step()
+    assert [step.number for step in steps] == list(range(1, plan.steps + 1))
+    assert account.spent == pytest.approx(3, rel=1e-4)
+    assert account.spent <= 3
+    prices = [step.epsilon for step in steps]
+    assert prices == sorted(prices)
+    assert prices[-1] <= 3
+    assert any(not torch.equal(before[key], value) for key, value in model.state_dict().items())
+    assert all((step.loss is not None) == (plan.loss_at_most is not None) for step in steps)
+
+
+def test_what_the_account_cannot_pay_reads_nothing_and_leaves_the_model_alone(account):
+    class Untouched(torch.utils.data.Dataset):
+        read = 0
+
+        def __len__(self):
+            return 10
+
+        def __getitem__(self, index):
+            Untouched.read += 1
+            return torch.zeros(6), torch.tensor(0)
+
+    model = small()
+    plan = plan_of().calibrate(epsilon=4, delta=1e-5)
+    with pytest.raises(BudgetExceeded):
+        plan.train(model, Untouched(), LOSS, descent(model), account=account)
+    assert Untouched.read <= 2  # shapes and types are public, and looked up at one example
+    assert account.spent == 0
+    assert not any("forward" in vars(module) for module in model.modules())
+
+
+def test_a_model_is_itself_again_after_the_training(account):
+    model = small()
+    keys = list(model.state_dict())
+    with plan_of().calibrate(epsilon=1, delta=1e-5).train(model, data(), LOSS, descent(model), account=account) as t:
+        assert list(model.state_dict()) == keys
+        next(iter(t))
+    assert not any("forward" in vars(module) for module in model.modules())
+    copy.deepcopy(model)
+
+
+def test_the_least_noise_is_found_and_one_step_more_would_be_too_many():
+    plan = plan_of().calibrate(epsilon=1, delta=1e-5)
+    assert plan.epsilon() <= 1 < dataclasses.replace(plan, noise_multiplier=0.999 * plan.noise_multiplier).epsilon()
+    most = dataclasses.replace(plan, delta=None).within(epsilon=1, delta=1e-5)
+    assert most.epsilon() <= 1 < dataclasses.replace(most, steps=most.steps + 1).epsilon()
+
+
+def test_a_learner_with_little_noise_learns(account):
+    model, (inputs, labels) = small(), data(400)
+    plan = plan_of(steps=40, rate=0.5, batch=200).calibrate(epsilon=3, delta=1e-5)
+    with plan.train(model, (inputs, labels), LOSS, descent(model, 2.0), account=account) as training:
+        for _ in training:
+            pass
+    assert float((model(inputs).argmax(1) == labels).float().mean()) > 0.7
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_tiny_data_sets_and_empty_batches_are_answered(rows, account):
+    model, plan = small(), plan_of(rate=0.01).calibrate(epsilon=1, delta=1e-5)
+    if rows == 0:
+        with pytest.raises(InvalidParameter, match="empty"):
+            plan.train(model, data(0), LOSS, descent(model), account=account)
+        return
+    with plan.train(model, data(rows), LOSS, descent(model), account=account) as training:
+        assert len(list(training)) == plan.steps
+
+
+def test_persons_are_clipped_as_a_whole(ledger):
+    person = mosha.Person("patient", at_most=3)
+    account = ledger.account("people", unit=person, epsilon=1, delta=1e-5, rule="pure")
+    model, plan = small(), plan_of(unit=person).calibrate(epsilon=1, delta=1e-5)
+    owners = np.repeat(np.arange(50), 4)  # one example too many each: three of them are taken
+    with plan.train(model, data(200), LOSS, descent(model), account=account, owners=owners) as training:
+        assert len(list(training)) == plan.steps
+    other = ledger.account("examples", unit=mosha.Example(), epsilon=1, delta=1e-5, rule="pure")
+    with pytest.raises(WrongUnit):
+        plan.train(model, data(200), LOSS, descent(model), account=other, owners=owners)
+
+
+def test_fixed_sizes_are_priced_for_replaced_examples(ledger):
+    unit = mosha.Example(neighbours="replace-one")
+    account = ledger.account("fixed", unit=unit, epsilon=1, delta=1e-5, rule="pure")
+    plan = plan_of(sampling="fixed size", unit=unit, population=200).calibrate(epsilon=1, delta=1e-5)
+    assert plan.noise_multiplier > plan_of().calibrate(epsilon=1, delta=1e-5).noise_multiplier
+    model = small()
+    with plan.train(model, data(200), LOSS, descent(model), account=account) as training:
+        list(training)
+    with pytest.raises(InvalidParameter, match="population"):
+        plan.train(model, data(199), LOSS, descent(model), account=account)
+
+
+def test_parameters_that_are_not_finite_are_said_and_the_step_is_paid(account):
+    model = small()
+    plan = plan_of().calibrate(epsilon=1, delta=1e-5)
+    with plan.train(model, data(), LOSS, descent(model), account=account) as training:
+        with torch.no_grad():
+            model[0].weight[0, 0] = float("nan")
+        step = training.step()
+    assert "not finite" in step.skipped
+    assert "no update" in str(step)
+
+
+def test_an_example_with_a_loss_that_is_no_number_counts_as_nothing(account):
+    inputs, labels = data()
+    inputs[::2] = float("nan")
+    model, plan = small(), plan_of().calibrate(epsilon=1, delta=1e-5)
+    with plan.train(model, (inputs, labels), LOSS, descent(model), account=account) as training:
+        assert all(step.skipped is None for step in training)
+    assert all(bool(torch.isfinite(p).all()) for p in model.parameters())
+
+
+class Outside(nn.Module):
+    """Uses a parameter of a layer outside of that layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.layer(x) + x[:, :2] * self.layer.weight.sum()
+
+
+class Mixing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 2)
+
+    def forward(self, x):
+        return self.layer(x - x.mean(dim=0))
+
+
+class Counting(nn.Module):
+    """Keeps a statistic of what passes."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 2)
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x):
+        self.seen += x.detach().sum()
+        return self.layer(x)
+
+
+class Folded(nn.Module):
+    """Folds positions into the batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.out = nn.Linear(3, 2), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(self.layer(x.reshape(-1, 3)).reshape(len(x), -1))
+
+
+class Idle(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.idle = nn.Linear(6, 2), nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(6, 2).requires_grad_(False)
+
+    def forward(self, x):
+        return self.layer(x)
+
+
+BAD_MODELS = {
+    "batch norm": (
+        lambda: nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)),
+        "'1'.*without_batch_norm",
+    ),
+    "a parameter outside": (Outside, "'layer.weight'.*outside"),
+    "mixed examples": (Mixing, "other examples"),
+    "a statistic": (Counting, "'seen'"),
+    "a folded batch": (Folded, "'layer'.*batch"),
+    "an idle layer": (Idle, "'idle.bias'"),
+    "nothing to train": (Frozen, "no parameters"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_MODELS)
+def test_models_that_cannot_be_clipped_are_refused_by_name_and_nothing_is_spent(name, account):
+    make, words = BAD_MODELS[name]
+    model = make()
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1)), *model.parameters()][1:], lr=1)
+    plan = plan_of().calibrate(epsilon=1, delta=1e-5)
+    with pytest.raises((InvalidParameter, DataError), match=words):
+        plan.train(model, data(), LOSS, optimizer, account=account)
+    assert account.spent == 0
+
+
+def test_bad_arguments_of_a_training_are_refused_and_nothing_is_spent(account):
+    model, plan = small(), plan_of().calibrate(epsilon=1, delta=1e-5)
+    good = {"model": model, "dataset": data(), "loss": LOSS, "optimizer": descent(model)}
+    bad = [
+        {"loss": nn.CrossEntropyLoss()},
+        {"loss": lambda out, target: LOSS(out, target).mean()},
+        {"loss": "cross entropy"},
+        {"dataset": iter([1, 2])},
+        {"dataset": (torch.zeros(3, 6), torch.zeros(4))},
+        {"optimizer": descent(small())},
+        {"optimizer": torch.optim.SGD([model[0].weight], lr=1)},
+        {"optimizer": None},
+        {"model": lambda x: x},
+        {"owners": [1, 2, 3]},
+        {"checkpoint": "model.pt"},
+        {"account": None},
+    ]
+    for wrong in bad:
+        with pytest.raises((InvalidParameter, DataError)):
+            plan.train(**(good | {"account": account} | wrong))
+    assert account.spent == 0
+    with pytest.raises(Unpriced):
+        plan_of().train(**good, account=account)
+
+
+def test_a_model_that_changes_later_is_refused(account):
+    model, plan = small(), plan_of().calibrate(epsilon=1, delta=1e-5)
+    with plan.train(model, data(), LOSS, descent(model), account=account) as training:
+        with pytest.raises(InvalidParameter, match="wrapped once"):
+            plan.train(model, data(), LOSS, descent(model), account=account)
+        next(iter(training))
+        model[0].bias.requires_grad_(False)
+        with pytest.raises(InvalidParameter, match="changed"):
+            training.step()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"steps": 0},
+        {"steps": 1.5},
+        {"rate": 0},
+        {"rate": 1.5},
+        {"rate": float("nan")},
+        {"clip": 0},
+        {"clip": -1},
+        {"clip": float("inf")},
+        {"clip": 1e300},
+        {"noise_multiplier": 0},
+        {"noise_multiplier": float("nan")},
+        {"batch": 0},
+        {"physical": 0},
+        {"physical": 10**6},
+        {"clipping": "none"},
+        {"sampling": "all"},
+        {"sampling": "fixed size"},
+        {"population": 10},
+        {"unit": mosha.Row()},
+        {"unit": mosha.Person("who")},
+        {"unit": mosha.Example(neighbours="replace-one")},
+        {"loss_at_most": 0},
+        {"delta": 0},
+        {"delta": 1},
+        {"quantile": 1},
+    ],
+)
+def test_bad_plans_are_refused(wrong):
+    with pytest.raises(InvalidParameter):
+        plan_of(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": 0}, {"epsilon": float("nan")}, {"delta": 0}, {"delta": 1}, {"delta": -1}]
+)
+def test_bad_promises_are_refused(wrong):
+    with pytest.raises(InvalidParameter):
+        plan_of().calibrate(**({"epsilon": 1, "delta": 1e-5} | wrong))
+
+
+def test_correlated_noise_refuses_a_unit_that_would_come_back_too_soon():
+    with pytest.raises(InvalidParameter, match="bands"):
+        DPFTRL(steps=10, rate=0.5, clip=1.0, bands=3)
+    with pytest.raises(InvalidParameter):
+        DPFTRL(steps=10, rate=0.1, clip=1.0, bands=0)
+
+
+def test_brain_floats_are_accepted(account):
+    model, plan = small(), plan_of().calibrate(epsilon=1, delta=1e-5)
+    how = {"account": account, "autocast": torch.bfloat16}
+    with plan.train(model, data(), LOSS, descent(model), **how) as training:
+        assert len(list(training)) == plan.steps
+    assert all(p.dtype == torch.float32 for p in model.parameters())
+
+
+def test_an_audit_sees_the_training_before_and_after(account):
+    class Watch:
+        seen = ()
+
+        def before(self, training):
+            self.seen += (("before", training.number),)
+
+        def after(self, training):
+            self.seen += (("after", training.number),)
+
+    watch, model, plan = Watch(), small(), plan_of().calibrate(epsilon=1, delta=1e-5)
+    with plan.train(model, data(), LOSS, descent(model), account=account, audit=watch) as training:
+        list(training)
+    assert watch.seen == (("before", 0), ("after", 6))
