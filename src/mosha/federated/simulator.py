@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Simulation"]
 
-_AT_ONCE, _NUMBERS_AT_ONCE = 256, 1 << 24  # clients and weights of all of them in one block: more only costs memory
+_AT_ONCE, _NUMBERS_AT_ONCE = 512, 1 << 22  # clients of one block, and weights of all of them: more only cost memory
 
 
 class Simulation:
@@ -128,35 +128,45 @@ class Simulation:
 
     def _traces(self, rows: Tensor, index: Tensor, sent: Tensor) -> bool:
         try:
-            self._together(rows[:1], index[:1, :1], sent)
+            self._together(rows[:1], index[:1, :2], sent)
         except (RuntimeError, NotImplementedError, ValueError):
             return False
         return True
 
     def _together(self, rows: Tensor, index: Tensor, sent: Tensor) -> Tensor:
-        start = self._unflat(sent)
-        shared, own = self._gradients()
-        changes = shared(start, self.inputs[rows, index[:, 0]], self.targets[rows, index[:, 0]])
-        weights = {name: self._torch.sub(start[name], change, alpha=self.rate) for name, change in changes.items()}
-        for i in range(1, index.shape[1]):
-            changes = own(weights, self.inputs[rows, index[:, i]], self.targets[rows, index[:, i]])
-            for name, change in changes.items():
-                if self.proximal:
-                    change.add_(weights[name] - start[name], alpha=self.proximal)
-                weights[name].sub_(change, alpha=self.rate)
-        return self._torch.cat([weights[name].reshape(len(rows), -1) for name in self._shapes], dim=1)
+        torch, count, start = self._torch, len(rows), self._unflat(sent)
+        first, losses = self._traced()
+        places = (index + rows[:, :, None] * self.inputs.shape[1]).transpose(0, 1).reshape(index.shape[1], -1)
+        inputs, targets = (part.flatten(0, 1) for part in (self.inputs, self.targets))
 
-    def _gradients(self) -> tuple[Any, Any]:
-        """The gradients of many clients at once, on batches of their own: at weights they share, at their own ones."""
+        def batch(step: int) -> tuple[Tensor, Tensor]:
+            x, y = inputs.index_select(0, places[step]), targets.index_select(0, places[step])
+            return x.view(count, self.batch, *x.shape[1:]), y.view(count, self.batch, *y.shape[1:])
+
+        changes = first(start, *batch(0))  # all stand at the same weights yet
+        weights = {name: torch.sub(start[name], change, alpha=self.rate) for name, change in changes.items()}
+        for step in range(1, index.shape[1]):
+            moved = {name: weight.requires_grad_() for name, weight in weights.items()}
+            total = losses(moved, *batch(step)).sum()  # clients do not meet in it: each has its own gradient
+            slopes = torch.autograd.grad(total, list(moved.values()), allow_unused=True)
+            for (name, weight), slope in zip(moved.items(), slopes, strict=True):
+                weight.detach_()
+                pulled = self.proximal * (weight - start[name]) if self.proximal else 0.0
+                weight.sub_((torch.zeros_like(weight) if slope is None else slope) + pulled, alpha=self.rate)
+        trained: Tensor = torch.cat([weights[name].reshape(count, -1) for name in self._shapes], dim=1)
+        return trained
+
+    def _traced(self) -> tuple[Any, Any]:
+        """For many clients at once: gradients at weights that they share, and losses at weights of their own."""
         if self._step is None:
             func = self._torch.func
 
             def local_loss(weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
                 return self.loss(func.functional_call(self.model, weights | self._buffers, (inputs,)), targets)
 
-            slope = func.grad(local_loss)
-            vmap = func.vmap
-            self._step = vmap(slope, in_dims=(None, 0, 0), randomness="different"), vmap(slope, randomness="different")
+            how: dict[str, Any] = {"randomness": "different"}
+            shared = func.vmap(func.grad(local_loss), in_dims=(None, 0, 0), **how)
+            self._step = shared, func.vmap(local_loss, **how)
         return self._step  # type: ignore[no-any-return]
 
     def _one_by_one(self, rows: Tensor, index: Tensor, sent: Tensor) -> Tensor:

@@ -1,0 +1,206 @@
+"""Federated rounds: a simulated DP round beside Flower and pfl, secure aggregation, memory, accountant, accuracy.
+
+One round: MLP of 4810 weights, 100 clients with 100 examples, batches of 20, 5 local steps, clip 1, noise multiplier 1,
+one thread. CPU seconds of all processes in a steady round. Where the bar is a time or a size, the ratio is bar / ours.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import _federated_peers as peers
+from benchmarks._peers import PeerUnavailable, peer, run
+from benchmarks._rows import Row, best_cpu
+
+FLOWER = ("flwr[simulation]==1.41.0", "torch==2.13.0")
+PFL = ("pfl==0.6.0", "torch==2.13.0")
+
+
+def main() -> list[Row]:
+    return [*rounds(), *secure_aggregation(), memory(), accountant(), *accuracy()]
+
+
+def simulated(clients: int):
+    """One DP round and the same round without DP."""
+    import torch
+
+    from mosha.federated import Ask, ServerSide, Simulation
+    from mosha.noise import secure
+
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(1)
+    examples = (
+        torch.randn(clients, 100, 64, generator=generator),
+        torch.randint(0, 10, (clients, 100), generator=generator),
+    )
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
+    loss = torch.nn.functional.cross_entropy
+    sim = Simulation(model, loss, examples, local_steps=5, batch=20, rate=0.1)
+    plan = ServerSide(rounds=1000, clients=clients, clip=1.0, noise_multiplier=1.0)
+    measurement, decode, weights = plan.measurement(sim.coordinates), plan.decoder(), sim.initial()
+
+    def private() -> object:
+        answer, _ = measurement.step(measurement.init(), sim, Ask(1, weights), secure())
+        return weights + decode(answer)
+
+    return private, lambda: weights + sim.mean(range(clients), Ask(1, weights))
+
+
+def rounds() -> list[Row]:
+    private, plain = simulated(100)
+    many, _ = simulated(1000)
+    for work in (private, plain, many):
+        work()
+    ours, without = best_cpu([private, plain], repeats=40)
+    ours_again, thousand = best_cpu([private, many], repeats=6)
+    found = [
+        Row("1000 clients, in rounds of 100", "10 times 100", 10 * min(ours, ours_again) / thousand, 1.0,
+            f"{thousand:.3f} s", f"{10 * ours:.3f} s"),
+        Row("DP overhead on a round", "1.15", 1.15 / (ours / without), 1.0, f"{ours / without:.3f}", "1.15"),
+    ]  # fmt: skip
+    for name, requirements, script, bar in (
+        ("Flower 1.41 simulation", FLOWER, peers.FLOWER, 60),
+        ("pfl 0.6", PFL, peers.PFL, 10),
+    ):
+        try:
+            theirs = run(peer(*requirements), script, 100, 5)
+        except PeerUnavailable as problem:
+            print(f"{name} is left out: {problem}", file=sys.stderr)
+            continue
+        shown = f"{theirs['cpu']:.3f} s, {theirs['memory'] / 2**20:.0f} MB"
+        found.append(Row("DP round, 100 clients", name, theirs["cpu"] / ours, bar, f"{ours:.4f} s", shown))
+    return found
+
+
+def secure_aggregation(members: int = 100, weights: int = 100_000, vanished: int = 10) -> list[Row]:
+    """Exactness is asserted; times are CPU milliseconds of one client, and of the server, best of three."""
+    from mosha.federated import Distributed, SecureClient, SecureServer
+    from mosha.federated.rotation import Rotation
+    from mosha.noise import secure
+
+    plan = Distributed(rounds=1, clients=members, clip=1.0, survivors=80, noise_multiplier=1.0, neighbours=20)
+    update = np.random.default_rng(1).normal(size=weights).astype(np.float32)
+    best = [math.inf, math.inf]
+    for _ in range(3):
+        names = range(1, members + 1)
+        session = plan.session(names, Rotation(weights, b"").width, secure())
+        spent = {"client": 0.0, "server": 0.0}
+
+        def timed(who, work, *arguments, spent=spent):
+            start = time.process_time()
+            answer = work(*arguments)
+            spent[who] += time.process_time() - start
+            return answer
+
+        server = SecureServer(session)
+        clients = {m: timed("client", SecureClient, m, session, secure()) for m in names}
+        for m in names:
+            timed("server", server.add_keys, m, clients[m].keys)
+        for m in names:
+            letters = timed("client", clients[m].share, server.roster)
+            timed("server", server.add_letters, m, letters)
+        expected = np.zeros(session.width, np.uint32)
+        for m in names[vanished:]:
+            encoded = timed("client", plan.encode, update, session.label, secure())
+            masked = timed("client", clients[m].masked, encoded, timed("server", server.letters_to, m))
+            timed("server", server.add_masked, m, masked)
+            expected += encoded
+        for m in server.survivors:
+            timed("server", server.add_shares, m, timed("client", clients[m].unmask, server.survivors))
+        total = timed("server", server.total)
+        assert (total == expected).all(), "the sum must be exact"
+        timed("server", Rotation(weights, session.label).back, total.view(np.int32).astype(np.float64))
+        best = [min(best[0], spent["client"] / members), min(best[1], spent["server"])]
+    what = f"secure sum of {members}, {vanished} vanish, {weights} weights, exact"
+    return [
+        Row(f"{what}: one client", "60 ms", 0.060 / best[0], 1.0, f"{1000 * best[0]:.1f} ms", "60 ms"),
+        Row(f"{what}: server", "120 ms", 0.120 / best[1], 1.0, f"{1000 * best[1]:.1f} ms", "120 ms"),
+    ]
+
+
+def memory() -> Row:
+    """The peak memory of a fresh process that runs five rounds of 100 clients."""
+    script = "from benchmarks.federated import *; r, _ = simulated(100); [r() for _ in range(5)]; print(peak())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    used = float(done.stdout)
+    return Row("memory, 100 clients", "500 MB", 500e6 / used, 1.0, f"{used / 1e6:.0f} MB", "500 MB")
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def accountant() -> Row:
+    """Epsilon after each round, around round 400: the slower of a dense and a sparse sampling rate."""
+    from mosha.federated import ServerSide
+    from mosha.federated.training import Spending
+
+    slowest = 0.0
+    for rate in (0.01, 0.2):
+        plan = ServerSide(rounds=500, clients=1000, rate=rate, clip=1.0, noise_multiplier=1.0, delta=1e-6)
+        spending, times = Spending(plan), []
+        for number in range(1, 421):
+            start = time.process_time()
+            spending.after(number)
+            times.append(time.process_time() - start)
+        slowest = max(slowest, float(np.median(times[380:])))
+    return Row("accountant, round 400", "1 ms", 1e-3 / slowest, 1.0, f"{1000 * slowest:.2f} ms", "1 ms")
+
+
+def accuracy(clients: int = 1000, rounds: int = 30) -> list[Row]:
+    """MNIST over 1000 clients, client level, epsilon 8, delta 1e-4; the same run without noise beside it."""
+    import torch
+
+    import mosha
+    from mosha.federated import Ask, FedAvg, ServerSide, Simulation, train
+    from mosha.federated.clipping import STEPS, bounded_steps
+
+    folder = Path(os.environ.get("MOSHA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "mnist"
+    if not folder.is_dir():
+        print("MNIST is left out: set MOSHA_DATA", file=sys.stderr)
+        return []
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    inputs, targets = _digits(folder, "train", clients)
+    test, answers = _digits(folder, "t10k", 1)
+    model = torch.nn.Sequential(torch.nn.Linear(784, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))
+    loss = torch.nn.functional.cross_entropy
+    sim = Simulation(model, loss, (inputs, targets), local_steps=6, batch=20, rate=0.3)
+    outer = FedAvg(rate=1.0, momentum=0.9)
+    plan = ServerSide(rounds=rounds, clients=clients, clip=0.5, outer=outer).calibrate(epsilon=8, delta=1e-4)
+    account = mosha.Ledger.memory().account("phones", unit=mosha.Client(), epsilon=8, delta=1e-4, rule="pure")
+    initial = sim.initial()
+
+    def right(weights) -> float:
+        return float((sim.load(weights)(test[0]).argmax(1) == answers[0]).float().mean())
+
+    for done in train(plan, sim, initial, account=account):
+        private = done.weights
+    weights, velocity = initial, outer.begin(initial.size)
+    for number in range(1, rounds + 1):
+        blocks = sim.updates(range(clients), Ask(number, weights))
+        total = sum(bounded_steps(block.updates, plan.clip)[0].sum(axis=0, dtype=np.int64) for block in blocks)
+        weights, velocity = outer.advance(weights, total * (plan.clip / STEPS / clients), velocity)
+    with_noise, without = right(private), right(weights)
+    lost = max(100 * (without - with_noise), 0.1)
+    what = "MNIST, 1000 clients, epsilon 8: points lost to noise"
+    return [Row(what, "3 points", 3 / lost, 1.0, f"{100 * with_noise:.2f} %", f"{100 * without:.2f} % without noise")]
+
+
+def _digits(folder: Path, name: str, clients: int):
+    import torch
+
+    pixels = gzip.decompress((folder / f"{name}-images-idx3-ubyte.gz").read_bytes())[16:]
+    labels = gzip.decompress((folder / f"{name}-labels-idx1-ubyte.gz").read_bytes())[8:]
+    inputs = np.frombuffer(pixels, np.uint8).reshape(clients, -1, 784).astype(np.float32) / 255
+    targets = np.frombuffer(labels, np.uint8).reshape(clients, -1).astype(np.int64)
+    return torch.from_numpy(inputs), torch.from_numpy(targets)
