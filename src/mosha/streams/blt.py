@@ -7,8 +7,10 @@ tau_i = 1 - t_i and eta_i = 1 - h_i, so that a pole within 2**-40 of one loses n
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +60,8 @@ class Buffers:
     def decoder_residues(self) -> tuple[float, Vector]:
         """beta_0 and beta_i with (A C^-1)_j = beta_0 + sum beta_i h_i^j."""
         tau, eta = np.array(self.tau), np.array(self.eta)
-        return _decoder_residues(tau, eta)
+        first, others = _decoder_residues(tau, eta)
+        return float(first), others
 
     def encoder_square(self, steps: int) -> float:
         """The sum of c_j^2 over j < steps: the squared norm of a column with so many entries."""
@@ -94,16 +97,15 @@ class Buffers:
 
 
 def _residues(tau: Vector, eta: Vector) -> Vector:
-    gaps = tau[None, :] - tau[:, None]  # t_i - t_m, row i
-    np.fill_diagonal(gaps, 1.0)
-    return np.asarray(np.prod(eta[None, :] - tau[:, None], axis=1) / np.prod(gaps, axis=1) / (1 - tau))
+    """Of one encoder, or of many at once: the last axis runs over the buffers."""
+    gaps = tau[..., None, :] - tau[..., :, None] + np.eye(tau.shape[-1])  # t_i - t_m, row i; 1 on the diagonal
+    return np.asarray(np.prod(eta[..., None, :] - tau[..., :, None], axis=-1) / np.prod(gaps, axis=-1) / (1 - tau))
 
 
-def _decoder_residues(tau: Vector, eta: Vector) -> tuple[float, Vector]:
-    gaps = eta[None, :] - eta[:, None]
-    np.fill_diagonal(gaps, 1.0)
-    others = np.prod(tau[None, :] - eta[:, None], axis=1) / np.prod(gaps, axis=1) / -eta
-    return float(np.prod(tau / eta)), np.asarray(others)
+def _decoder_residues(tau: Vector, eta: Vector) -> tuple[Vector, Vector]:
+    gaps = eta[..., None, :] - eta[..., :, None] + np.eye(eta.shape[-1])
+    others = np.prod(tau[..., None, :] - eta[..., :, None], axis=-1) / np.prod(gaps, axis=-1) / -eta
+    return np.asarray(np.prod(tau / eta, axis=-1)), np.asarray(others)
 
 
 def _placed(logs: Vector) -> Buffers:
@@ -112,13 +114,38 @@ def _placed(logs: Vector) -> Buffers:
     return Buffers(tuple(distances[0::2].tolist()), tuple(distances[1::2].tolist()))
 
 
-def _objective(logs: Vector, steps: int) -> float:
-    """The logarithm of squared encoder norm times squared decoder norm."""
-    try:
-        buffers = _placed(logs)
-    except InvalidParameter:
-        return 1e3
-    return math.log(buffers.encoder_square(steps)) + math.log(buffers.decoder_square(steps))
+def _objectives(logs: Vector, steps: int) -> Vector:
+    """For each row of `logs`: the logarithm of squared encoder norm times squared decoder norm."""
+    distances = np.exp(-np.cumsum(np.exp(logs), axis=1)[:, ::-1])
+    tau, eta = distances[:, 0::2], distances[:, 1::2]
+    alpha, (beta, betas) = _residues(tau, eta), _decoder_residues(tau, eta)
+    count = steps - 1
+    encoder = 1 + np.einsum("mi,mij,mj->m", alpha, _geometric(_pairs(np.log1p(-tau)), count), alpha)
+    rates = np.log1p(-eta)
+    decoder = 1 + count * beta**2 + 2 * beta * np.einsum("mi,mi->m", betas, _geometric(rates, count))
+    decoder += np.einsum("mi,mij,mj->m", betas, _geometric(_pairs(rates), count), betas)
+    return np.asarray(np.log(encoder) + np.log(decoder))
+
+
+def _pairs(rates: Vector) -> Vector:
+    return np.asarray(rates[:, :, None] + rates[:, None, :])
+
+
+def _geometric(rates: Vector, count: int) -> Vector:
+    """The sum of exp(rate j) over 1 <= j <= count."""
+    return np.asarray(np.exp(rates) * np.expm1(rates * count) / np.expm1(rates))
+
+
+def _with_slope(logs: Vector, steps: int) -> tuple[float, Vector]:
+    """The objective and its slope by differences, all points in one go."""
+    width = 1e-6
+    points = np.vstack([logs, logs + width * np.eye(logs.size), logs - width * np.eye(logs.size)])
+    with np.errstate(all="ignore"):
+        values = _objectives(points, steps)
+    if not np.all(np.isfinite(values)):
+        return 1e3, np.zeros(logs.size)
+    above, below = values[1 : 1 + logs.size], values[1 + logs.size :]
+    return float(values[0]), (above - below) / (2 * width)
 
 
 @lru_cache(maxsize=256)
@@ -140,14 +167,14 @@ def design(horizon: int, buffers: int) -> Buffers:
     if count > MOST_BUFFERS or steps > LONGEST:
         raise InvalidParameter(f"a design has at most {MOST_BUFFERS} buffers and 2**40 steps.")
     deepest = math.log(max(4.0, 2.0 * steps))
-    best: tuple[float, Vector] | None = None
+    found: list[tuple[float, Buffers]] = []
     for first in (0.12, 0.3):
         gaps = np.full(2 * count, (deepest - first) / (2 * count - 0.5))
         gaps[0] = first
-        found = minimize(
-            _objective, np.log(gaps), (steps,), method="L-BFGS-B", options={"maxiter": 400, "maxfun": 20000}
-        )
-        if best is None or found.fun < best[0]:
-            best = float(found.fun), found.x
-    assert best is not None
-    return _placed(best[1])
+        options: Any = {"maxiter": 250, "ftol": 1e-10, "gtol": 1e-8}
+        tried = minimize(_with_slope, np.log(gaps), (steps,), method="L-BFGS-B", jac=True, options=options)
+        with suppress(InvalidParameter):
+            found.append((float(tried.fun), _placed(tried.x)))
+    if not found:
+        raise InvalidParameter("so few steps need fewer buffers.")
+    return min(found, key=lambda pair: pair[0])[1]

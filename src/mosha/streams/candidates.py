@@ -66,7 +66,7 @@ def _laplace_steps(question: Question, budget: Budget) -> Plan:
 
 
 def _tree(question: Question, budget: Budget) -> Plan:
-    presence, tree = question.presence, best_tree(question.horizon, question.memory)
+    presence, tree = question.presence, best_tree(question.horizon, min(question.memory, 100))
     l1 = contribution(question.statistic).l1 * presence.most * presence.sides * tree.levels
     law, event = laplace_law(budget, l1)
     shape = profile.of_tree(tree, question.readout, question.horizon)

@@ -27,6 +27,7 @@ __all__ = ["BandedToeplitz", "LiftedState", "LiftedToeplitz", "lifted_sensitivit
 FRACTION_BITS = 60  # of the buffers
 COEFFICIENT_BITS = 60
 WEIGHT_BITS = 40
+HALF = 1 << (WEIGHT_BITS - 1)
 WINDOW = 1024  # column norms are computed for so many steps at once
 SPARE = 1 + 2.0**-30  # more than the rounding of every norm
 DRIFT = 2.0**-54  # what rounding the coefficients adds to a norm, per step of the horizon
@@ -139,7 +140,7 @@ class LiftedToeplitz:
             past = past + beta * buffer
             buffers.append(((buffer + arrived) * rate) >> COEFFICIENT_BITS)
         lifted = noise + (past >> (COEFFICIENT_BITS + FRACTION_BITS))
-        released = ((data * weight) >> WEIGHT_BITS) + (
+        released = ((data * weight + HALF) >> WEIGHT_BITS) + (
             lifted - state.noise
         )  # V_t - V_(t-1); the rest is post-processing
         return released * worth, LiftedState(state.time + 1, lifted, state.total + noise, tuple(buffers))
@@ -186,6 +187,7 @@ class BandedToeplitz:
         fresh = (noise << FRACTION_BITS) - (past >> COEFFICIENT_BITS)
         total = state.total + fresh
         lifted = total >> FRACTION_BITS  # z_t plus a rounded function of the past: z_t is whole
-        released = (data * ((self.unit << WEIGHT_BITS) // self.size) >> WEIGHT_BITS) + (lifted - state.noise)
+        rounded = (data * ((self.unit << WEIGHT_BITS) // self.size) + HALF) >> WEIGHT_BITS
+        released = rounded + (lifted - state.noise)
         buffers = (fresh, *state.buffers[:-1]) if state.buffers else ()
         return released * (self.size / self.unit), LiftedState(state.time + 1, lifted, total, buffers)
