@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mosha.connect.compile import Scope, Typed
     from mosha.connect.expression import Call
 
-__all__ = ["cast_sql"]
+__all__ = ["cast_sql", "read_text"]
 
 INTEGER_TEXT = "[+-]?[0-9]{1,18}"
 REAL_TEXT = r"[+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?"
@@ -37,13 +37,14 @@ def cast_sql(scope: Scope, _: Call, arguments: list[Typed], target: Type) -> Nod
         nearest = lambda value: dialect.whole(call("FLOOR", binary(exp.Add, value, half)))
         return scope.within(node, -(2.0**52), 2.0**52, nearest)
     if source is Type.TEXT:
-        return _read_text(scope, node, target)
+        return read_text(scope, node, target)
     if target is Type.TEXT:
         return dialect.date_text(node) if source is Type.DATE else dialect.to(Type.TEXT, node)
     return dialect.to(target, node)
 
 
-def _read_text(scope: Scope, node: Node, target: Type) -> Node:
+def read_text(scope: Scope, node: Node, target: Type) -> Node:
+    """Text as a number or a date where it is written plainly, else NULL."""
     patterns = {Type.INTEGER: INTEGER_TEXT, Type.REAL: REAL_TEXT, Type.DATE: DATE_TEXT, Type.TIMESTAMP: TIMESTAMP_TEXT}
 
     def read(value: Node) -> Node:

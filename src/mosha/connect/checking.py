@@ -8,7 +8,7 @@ from mosha.connect.expression import Call, Case, Column, Expression, Literal, Op
 from mosha.connect.schema import Schema, Type
 from mosha.core.errors import DataError
 
-__all__ = ["CASTS", "join_types", "result_type", "type_of"]
+__all__ = ["CASTS", "is_loose", "is_number", "join_types", "meant", "result_type", "type_of"]
 
 DEPTH = 24
 
@@ -45,7 +45,8 @@ def _type_of(expression: Expression, schema: Schema, depth: int) -> Type:
     if isinstance(expression, Case):
         return _case_type(expression, schema, depth)
     if isinstance(expression, Call):
-        return result_type(expression, [_type_of(argument, schema, depth + 1) for argument in expression.arguments])
+        kinds = [_type_of(argument, schema, depth + 1) for argument in expression.arguments]
+        return result_type(expression, meant(expression, kinds, [is_loose(a, schema) for a in expression.arguments]))
     raise DataError(f"{type(expression).__name__} is no expression.")
 
 
@@ -57,6 +58,37 @@ def _case_type(case: Case, schema: Schema, depth: int) -> Type:
     if case.otherwise is not None:
         values.append(case.otherwise)
     return join_types([_type_of(value, schema, depth + 1) for value in values], "case")
+
+
+def is_loose(expression: Expression, schema: Schema) -> bool:
+    """Whether an expression is a column without a declared type."""
+    return isinstance(expression, Column) and expression.name in schema.loose
+
+
+def is_number(expression: Expression, schema: Schema) -> bool:
+    """Whether sums and quantiles of an expression mean something.
+
+    >>> from mosha.connect.expression import col
+    >>> is_number(col("days"), Schema({"days": Type.TEXT}, loose=["days"]))
+    True
+    """
+    return type_of(expression, schema).numeric or is_loose(expression, schema)
+
+
+def meant(call: Call, kinds: Sequence[Type], loose: Sequence[bool]) -> list[Type]:
+    """The types of a call's arguments, columns without a declared type read as what the operator and its others need.
+
+    The rule looks at the question alone: no row can change what a column means.
+    """
+    if not any(loose):
+        return list(kinds)
+    if call.operator in _READS:
+        wish = _READS[call.operator]
+    else:
+        others = [kind for kind, free in zip(kinds, loose, strict=True) if not free]
+        wish = others[0] if others and call.operator in _ALIKE else Type.TEXT
+        wish = Type.REAL if wish.numeric else wish
+    return [wish if free and wish in CASTS[Type.TEXT] else kind for kind, free in zip(kinds, loose, strict=True)]
 
 
 def join_types(kinds: Sequence[Type], where: str) -> Type:
@@ -198,3 +230,13 @@ _RULES: Mapping[Operator, _Rule] = {
     Operator.DAYS_BETWEEN: _days,
     Operator.CAST: _cast,
 }
+
+_COMPARED = [operator for operator, rule in _RULES.items() if rule is _compared]
+_ALIKE = frozenset([*_COMPARED, Operator.COALESCE])
+"""Operators whose arguments have one type, which the others decide where one has none."""
+_READS: Mapping[Operator, Type] = {
+    **{operator: Type.REAL for operator, rule in _RULES.items() if rule in {_numbers, _real, _whole}},
+    **{operator: Type.TIMESTAMP for operator, rule in _RULES.items() if rule in {_date_part, _truncated}},
+    Operator.DAYS_BETWEEN: Type.DATE,
+}
+"""What an operator needs, whatever its other arguments are."""

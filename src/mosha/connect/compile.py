@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from mosha.connect.arithmetic import absolute, arithmetic, clamp, divide, negate, to_bin, to_grid, whole
-from mosha.connect.casts import cast_sql
-from mosha.connect.checking import join_types, result_type, type_of
+from mosha.connect.casts import cast_sql, read_text
+from mosha.connect.checking import join_types, meant, result_type, type_of
 from mosha.connect.dialect import Dialect, Node, binary, call, choose, column, number, text
 from mosha.connect.expression import Call, Case, Column, Expression, Literal, Operator
 from mosha.connect.schema import LARGEST_REAL, SMALLEST_FACTOR, Schema, Type
@@ -30,11 +30,15 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class Typed:
-    """A piece of SQL with its type; a `wild` REAL comes from the data and may be NaN, infinite or too large."""
+    """A piece of SQL with its type; a `wild` REAL comes from the data and may be NaN, infinite or too large.
+
+    A `loose` TEXT is a column without a declared type (see `Schema`).
+    """
 
     node: Node
     type: Type
     wild: bool = False
+    loose: bool = False
 
 
 @dataclass
@@ -55,7 +59,8 @@ class Scope:
 
     @property
     def schema(self) -> Schema:
-        return Schema({name: typed.type for name, typed in self.columns.items()})
+        loose = (name for name, typed in self.columns.items() if typed.loose)
+        return Schema({name: typed.type for name, typed in self.columns.items()}, loose=loose)
 
     def once(self, node: Node) -> Node:
         """The node as something that may be written twice: a column of an inner SELECT if it is not one already."""
@@ -127,11 +132,22 @@ class Scope:
         if isinstance(expression, Case):
             return self._case(expression)
         assert isinstance(expression, Call)
-        arguments = [self._value(argument) for argument in expression.arguments]
+        arguments = self._meant(expression, [self._value(argument) for argument in expression.arguments])
         if expression.operator is not Operator.GRID:  # the one operator that takes care of wild numbers itself
             arguments = [self._tamed(argument) for argument in arguments]
         kind = result_type(expression, [argument.type for argument in arguments])
         return Typed(_EMITTERS[expression.operator](self, expression, arguments, kind), kind)
+
+    def _meant(self, expression: Call, arguments: list[Typed]) -> list[Typed]:
+        """Columns without a declared type read as what the operator needs."""
+        if not any(argument.loose for argument in arguments):
+            return arguments
+        loose = [argument.loose for argument in arguments]
+        kinds = meant(expression, [argument.type for argument in arguments], loose)
+        return [
+            argument if kind is argument.type else Typed(read_text(self, argument.node, kind), kind)
+            for argument, kind in zip(arguments, kinds, strict=True)
+        ]
 
     def _case(self, case: Case) -> Typed:
         values = [value for _, value in case.branches] + ([case.otherwise] if case.otherwise is not None else [])

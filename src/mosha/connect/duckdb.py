@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import glob
+import gzip
 import hashlib
+import importlib
+import io
 import re
 import threading
 import weakref
@@ -23,7 +27,7 @@ from sqlglot import exp
 from mosha.connect.aggregation import Norms, Question
 from mosha.connect.compiled import Compiled
 from mosha.connect.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
-from mosha.connect.duckdb_fields import csv_field, field_of, key_array, listed_array
+from mosha.connect.duckdb_fields import field_of, key_array, listed_array
 from mosha.connect.labels import MISSING
 from mosha.connect.public_keys import FEW
 from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
@@ -39,8 +43,8 @@ __all__ = ["DuckDB", "LocalSource"]
 
 LIMB = 2**62
 BATCH = 122_880
+MOST_HEADER = 2**20
 UNFINISHED = "the engine could not finish: too little memory or disk, or the table has changed."
-SNIFFED = ("Delimiter", "Quote", "Escape", "HasHeader", "Columns", "DateFormat", "TimestampFormat")
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +126,15 @@ class DuckDB(Engine):
         amount, unit = str(text_size).split()
         return int(float(amount) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
 
-    def file(self, path: str | Path) -> LocalSource:
-        """A CSV or Parquet file, a folder of Parquet files, or a glob."""
+    def file(self, path: str | Path, *, separator: str | None = None) -> LocalSource:
+        """A CSV or Parquet file, a folder of Parquet files, or a glob; `separator` is for CSV (default: a comma)."""
         place = str(path)
         if Path(place).is_dir():
             place = str(Path(place) / "**" / "*.parquet")
         if re.search(r"\.(csv|tsv|txt)(\.gz|\.zst)?$", place, re.IGNORECASE):
-            return self._csv(place)
+            return self._csv(place, separator)
+        if separator is not None:
+            raise InvalidParameter("separator= goes with a CSV file.")
         problem = f"{str(path)!r} is absent or is no readable Parquet file"
         origin = partial(call, "READ_PARQUET", text(place))
         fields, skipped = self._describe(origin(), problem)
@@ -136,32 +142,32 @@ class DuckDB(Engine):
         [(rows,)] = self._ask(self.dialect.sql(counted), problem)
         return LocalSource(self, fields, skipped, origin, int(rows), partial(_files_version, place))
 
-    def _csv(self, place: str) -> LocalSource:
+    def _csv(self, place: str, separator: str | None) -> LocalSource:
+        """Comma-separated text: the first line names the columns, every cell is text, a double quote encloses cells.
+
+        Nothing is guessed from rows: no row can change the meaning of another or make a question fail. A row with too
+        few cells has missing ones, a row with too many (or that is no UTF-8) does not count.
+        """
         problem = f"{place!r} is absent, empty or no readable CSV file in UTF-8"
-        if Path(place).is_file() and Path(place).stat().st_size == 0:
-            raise DataError(f"{problem}. Nothing was spent.")
-        sniffer = select([column(name) for name in SNIFFED], call("SNIFF_CSV", text(place)))
-        [found] = self._ask(self.dialect.sql(sniffer), problem)
-        delimiter, quote, escape, header, columns, date_format, time_format = found
-        as_text = [exp.PropertyEQ(this=text(item["name"]), expression=text("VARCHAR")) for item in columns]
+        if separator is None:
+            separator = "\t" if re.search(r"\.tsv(\.\w+)?$", place, re.IGNORECASE) else ","
+        if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r\0':
+            raise InvalidParameter("separator is one character such as ',' or ';'.")
         yes, no = exp.Boolean(this=True), exp.Boolean(this=False)
         options: dict[str, Node] = {
-            "delim": text(delimiter),
-            "header": yes if header else no,
-            "columns": exp.Struct(expressions=as_text),
+            "delim": text(separator),
+            "quote": text('"'),
+            "escape": text('"'),
+            "header": yes,
+            "columns": _all_text(_header(place, separator, problem)),
             "auto_detect": no,
             "null_padding": yes,
             "ignore_errors": yes,
             "strict_mode": no,
+            "parallel": no,  # side by side, a cell with a line break would be an error
         }
-        options |= {name: text(c) for name, c in (("quote", quote), ("escape", escape)) if len(c) == 1 and c != "\0"}
-
-        def origin() -> Node:
-            given = [exp.EQ(this=exp.Var(this=name), expression=value.copy()) for name, value in options.items()]
-            return call("READ_CSV", text(place), *given)
-
-        formats = {"DATE": date_format, "TIMESTAMP": time_format}
-        fields = tuple(csv_field(item["name"], item["type"], formats) for item in columns)
+        origin = partial(_read_csv, place, options)
+        fields = tuple(Field(item.this.name, Type.TEXT, loose=True) for item in options["columns"].expressions)
         self._ask(self.dialect.sql(select([exp.Star()], origin()).limit(0)), problem)
         return LocalSource(self, fields, (), origin)
 
@@ -289,6 +295,40 @@ class DuckDB(Engine):
         found = self._columns(self.dialect.sql(outer))
         sums = [_whole(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
         return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
+
+
+def _header(place: str, separator: str, problem: str) -> list[str]:
+    """The names in the first line of the first file."""
+    try:
+        path = min(glob.glob(place, recursive=True))  # noqa: PTH207
+        with _bytes_of(path) as file:
+            line = file.readline(MOST_HEADER).decode("utf-8-sig").rstrip("\r\n")
+        names = next(csv.reader([line], delimiter=separator), [])
+    except (OSError, EOFError, ValueError, ImportError, csv.Error):
+        names = []
+    if not names:
+        raise DataError(f"{problem}. Nothing was spent.") from None
+    if "" in names or len({name.lower() for name in names}) < len(names):
+        raise DataError(f"the first line of {place!r} must name every column, each once. Nothing was spent.")
+    return names
+
+
+def _bytes_of(path: str) -> Any:
+    if path.lower().endswith(".gz"):
+        return gzip.open(path, "rb")
+    if not path.lower().endswith(".zst"):
+        return Path(path).open("rb")
+    arrow = importlib.import_module("pyarrow")  # an extra
+    return io.BufferedReader(arrow.input_stream(path, compression="zstd"))
+
+
+def _all_text(names: Sequence[str]) -> exp.Struct:
+    return exp.Struct(expressions=[exp.PropertyEQ(this=text(name), expression=text("VARCHAR")) for name in names])
+
+
+def _read_csv(place: str, options: Mapping[str, Node]) -> Node:
+    given = [exp.EQ(this=exp.Var(this=name), expression=value.copy()) for name, value in options.items()]
+    return call("READ_CSV", text(place), *given)
 
 
 def _plain(found: Any) -> Array:

@@ -182,7 +182,8 @@ class Compute(_Step):
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
-        return Schema({**self.parent.schema, self.name: type_of(self.expression, self.parent.schema)})
+        parent = self.parent.schema
+        return Schema({**parent, self.name: type_of(self.expression, parent)}, loose=parent.loose - {self.name})
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +228,9 @@ class _Join(Relation):
 
     @cached_property
     def schema(self) -> Schema:  # type: ignore[override]
-        return Schema({**self.left.schema, **{name: self.right.schema[name] for name in self.right_columns}})
+        left, right = self.left.schema, self.right.schema
+        added = {name: right[name] for name in self.right_columns}
+        return Schema({**left, **added}, loose=left.loose | (right.loose & set(added)))
 
     def _check(self) -> None:
         for left, right in self.on:

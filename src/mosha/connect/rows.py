@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -35,7 +36,9 @@ def open_rows(relation: Relation, dialect: Dialect, names: Iterator[str]) -> Sco
     """The rows of a relation: nothing but its checked steps reaches the SQL."""
     if isinstance(relation, Scan):
         fields = relation.source.fields
-        columns = {field.name: Typed(field.read(column(field.name)), field.type, field.wild) for field in fields}
+        columns = {
+            field.name: Typed(field.read(column(field.name)), field.type, field.wild, field.loose) for field in fields
+        }
         return Scope(dialect, relation.source.table(next(names)), columns, names)
     if isinstance(relation, Where):
         scope = open_rows(relation.parent, dialect, names)
@@ -113,7 +116,7 @@ def _side(scope: Scope, wanted: list[str], keys: list[Node]) -> tuple[Node, dict
     for name in wanted:
         typed, new = scope.columns[name], next(scope.names)
         expressions.append(exp.alias_(typed.node, new, quoted=True, copy=False))
-        columns[name] = Typed(column(new), typed.type, typed.wild)
+        columns[name] = replace(typed, node=column(new))
     key_names = []
     for node in keys:
         new = next(scope.names)

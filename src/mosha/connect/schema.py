@@ -101,13 +101,17 @@ def _number(value: Any) -> tuple[int | float, Type]:
 class Schema(Mapping[str, Type]):
     """The public list of columns and their types, in order; `skipped` names columns of types without a meaning here.
 
+    Columns in `loose` are text of a file that has no types, and nobody has declared them: where an operator needs a
+    number or a date, such a column is read as one, and what does not read so is missing (`checking.meant`).
+
     >>> Schema({"ward": Type.TEXT, "days": Type.INTEGER})["days"]
     <Type.INTEGER: 'integer'>
     """
 
-    def __init__(self, columns: Mapping[str, Type], skipped: Iterable[str] = ()) -> None:
+    def __init__(self, columns: Mapping[str, Type], skipped: Iterable[str] = (), loose: Iterable[str] = ()) -> None:
         self._columns = dict(columns)
         self._skipped = frozenset(skipped)
+        self.loose = frozenset(loose)
 
     def __getitem__(self, name: str) -> Type:
         try:

@@ -25,12 +25,16 @@ __all__ = ["Engine", "Field", "Source", "answer", "engine_of", "explain"]
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a source: its public name and type, and how its raw form is read as that type."""
+    """A column of a source: its public name and type, and how its raw form is read as that type.
+
+    A `wild` REAL may be NaN, infinite or too large; a `loose` TEXT is read as a number or a date where one is needed.
+    """
 
     name: str
     type: Type
     read: Callable[[Node], Node] = lambda node: node
     wild: bool = False
+    loose: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,8 @@ class Source(ABC):
 
     @property
     def schema(self) -> Schema:
-        return Schema({field.name: field.type for field in self.fields}, self.skipped)
+        loose = (field.name for field in self.fields if field.loose)
+        return Schema({field.name: field.type for field in self.fields}, self.skipped, loose)
 
     @abstractmethod
     def table(self, name: str) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mosha.connect.checking import type_of
+from mosha.connect.checking import is_number, type_of
 from mosha.connect.expression import Expression, as_expression, col
 from mosha.connect.schema import Schema
 from mosha.connect.value import Clamped
@@ -116,5 +116,5 @@ class Measured:
                 f"{self.name} needs between=(low, high): without a range one person can move it without limit. Declare "
                 "it once (protect(..., schema=...)), or let between='automatic' buy one from the budget."
             )
-        if not type_of(self.of, schema).numeric:
+        if not is_number(self.of, schema):
             raise DataError(f"{self.name} needs a number, and {self.of!r} is {type_of(self.of, schema)}.")
