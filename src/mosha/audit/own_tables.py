@@ -112,6 +112,7 @@ def _numbers(part: Any) -> list[float]:
     found: list[float] = [] if part.get("norm") is None else [float(part["norm"])]
     found += [float(edge) for pair in part.get("ranges", {}).values() for edge in pair]
     table = part.get("channels") or part.get("points") or [part.get("counts", [])]
+    found += [float(width) for widths in part.get("windows", []) for width in widths]
     return found + [float(number) for column in table for number in column]
 
 
@@ -150,6 +151,7 @@ def own_entries() -> list[Entry]:
         _entry("persons", lambda t: t.group_by("g", keys=KEYS).persons(), TWO, PURE, added),
         _entry("median", lambda t: t.aggregate(m=median("x", between=BETWEEN)), TWO, PURE, added),
         _entry("median, replaced", lambda t: t.median("x", between=BETWEEN), REPLACED, PURE, replaced),
+        _entry("median with a window", lambda t: t.median("x", between=BETWEEN, bars="values"), TWO, PURE, added),
         _entry("quartiles", lambda t: t.quantiles("x", [0.25, 0.5, 0.75], between=BETWEEN), TWO, PURE, added),
         _entry("distinct", lambda t: t.aggregate(d=distinct("g")), TWO, PURE, added),
         _entry("top", lambda t: t.top("g", k=1, candidates=("a", "b", "c")), TWO, PURE, added),

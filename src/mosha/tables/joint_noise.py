@@ -135,6 +135,16 @@ def _shape(row: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(sorted(relative[relative > 0].tolist(), reverse=True))
 
 
+def _beyond(shape: int, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """P(a Gamma variable of this whole shape exceeds each point): e**-x times the sum of x**k / k!, k < shape."""
+    terms = np.exp(-points)
+    total = terms.copy()
+    for k in range(1, shape):
+        terms = terms * points / k
+        total += terms
+    return np.asarray(total, np.float64)
+
+
 @lru_cache(maxsize=4096)
 def _box_width(channels: int, shape: tuple[float, ...], confidence: float) -> float:
     """The quantile of r |sum of shape_i U_i|: r Gamma of shape channels + 1, U uniform on [-1, 1], rounded up.
@@ -142,8 +152,6 @@ def _box_width(channels: int, shape: tuple[float, ...], confidence: float) -> fl
     Each U is widened to whole cells, which makes the sum of such symmetric, unimodal variables no smaller (Birnbaum
     1948), and replaced by the middle of its cell, which is half a cell away at most: half a cell for each is added.
     """
-    from scipy.special import gammaincc  # noqa: PLC0415  (slow to import)
-
     strict_probability("confidence", confidence)
     total = sum(shape)
     step = total / 512
@@ -157,7 +165,7 @@ def _box_width(channels: int, shape: tuple[float, ...], confidence: float) -> fl
     low, high = 0.0, total * (4 * channels + 60 - 2 * math.log(1 - confidence))
     for _ in range(60):
         point = (low + high) / 2
-        missed = float(np.sum(weights * gammaincc(channels + 1, point / sizes)))
+        missed = float(np.sum(weights * _beyond(channels + 1, point / sizes)))
         low, high = (point, high) if missed > 1 - confidence else (low, point)
     return high
 

@@ -21,7 +21,7 @@ from mosha.core.randomness import Rng
 from mosha.mechanisms.grid import enlarged
 from mosha.noise import exponential_choice, uniform
 
-__all__ = ["choose_point", "descend"]
+__all__ = ["choose_point", "descend", "rank_errors"]
 
 
 def descend(
@@ -47,6 +47,30 @@ def descend(
     right = (cells[cut:], counts[cut:], (point, span[1]), shares[middle + 1 :], (share, part[1]))
     for side in (left, right):
         descend(*side, scale, points, rng)
+
+
+def rank_errors(
+    shares: Sequence[Fraction],
+    part: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1)),
+    ends: tuple[float, float] = (0, 0),
+) -> dict[Fraction, float]:
+    """How far ranks stray, in regrets: `descend` seeks a share of the rows between two points that stray themselves.
+
+    With the share r of a piece whose ends stray by a and b, the rank strays by (1 - r) a + r b, and by the regret of a
+    choice of scale 2 max(r, 1 - r).
+
+    >>> rank_errors([Fraction(1, 2)])
+    {Fraction(1, 2): 1.0}
+    """
+    if not shares:
+        return {}
+    middle = len(shares) // 2
+    share, width = shares[middle], part[1] - part[0]
+    relative = float((share - part[0]) / width) if width else 0.5
+    own = (1 - relative) * ends[0] + relative * ends[1] + 2 * max(relative, 1 - relative)
+    left = rank_errors(shares[:middle], (part[0], share), (ends[0], own))
+    right = rank_errors(shares[middle + 1 :], (share, part[1]), (own, ends[1]))
+    return left | {share: own} | right
 
 
 def choose_point(

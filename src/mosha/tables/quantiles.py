@@ -29,8 +29,9 @@ from mosha.tables.guess import Guess
 from mosha.tables.measured import Measured, Range
 from mosha.tables.norm_choice import NormChoice, bounded_note
 from mosha.tables.part import Frame, within
-from mosha.tables.points import descend
+from mosha.tables.points import descend, rank_errors
 from mosha.tables.ranges import SHARE_FOR_RANGES, RangeChoice, range_note
+from mosha.tables.windows import CONFIDENCE, MISSED, ladder, window
 
 __all__ = ["Quantile", "QuantilesPart", "maximum", "median", "minimum", "quantile"]
 
@@ -44,6 +45,8 @@ class Quantile(Aggregate):
 
     measured: Measured
     at: Fraction
+    in_values: bool = False
+    """Whether error bars in the unit of the column are bought, with half of the budget."""
 
     def numbers(self) -> tuple[Measured, ...]:
         return (self.measured,)
@@ -67,17 +70,24 @@ class Quantile(Aggregate):
         return grid(self.measured.of, self.measured.between, self.exponent)
 
 
-def quantile(column: Any, at: float, *, between: Any = None) -> Quantile:
-    """The quantile `at` (0.5: the median) of a column whose values are clamped into [low, high]."""
+def quantile(column: Any, at: float, *, between: Any = None, bars: str = "rows") -> Quantile:
+    """The quantile `at` (0.5: the median) of a column whose values are clamped into [low, high].
+
+    Its error bar is a number of rows, which costs nothing; bars="values" buys one in the unit of the column instead,
+    with half of the budget.
+    """
     share = real("at", at)
+    if bars not in ("rows", "values"):
+        raise InvalidParameter("the error bars of a quantile are in 'rows' or in 'values'.")
     if not 0 <= share <= 1:
         raise InvalidParameter("a quantile is asked at a share from 0 to 1.")
-    return Quantile(Measured.of_column("quantile", column, between), Fraction(share).limit_denominator(1000))
+    nearest = Fraction(share).limit_denominator(1000)
+    return Quantile(Measured.of_column("quantile", column, between), nearest, in_values=bars == "values")
 
 
-def median(column: Any, *, between: Any = None) -> Quantile:
+def median(column: Any, *, between: Any = None, bars: str = "rows") -> Quantile:
     """The median of a column whose values are clamped into [low, high]."""
-    return quantile(column, 0.5, between=between)
+    return quantile(column, 0.5, between=between, bars=bars)
 
 
 def minimum(column: Any, *, between: Any = None) -> Quantile:
@@ -98,6 +108,7 @@ class QuantilesPart:
         Let one unit add rows of weight w_g to group g, sum of w_g <= W. The first choices of all groups together are
         an exponential mechanism of range epsilon (`points`). On the next level the rows are split at the points
         already released; each row is in one piece, so the choices of a level are again Exponential(epsilon) together.
+        Windows around a released point (`windows`) cost Exponential(wide) for each quantile that has them.
     """
 
     aggregates: Mapping[str, Quantile]
@@ -105,6 +116,7 @@ class QuantilesPart:
     epsilon: float
     choice: NormChoice | None
     ranges: RangeChoice | None = None
+    wide: float | None = None
 
     @staticmethod
     def plan(frame: Frame, aggregates: Mapping[str, Quantile], budget: Budget, share: float) -> QuantilesPart:
@@ -121,7 +133,11 @@ class QuantilesPart:
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, 1)
             left -= SHARE_FOR_RANGES
         levels = _levels(len({q.at for q in aggregates.values()}))
-        return QuantilesPart(aggregates, limits, budget.range_of(share * left / levels), choice, ranges)
+        wide = None
+        if windows := len({q.at for q in aggregates.values() if q.in_values}):
+            left /= 2
+            wide = budget.range_of(share * left / windows)
+        return QuantilesPart(aggregates, limits, budget.range_of(share * left / levels), choice, ranges, wide)
 
     def settled(self, ranges: Mapping[str, Any]) -> QuantilesPart:
         """With the range that was bought."""
@@ -142,9 +158,16 @@ class QuantilesPart:
 
     @property
     def event(self) -> Event:
-        levels = Exponential(self.epsilon) * _levels(len(self._shares))
+        levels: Event = Exponential(self.epsilon) * _levels(len(self._shares))
+        if self.wide is not None:
+            levels += Exponential(self.wide) * len(self._windows)
         bought = (stage.event for stage in (self.choice, self.ranges) if stage is not None)
         return sum(bought, start=levels)
+
+    @property
+    def _windows(self) -> list[Fraction]:
+        """The quantiles that have a window."""
+        return sorted({q.at for q in self.aggregates.values() if q.in_values})
 
     def _weight(self, norm: int | None) -> tuple[int, int]:
         """The weight of one unit in the engine's integers, and how many bits after the point those have."""
@@ -181,17 +204,52 @@ class QuantilesPart:
         order = np.lexsort((cells, owner))
         ends = np.searchsorted(owner[order], np.arange(frame.groups + 1))
         found: list[list[float]] = []
+        around: list[list[float]] = []
         for group in range(frame.groups):
             mine = order[ends[group] : ends[group + 1]]
-            found.append(asked._quantiles(cells[mine], counts[mine], weight, rng))  # noqa: SLF001
-        return {"points": found, "norm": norm, "weight": weight / (1 << bits), "ranges": ranges}
+            points = asked.points(cells[mine], counts[mine], weight, rng)
+            found.append([math.ldexp(points[share], -asked._first.exponent) for share in self._shares])  # noqa: SLF001
+            around.append(asked.around(cells[mine], counts[mine], points, (weight, bits), rng))
+        return {
+            "points": found, "norm": norm, "weight": weight / (1 << bits), "ranges": ranges, "windows": around,
+        }  # fmt: skip
 
-    def _quantiles(self, cells: NDArray[np.int64], counts: NDArray[np.int64], weight: int, rng: Rng) -> list[float]:
+    def points(self, cells: NDArray[np.int64], counts: NDArray[np.int64], weight: int, rng: Rng) -> dict[Fraction, int]:
+        """The quantiles of one group, in grid steps."""
         low, high = self._first.points
         scale = Fraction(weight) / Fraction(self.epsilon)
         points: dict[Fraction, int] = {}
         descend(cells, counts, (low, high), self._shares, (Fraction(0), Fraction(1)), scale, points, rng)
-        return [math.ldexp(points[share], -self._first.exponent) for share in self._shares]
+        return points
+
+    def around(
+        self,
+        cells: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        points: Mapping[Fraction, int],
+        weight: tuple[int, int],
+        rng: Rng,
+    ) -> list[float]:
+        """The half-widths of the windows around the quantiles of one group that have them."""
+        if self.wide is None:
+            return []
+        span, (most, bits) = self._first.points, weight
+        scale = Fraction(most) / Fraction(self.wide)
+        choices = len(ladder(span[1] - span[0] + 1))
+        off = exponential_regret(choices, 1 - MISSED[1]) * 2 * float(scale)
+        found = []
+        for share in self._windows:
+            rank = self._rank_errors(span, most, 1 - MISSED[0])[share]
+            target = math.ceil(rank + off) + (1 << bits)
+            wide = window(cells, counts, points[share], span, target, scale, rng) + 1
+            found.append(math.ldexp(wide, -self._first.exponent))
+        return found
+
+    def _rank_errors(self, span: tuple[int, int], weight: float, confidence: float) -> dict[Fraction, float]:
+        """How far the rank of each quantile may be off, in the unit of `weight`."""
+        level = 1 - (1 - strict_probability("confidence", confidence)) / _levels(len(self._shares))
+        regret = exponential_regret(span[1] - span[0] + 1, level) * weight / self.epsilon
+        return {share: regret * times for share, times in rank_errors(self._shares).items()}
 
     def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
         asked = self.settled(noisy.get("ranges", {}))
@@ -201,14 +259,21 @@ class QuantilesPart:
         return {name: np.clip(table[:, place[q.at]], low, high) for name, q in self.aggregates.items()}
 
     def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
-        """In rows: between the answer and the true quantile lie at most so many, with this confidence."""
-        levels = _levels(len(self._shares))
-        low, high = self.settled(noisy.get("ranges", {}))._first.points  # noqa: SLF001
-        level = 1 - (1 - strict_probability("confidence", confidence)) / levels
-        regret = exponential_regret(high - low + 1, level) * levels
-        rows = regret * 2 * float(noisy["weight"]) / self.epsilon
-        groups = len(noisy["points"])
-        return {name: np.full(groups, rows * float(max(q.at, 1 - q.at))) for name, q in self.aggregates.items()}
+        """In rows: between the answer and the true quantile lie at most so many, with this confidence.
+
+        In values where windows were bought: the true quantile lies in the window, with a confidence of 0.95; for a
+        greater one the bar is the whole range. A forecast is in rows, for windows are data.
+        """
+        asked = self.settled(noisy.get("ranges", {}))._first  # noqa: SLF001
+        rows = self._rank_errors(asked.points, float(noisy["weight"]), confidence)
+        groups, windows = len(noisy["points"]), noisy.get("windows")
+        bars = {name: np.full(groups, rows[q.at]) for name, q in self.aggregates.items()}
+        whole = asked.measured.between[1] - asked.measured.between[0]
+        for name, q in self.aggregates.items():
+            if q.in_values and windows is not None:
+                found = np.array([window[self._windows.index(q.at)] for window in windows], np.float64)
+                bars[name] = np.minimum(found, whole) if confidence <= CONFIDENCE else np.full(groups, whole)
+        return bars
 
     def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
         norm = guess.norm(self.limits)
@@ -216,7 +281,14 @@ class QuantilesPart:
         return {"points": [[0.0] * len(self._shares)] * frame.groups, "weight": weight / (1 << bits)}
 
     def notes(self, noisy: Mapping[str, Any]) -> list[str]:
-        notes = [f"The error bars of {', '.join(self.names)} are in rows between the answer and the true quantile."]
+        notes = []
+        if in_rows := [name for name, q in self.aggregates.items() if not q.in_values]:
+            notes.append(
+                f"The error bars of {', '.join(in_rows)} are in rows between the answer and the true quantile; "
+                "bars='values' buys them in the unit of the column."
+            )
+        if self._windows:
+            notes.append("Half of the budget of the quantiles bought error bars of 95% in the unit of the column.")
         extreme = [name for name, q in self.aggregates.items() if q.at in (Fraction(1, 100), Fraction(99, 100))]
         if extreme:
             notes.append(f"{', '.join(extreme)}: the quantile at 0.01 or 0.99, in place of the extreme value itself.")

@@ -273,7 +273,7 @@ class Question:
             receipt=release.receipt,
             notes=tuple(notes + ([selection.note()] if selection else [])),
             errors=lambda level: self._errors(parts, release.value, level),
-            in_rows=tuple(name for name, aggregate in self.aggregates.items() if isinstance(aggregate, Quantile)),
+            in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
         )
         return answer if self.best is None else answer.order_by("count", descending=True).limit(self.best)
 

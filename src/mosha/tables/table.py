@@ -75,17 +75,18 @@ class _Asks:
         """The correlation of two columns, each clamped into its own (low, high)."""
         return self.aggregate(correlation=aggregates.correlation(columns, between=between))
 
-    def quantile(self, column: Any, at: float, *, between: Any = None) -> Question:
-        """The quantile `at` of a column, values clamped into [low, high]."""
-        return self.aggregate(quantile=quantile(column, at, between=between))
+    def quantile(self, column: Any, at: float, *, between: Any = None, bars: str = "rows") -> Question:
+        """The quantile `at` of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
+        return self.aggregate(quantile=quantile(column, at, between=between, bars=bars))
 
-    def quantiles(self, column: Any, at: Iterable[float], *, between: Any = None) -> Question:
+    def quantiles(self, column: Any, at: Iterable[float], *, between: Any = None, bars: str = "rows") -> Question:
         """Several quantiles of a column, named quantile_0.25 and so on: 3 at the price of 2, 7 at the price of 3."""
-        return self.aggregate(**{f"quantile_{share:g}": quantile(column, share, between=between) for share in at})
+        asked = {f"quantile_{share:g}": quantile(column, share, between=between, bars=bars) for share in at}
+        return self.aggregate(**asked)
 
-    def median(self, column: Any, *, between: Any = None) -> Question:
-        """The median of a column, values clamped into [low, high]."""
-        return self.aggregate(median=quantile(column, 0.5, between=between))
+    def median(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
+        """The median of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
+        return self.aggregate(median=quantile(column, 0.5, between=between, bars=bars))
 
 
 @dataclass(frozen=True, eq=False)
