@@ -3,6 +3,7 @@
     ServerSide       clip each update, noise the sum at the server
     ClientSide       clip and noise on the client; every client pays from an account of its own
     Distributed      every client adds a share of the noise, secure aggregation opens the noisy sum alone
+    ExampleLevel     clients that train with DP-SGD, each paying for its examples from an account of its own
     train            pay for all rounds of a plan, then run them on a federation
     Simulation       a federation inside one process (torch)
     flower           the same rounds on Flower, over a network
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from mosha.federated.clip_norm import AdaptiveClip as AdaptiveClip
     from mosha.federated.clip_norm import Weights as Weights
     from mosha.federated.distributed import Distributed as Distributed
+    from mosha.federated.example_level import ExampleLevel as ExampleLevel
+    from mosha.federated.example_level import averaged as averaged
     from mosha.federated.federation import Ask as Ask
     from mosha.federated.federation import Block as Block
     from mosha.federated.federation import Federation as Federation
@@ -52,6 +55,7 @@ _NAMES = {
     "Checkpoint": "checkpoint",
     "ClientSide": "client_side",
     "Distributed": "distributed",
+    "ExampleLevel": "example_level",
     "FedAdam": "optimiser",
     "FedAvg": "optimiser",
     "Federation": "federation",
@@ -64,6 +68,7 @@ _NAMES = {
     "Simulation": "simulator",
     "Weights": "clip_norm",
     "accuracy_against_epsilon": "picture",
+    "averaged": "example_level",
     "flower": "flower",
     "flower_mod": "flower_mod",
     "histogram": "analytics",

@@ -1,0 +1,115 @@
+"""Example-level privacy inside each client: local training is DP-SGD, paid from the client's own account."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.account import Account
+from mosha.core.errors import BudgetExceeded, InvalidParameter
+from mosha.federated.federation import Ask, Block
+from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
+from mosha.learning import DPSGD
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["ExampleLevel", "averaged"]
+
+
+class ExampleLevel:
+    """A federation whose clients train with DP-SGD: each example of a client is hidden from everybody but the client.
+
+    Guarantee:
+        To each client's examples, that of `plan`, for every round the client takes part in, charged to its own account
+        before the round. What the server does with the updates is post-processing. A client whose account cannot pay
+        sends nothing. There is no promise for the client as a whole: for both at once, hand this federation to `train`
+        with a ServerSide plan.
+
+    Args:
+        model: an ordinary torch module.
+        loss: as for `DPSGD.train`.
+        data: for each client its dataset, as `DPSGD.train` takes it.
+        plan: the local training of one round.
+        accounts: for each client its account, with the unit of the plan.
+        optimiser: makes the local optimiser from the model's parameters.
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        loss: Any,
+        data: Mapping[Hashable, Any],
+        *,
+        plan: DPSGD,
+        accounts: Mapping[Hashable, Account],
+        optimiser: Callable[[Any], Any],
+    ) -> None:
+        if set(data) != set(accounts):
+            raise InvalidParameter("every client needs data and an account of its own.")
+        if plan.noise_multiplier is None:
+            raise InvalidParameter("the local plan has no noise yet: calibrate it. Nothing was spent.")
+        self.model, self.loss, self.data, self.plan = model, loss, dict(data), plan
+        self.accounts, self.optimiser = dict(accounts), optimiser
+
+    def initial(self) -> NDArray[np.float64]:
+        """The weights of the model as it was given, flat."""
+        return _flat(self.model)
+
+    def clients(self) -> Sequence[Hashable]:
+        return list(self.data)
+
+    def updates(self, chosen: Sequence[Hashable], ask: Ask) -> Iterator[Block]:
+        for client in chosen:
+            local = load(copy.deepcopy(self.model), ask.weights)
+            sent = _flat(local)
+            try:
+                training = self.plan.train(
+                    local,
+                    self.data[client],
+                    self.loss,
+                    self.optimiser(local.parameters()),
+                    account=self.accounts[client],
+                )
+            except BudgetExceeded:
+                continue
+            with training:
+                for _ in training:
+                    pass
+            yield Block([client], (_flat(local) - sent)[None])
+
+
+def averaged(
+    federation: ExampleLevel, initial: NDArray[Any], *, rounds: int, outer: OuterOptimiser | None = None
+) -> Iterator[Floats]:
+    """The weights after each round of plain averaging: the updates are private already, so nothing is paid here."""
+    chosen = outer or FedAvg()
+    weights: Floats = np.array(initial, np.float64)
+    memory = chosen.begin(weights.size)
+    for number in range(1, rounds + 1):
+        sent = [block.updates[0] for block in federation.updates(federation.clients(), Ask(number, weights))]
+        update = np.mean(sent, axis=0) if sent else np.zeros(weights.size)
+        weights, memory = chosen.advance(weights, update, memory)
+        yield weights
+
+
+def load(model: torch.nn.Module, weights: NDArray[Any]) -> torch.nn.Module:
+    """The model with these weights."""
+    import torch  # noqa: PLC0415  (loaded with the model)
+
+    start = 0
+    with torch.no_grad():
+        for parameter in model.parameters():
+            part = np.asarray(weights[start : start + parameter.numel()], np.float32).reshape(tuple(parameter.shape))
+            parameter.copy_(torch.from_numpy(part.copy()))
+            start += parameter.numel()
+    return model
+
+
+def _flat(model: torch.nn.Module) -> NDArray[np.float64]:
+    parts = [parameter.detach().reshape(-1).numpy().astype(np.float64) for parameter in model.parameters()]
+    return np.concatenate(parts)
