@@ -1,0 +1,67 @@
+"""A stream in a child that is killed at random moments, again and again, until its horizon is reached."""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import mosha
+from mosha.streams import counter, serve
+
+EVENT = mosha.Event()
+
+
+def made(horizon):
+    return counter(unit=EVENT, horizon=horizon, rho=0.5, mechanism="BLT")
+
+
+def rows(step):
+    return [1] * (step * 7 % 13)
+
+
+def serving(folder, horizon):
+    book = mosha.Ledger(str(Path(folder) / "book.db"))
+    account = book.account("door", unit=EVENT, rho=1.0)
+    return serve(account, made(horizon), name="door", state=Path(folder) / "door.state")
+
+
+def publish(folder, horizon):
+    """What the child does: go on with the stream, and write what it publishes to a file."""
+    with serving(folder, horizon) as service, (Path(folder) / "published").open("a") as out:
+        if service.last is not None:
+            out.write(f"{service.taken} {service.last.value!r}\n")
+            out.flush()
+        while service.remaining:
+            release = service.step(rows(service.taken + 1))
+            out.write(f"{release.step} {release.value!r}\n")
+            out.flush()
+
+
+def kill_until_done(folder, *, horizon, kills, longest):
+    """Fork children and kill each after a random time; the last one may finish. Gives the number of kills that hit."""
+    hits = 0
+    for _ in range(kills):
+        child = os.fork()
+        if child == 0:
+            try:
+                publish(folder, horizon)
+            finally:
+                os._exit(0)
+        time.sleep(random.random() * longest)
+        try:
+            os.kill(child, signal.SIGKILL)
+        finally:
+            _, status = os.waitpid(child, 0)
+        hits += os.WIFSIGNALED(status)
+    publish(folder, horizon)
+    return hits
+
+
+def published(folder):
+    """Every value that ever left, by step."""
+    found = {}
+    for line in (Path(folder) / "published").read_text().splitlines():
+        step, _, value = line.partition(" ")
+        found.setdefault(int(step), set()).add(value)
+    return found

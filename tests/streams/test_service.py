@@ -1,0 +1,188 @@
+"""A stream survives crashes, answers each step in one way, pays once, and refuses copies, forgeries and other data."""
+
+import shutil
+
+import pytest
+
+import mosha
+from mosha import errors
+from mosha.streams import alarm, counter, histogram, serve
+from tests.streams import killed
+
+EVENT, PERSON = mosha.Event(), mosha.Person("who", at_most=2)
+
+
+@pytest.fixture
+def account(tmp_path):
+    return mosha.Ledger(str(tmp_path / "book.db")).account("door", unit=EVENT, rho=1.0)
+
+
+def made(horizon=8):
+    return counter(unit=EVENT, horizon=horizon, rho=0.5)
+
+
+def test_killed_children_publish_what_one_that_lived_publishes(tmp_path):
+    horizon = 12
+    killed.serving(tmp_path, horizon).close()
+    spare = tmp_path.with_name(tmp_path.name + "-spare")
+    shutil.copytree(tmp_path, spare)
+    hits = killed.kill_until_done(tmp_path, horizon=horizon, kills=25, longest=0.12)
+    killed.publish(spare, horizon)
+    assert hits > 0
+    assert killed.published(tmp_path) == killed.published(spare)
+    assert set(killed.published(tmp_path)) == set(range(1, horizon + 1))
+    book = mosha.Ledger(str(tmp_path / "book.db"))
+    assert book.verify().ok
+    assert book.account("door").spent == pytest.approx(0.5)
+
+
+def test_a_stopped_stream_goes_on_and_pays_once(tmp_path, account):
+    with serve(account, made(), name="door", state=tmp_path / "s") as service:
+        first = [service.step([1] * 5).value for _ in range(3)]
+    spent = account.spent
+    with serve(account, made(), name="door", state=tmp_path / "s") as service:
+        assert service.taken == 3
+        assert service.last.value == first[-1]
+        service.step([1])
+    assert account.spent == spent
+
+
+def test_other_data_for_the_last_step_are_refused_and_the_same_data_get_the_same_answer(tmp_path, account):
+    with serve(account, made(), name="door", state=tmp_path / "s") as service:
+        value = service.step([1, 1], number=1).value
+        assert service.step([1, 1], number=1).value == value
+        with pytest.raises(errors.StateRefused, match="other data"):
+            service.step([1, 1, 1], number=1)
+        service.step([1], number=2)
+        with pytest.raises(errors.AlreadyReleased):
+            service.step([1, 1], number=1)
+        with pytest.raises(errors.InvalidParameter):
+            service.step([1, 1], number=9)
+        assert service.taken == 2
+
+
+def test_a_second_process_on_the_same_file_is_refused(tmp_path, account):
+    with serve(account, made(), name="door", state=tmp_path / "s"), pytest.raises(errors.StateRefused, match="in use"):
+        serve(account, made(), name="door", state=tmp_path / "s")
+
+
+def copied(tmp_path):
+    for name in ("s", "s.key"):
+        shutil.copy(tmp_path / name, tmp_path / f"copy{name[1:]}")
+    return tmp_path / "copy"
+
+
+def test_of_two_copies_one_goes_on(tmp_path, account):
+    first = serve(account, made(), name="door", state=tmp_path / "s")
+    first.step([1])
+    second = serve(account, made(), name="door", state=copied(tmp_path))
+    second.step([1, 1])
+    with pytest.raises(errors.AlreadyReleased):
+        first.step([1, 1, 1])
+    second.step([1])
+    assert second.taken == 3
+
+
+def test_an_old_copy_is_refused(tmp_path, account):
+    service = serve(account, made(), name="door", state=tmp_path / "s")
+    service.step([1])
+    old = copied(tmp_path)
+    service.step([1])
+    again = serve(account, made(), name="door", state=old)
+    with pytest.raises(errors.StateRefused, match="another copy went on"):
+        again.step([1, 1, 1])
+    service.step([1])  # the newest one was not disturbed
+    assert service.taken == 3
+
+
+def test_a_state_that_was_lost_cannot_be_begun_again(tmp_path, account):
+    with serve(account, made(), name="door", state=tmp_path / "s") as service:
+        service.step([1])
+    (tmp_path / "s").unlink()
+    with pytest.raises(errors.MoshaError):
+        serve(account, made(), name="door", state=tmp_path / "s").step([1])
+
+
+@pytest.mark.parametrize("place", [0, 20, -1])
+def test_an_edited_state_is_refused(tmp_path, account, place):
+    with serve(account, made(), name="door", state=tmp_path / "s") as service:
+        service.step([1])
+    sealed = bytearray((tmp_path / "s").read_bytes())
+    sealed[place] ^= 1
+    (tmp_path / "s").write_bytes(bytes(sealed))
+    with pytest.raises(errors.StateRefused):
+        serve(account, made(), name="door", state=tmp_path / "s")
+
+
+def test_the_state_of_another_stream_is_refused(tmp_path, account):
+    with serve(account, made(), name="door", state=tmp_path / "s") as service:
+        service.step([1])
+    with pytest.raises(errors.StateRefused):
+        serve(account, made(), name="window", state=tmp_path / "s")
+    with pytest.raises(errors.StateRefused):
+        serve(account, made(9), name="door", state=tmp_path / "s")
+
+
+def test_the_state_file_shows_nothing(tmp_path, account):
+    with serve(account, made(), name="door", state=tmp_path / "s") as service:
+        service.step([1])
+    text = (tmp_path / "s").read_bytes()
+    assert b"time" not in text
+    assert b"buffers" not in text
+    assert (tmp_path / "s").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "s.key").stat().st_mode & 0o077 == 0
+
+
+def test_a_secret_of_ones_own_leaves_no_key_behind(tmp_path, account):
+    with serve(account, made(), name="door", state=tmp_path / "s", secret=b"k" * 32) as service:
+        service.step([1])
+    assert not (tmp_path / "s.key").exists()
+    with pytest.raises(errors.StateRefused):
+        serve(account, made(), name="door", state=tmp_path / "s", secret=b"x" * 32)
+    with pytest.raises(errors.InvalidParameter):
+        serve(account, made(), name="door", state=tmp_path / "t", secret=b"short")
+
+
+def test_a_batch_without_its_columns_is_refused_and_the_stream_goes_on(tmp_path):
+    account = mosha.Ledger(str(tmp_path / "book.db")).account("p", unit=PERSON, rho=1.0)
+    stream = counter(unit=PERSON, horizon=4, rho=0.5)
+    with serve(account, stream, name="p", state=tmp_path / "s") as service:
+        with pytest.raises(errors.DataError):
+            service.step({"else": [1]})
+        service.step({"who": ["a"], "value": [1]})
+        assert service.taken == 1
+    with serve(account, stream, name="p", state=tmp_path / "s") as service:
+        assert service.taken == 1
+        service.step({"who": ["a"], "value": [1]})
+
+
+def test_steps_after_the_horizon_are_refused(tmp_path, account):
+    with serve(account, made(2), name="door", state=tmp_path / "s") as service:
+        service.step([1])
+        service.step([1])
+        with pytest.raises(errors.HorizonExceeded):
+            service.step([1])
+
+
+def test_alarms_and_histograms_are_served_too(tmp_path, account):
+    bell = alarm(unit=EVENT, threshold=5, alarms=1, horizon=None, rho=0.1)
+    with serve(account, bell, name="bell", state=tmp_path / "bell") as service:
+        service.step([1] * 9000)
+    with serve(account, bell, name="bell", state=tmp_path / "bell") as service:
+        assert service.last.value["alarm"]  # missed with probability below 1e-100
+        with pytest.raises(errors.HorizonExceeded):
+            service.step([1])
+    keys = histogram(unit=EVENT, horizon=4, keys=["a", "b"], rho=0.1)
+    with serve(account, keys, name="keys", state=tmp_path / "keys") as service:
+        first = service.step(["a", "b"]).value
+    with serve(account, keys, name="keys", state=tmp_path / "keys") as service:
+        assert (service.last.value == first).all()
+        assert service.step(["a"]).value.shape == (2,)
+
+
+def test_an_account_that_cannot_pay_opens_nothing(tmp_path):
+    poor = mosha.Ledger(str(tmp_path / "book.db")).account("poor", unit=EVENT, rho=0.1)
+    with pytest.raises(errors.BudgetExceeded):
+        serve(poor, made(), name="door", state=tmp_path / "s")
+    with pytest.raises(errors.WrongUnit):
+        serve(poor, counter(unit=PERSON, horizon=8, rho=0.05), name="door2", state=tmp_path / "t")
