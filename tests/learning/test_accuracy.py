@@ -148,6 +148,14 @@ def test_where_an_example_goes_does_not_depend_on_the_others():
     assert len(set(whole.tolist())) > 1  # 7 ** -49
 
 
+def test_no_examples_at_all_are_answered_like_any_others():
+    """Found by the attacker: an empty table failed, which told it from a table of one example."""
+    assert deal(4, np.zeros((0, 1)), []).tolist() == []
+    plan = teachers_labels(majority, teachers=3, classes=CLASSES, questions=1, unit=Example(), mu=1)
+    told, _ = plan.step(None, (np.zeros((0, 1)), []), np.zeros((1, 1)), noise.secure())
+    assert told[0] in CLASSES
+
+
 def test_one_example_changes_one_vote():
     from mosha.learning.pate import _counted
 

@@ -47,7 +47,7 @@ def test_a_row_is_bounded_by_itself(raw):
     assert np.array_equal(rows.steps(raw), np.array(alone, np.int16).reshape(len(raw), WIDTH + 1))
 
 
-@given(arrays(np.float64, (7, OUTPUTS), elements=st.integers(-(2**15), 2**15)), st.integers(1, 2**15))
+@given(arrays(np.float64, (7, OUTPUTS), elements=st.integers(-(2**20), 2**20)), st.integers(1, 2**20))
 def test_clipped_residuals_are_whole_and_no_longer_than_the_clip(residuals, clip):
     for row in clipped(residuals, clip):
         assert sum(int(v) ** 2 for v in row) <= clip**2

@@ -39,7 +39,7 @@ __all__ = ["Descent", "gaussian_budget", "logits_of", "step_multiplier"]
 WEIGHT_STEP = 2.0**-20
 LARGEST_WEIGHT = 2.0**18  # the norm of one output's weights: logits stay below 2**52 steps
 RESIDENT = 1 << 26  # entries of a matrix that is kept as floats; larger ones are turned block by block
-MOST_ROWS = 1 << 31
+MOST_ROWS = 1 << 26
 
 Floats: TypeAlias = NDArray[np.float64]
 Steps: TypeAlias = NDArray[np.int64]
@@ -117,8 +117,8 @@ class Descent:
             raise InvalidParameter("momentum must be below 1, average and rate at most 1.")
         if not 2.0**-10 <= self.clip <= 4:
             raise InvalidParameter("clip must lie between 2**-10 and 4: it bounds a residual, which is about one.")
-        if self.steps > 1 << 20 or self.width * self.outputs > 1 << 31:
-            raise InvalidParameter("at most 2**20 steps and 2**31 weights.")
+        if self.steps > 1 << 20 or self.outputs > 1 << 12 or self.width * self.outputs > 1 << 31:
+            raise InvalidParameter("at most 2**20 steps, 2**12 outputs and 2**31 weights.")
         loss_of(self.loss)
 
     @property
@@ -196,7 +196,7 @@ class Descent:
             kept = keep_at_most(rows_per_unit(unit), persons, np.hstack([rows.astype(np.int64), bits]))
             rows, targets = rows[kept], targets[kept]
         if rows.shape[0] > MOST_ROWS:
-            raise DataError("a linear model takes at most 2**31 examples.")
+            raise DataError("a linear model takes at most 2**26 examples.")
         return rows, targets
 
     @np.errstate(all="ignore")

@@ -18,7 +18,7 @@ from mosha.core.errors import InvalidParameter
 
 __all__ = ["LOSSES", "SCALE", "Loss", "loss_of"]
 
-SCALE = 1 << 14
+SCALE = 1 << 18
 """A residual of one, in steps."""
 
 LOGIT = 2.0**-34

@@ -89,7 +89,7 @@ def deal(count: int, rows: Any, labels: Any, persons: Any = None) -> NDArray[np.
         names = [identify(person) for person in entries(persons)]
     else:
         table, said = np.asarray(rows, np.float64) + 0.0, entries(labels).tolist()  # -0.0 is 0.0
-        flat = table.reshape(table.shape[0], -1)
+        flat = table.reshape(table.shape[0], math.prod(table.shape[1:]))  # -1 would fail where there are no rows
         names = [f"{row.tobytes().hex()} {identify(label)!r}" for row, label in zip(flat, said, strict=True)]
     return np.array([int(hash_of(name)) % count for name in names], np.intp)
 
