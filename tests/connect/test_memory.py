@@ -1,0 +1,60 @@
+"""More rows and more groups than the memory holds: an answer, or a refusal in one sentence."""
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import mosha
+from mosha.connect import Aggregation, Clamped, NormBound, Rows, Truncate, Unbounded, answer, col, private
+from mosha.connect.duckdb import DuckDB
+from mosha.core.errors import DataError
+
+ROWS, CELLS, LIMIT = 8_000_000, 3, 19
+VALUES = {"n": Rows(), "s": Clamped(col("v"), (0, 100), exponent=4)}
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Three columns of eight bytes: ten times what the engine may use."""
+    assert ROWS * CELLS * 8 >= 10 * LIMIT * 10**6
+    path = tmp_path_factory.mktemp("large") / "t.parquet"
+    columns = "(hash(i * 7) % 400000)::BIGINT AS u, i % 100 AS g, (i % 50)::DOUBLE AS v"
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(f"COPY (SELECT {columns} FROM range({ROWS}) t(i)) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+def asked(engine, path, bound):
+    return answer(Aggregation(private(engine.file(path), person="u"), {"g": col("g")}, VALUES, bound=bound)).to_dict()
+
+
+def test_a_table_ten_times_the_memory_is_answered(large, tmp_path):
+    roomy = DuckDB(threads=1)
+    for bound in (Unbounded(), NormBound(1, {("n", "s"): 5}, 4)):
+        narrow = DuckDB(memory_limit=f"{LIMIT}MB", threads=1, spill=tmp_path)
+        assert asked(narrow, large, bound) == asked(roomy, large, bound)
+
+
+def test_what_does_not_fit_is_answered_all_the_same_or_refused_in_one_sentence(large, tmp_path):
+    """Sums of every person and group can outgrow what the engine spills."""
+    narrow = DuckDB(memory_limit=f"{LIMIT}MB", threads=1, spill=tmp_path)
+    bound = Truncate(bytes(16), groups=3, per_group=2)
+    try:
+        found = asked(narrow, large, bound)
+    except DataError as error:
+        assert str(error) == "the engine could not finish: too little memory or disk, or the table has changed."  # noqa: PT017
+        assert error.__context__ is None  # noqa: PT017
+    else:
+        assert found == asked(DuckDB(threads=1), large, bound)
+
+
+def test_a_million_private_keys_are_looked_at_and_the_rare_ones_stay_hidden():
+    keys = np.arange(1_000_000)
+    frame = pa.table({"who": keys, "key": np.where(keys < 5000, 0, keys)})
+    person = mosha.Person("who", at_most=1)
+    account = mosha.Ledger.memory().account("many", unit=person, epsilon=30, delta=1e-6)
+    question = mosha.protect(frame, unit=person, account=account).group_by("key").count()
+    shown = question.release(epsilon=1, delta=1e-9)
+    assert 0 in [row[0] for row in shown.rows]
+    assert len(shown) < 10  # each key of one person is shown with a chance below 1e-9: a false alarm of 1e-24
