@@ -18,7 +18,7 @@ def accuracy_against_epsilon(histories: Sequence[History], *, metric: str | None
 
     Args:
         histories: trainings whose rounds have metrics; central, client-side and distributed ones side by side.
-        metric: which one, where the metrics are dictionaries.
+        metric: what to call it, and which one where the metrics are dictionaries.
     """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
@@ -43,8 +43,6 @@ def accuracy_against_epsilon(histories: Sequence[History], *, metric: str | None
 
 
 def _value(metrics: Any, metric: str | None) -> float:
-    if metric is not None:
-        return float(metrics[metric])
     if isinstance(metrics, dict):
-        return float(next(iter(metrics.values())))
+        return float(next(iter(metrics.values())) if metric is None else metrics[metric])
     return float(metrics)

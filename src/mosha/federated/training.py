@@ -147,11 +147,12 @@ def _rounds(plan: FederatedPlan, asking: _Asking, weights: Floats, evaluate: Any
 
 
 class Spending:
-    """What the rounds so far cost at the plan's delta, in less than a millisecond a round."""
+    """What the rounds so far cost at the plan's delta, in about a millisecond a round; never more than all of them."""
 
     def __init__(self, plan: FederatedPlan) -> None:
         self._plan, self._odometer = plan, Odometer(quick=True)
         self._counted: Counter[Event] = Counter()
+        self._whole: float | None = None
 
     def after(self, rounds: int) -> float | None:
         """Epsilon after so many rounds; None where the plan names no delta."""
@@ -163,4 +164,6 @@ class Spending:
             if (more := count - self._counted[event]) > 0:
                 self._odometer.add(event, more)
                 self._counted[event] = count
-        return self._odometer.epsilon(self._plan.delta)
+        if self._whole is None:
+            self._whole = accounting.epsilon(self._plan.event_after(self._plan.rounds), self._plan.delta)
+        return min(self._odometer.epsilon(self._plan.delta), self._whole)
