@@ -1,14 +1,32 @@
 """Graphs: private statistics and synthetic graphs, when an edge or a vertex with all its edges is hidden.
 
 `protect(source, unit=mosha.Edge() | mosha.Node(max_degree=D), account=...)` gives a graph to ask; `sensitivities` shows
-how far one unit moves each statistic; `read` and `Graph` are for public graphs.
+how far one unit moves each statistic; `read`, `Graph`, `similarity`, `projection_bias` and `compare_models` are for
+public graphs; `NoisyAdjacency` reads a released matrix; `local_model` has what runs on devices.
 """
 
+from mosha.graphs import local_model
+from mosha.graphs.adjacency import NoisyAdjacency
 from mosha.graphs.bounded import projection_bias
 from mosha.graphs.graph import Graph
+from mosha.graphs.local_model import compare_models
 from mosha.graphs.protect import ProtectedGraph, protect
 from mosha.graphs.question import Answer, Question
 from mosha.graphs.reading import read
 from mosha.graphs.sensitivity_table import sensitivities
+from mosha.graphs.similarity import similarity
 
-__all__ = ["Answer", "Graph", "ProtectedGraph", "Question", "projection_bias", "protect", "read", "sensitivities"]
+__all__ = [
+    "Answer",
+    "Graph",
+    "NoisyAdjacency",
+    "ProtectedGraph",
+    "Question",
+    "compare_models",
+    "local_model",
+    "projection_bias",
+    "protect",
+    "read",
+    "sensitivities",
+    "similarity",
+]

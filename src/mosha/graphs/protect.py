@@ -9,12 +9,16 @@ from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, Unbounded, WrongUnit
 from mosha.core.unit import Edge, Node, Unit
 from mosha.graphs import counting, degree_questions, subgraph_questions
+from mosha.graphs.adjacency import adjacency
 from mosha.graphs.bounded import expected
 from mosha.graphs.choice_of_bound import CHOICE_SHARE
+from mosha.graphs.communities import best_partition, communities
 from mosha.graphs.question import Question
 from mosha.graphs.reading import read
+from mosha.graphs.seeds import seeds
 from mosha.graphs.sensitivity_table import sensitivities
 from mosha.graphs.statistics import check_unit
+from mosha.graphs.synthetic import synthetic
 
 __all__ = ["ProtectedGraph", "protect"]
 
@@ -151,6 +155,29 @@ class ProtectedGraph:
             lambda e, d: build(self.unit, leaves, e, d, count=self._count, method=method),
             lambda like: {"width": like.highest_degrees()[0], "max_degree": like.highest_degrees()[0]},
         )
+
+    def seeds(self, k: int) -> Question:
+        """The numbers of k vertices whose neighbourhoods together cover the most."""
+        return self._asked("seeds", lambda e, _: seeds(self.unit, e, k=k, count=self._count))
+
+    def communities(self) -> Question:
+        """A community for each vertex."""
+        return self._asked("communities", lambda e, _: communities(self.unit, e, count=self._count))
+
+    def best_partition(self, partitions: Any, *, density: float) -> Question:
+        """Which of some public partitions holds the most edges inside, beyond a public density."""
+        return self._asked(
+            "best partition",
+            lambda e, _: best_partition(self.unit, e, partitions=partitions, density=density, count=self._count),
+        )
+
+    def adjacency(self) -> Question:
+        """The adjacency matrix under randomized response; read it with `NoisyAdjacency.of(answer)`."""
+        return self._asked("adjacency", lambda e, _: adjacency(self.unit, e, count=self._count))
+
+    def synthetic(self, kind: str = "clustered") -> Question:
+        """A whole graph, as pairs of vertices: "clustered", "communities" or "filter"."""
+        return self._asked("synthetic", lambda e, _: synthetic(self.unit, e, count=self._count, kind=kind))
 
     def clustering(self) -> Question:
         """The global clustering coefficient."""

@@ -1,0 +1,166 @@
+"""Without anybody to trust: every vertex is a person with a device that knows its own neighbours and sends noise.
+
+An edge is protected at both its ends: neighbour lists are reported for smaller numbers only, so that each edge is in
+one report; degrees are in two, and have half of epsilon each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.events import DiscreteLaplace, RandomizedResponse
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive_integer
+from mosha.core.randomness import Rng
+from mosha.core.unit import Edge
+from mosha.graphs.adjacency import flip_positions, flip_rate
+from mosha.graphs.graph import Graph
+from mosha.graphs.ladder import ladder
+from mosha.graphs.picture import compared
+from mosha.graphs.subgraphs import TriangleCount
+from mosha.mechanisms.laplace import laplace_multiplier
+from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.noise import secure
+
+__all__ = ["compare_models", "degree_report", "local_degrees", "local_triangles", "neighbour_report", "triangle_report"]
+
+FINE = 1 << 10
+MOST_VERTICES = 8000
+
+
+def degree_report(neighbours: Any, *, epsilon: float, rng: Rng | None = None) -> int:
+    """On the device: how many neighbours there are, with Laplace noise of scale 2 / epsilon.
+
+    Guarantee:
+        epsilon for an edge: it is in the reports of both its ends, each costs epsilon / 2.
+    """
+    scale = Fraction(laplace_multiplier(epsilon)) * 2
+    return len(neighbours) + int(unbounded_laplace(scale, 1, rng=rng or secure())[0])
+
+
+def neighbour_report(neighbours: Any, *, own: int, epsilon: float, rng: Rng | None = None) -> NDArray[np.int64]:
+    """On the device: who of 0, ..., own - 1 is a neighbour, each bit by randomized response.
+
+    Guarantee:
+        epsilon for an edge: only the end with the larger number reports it, in one bit.
+
+    >>> neighbour_report([0, 2], own=4, epsilon=50).tolist()
+    [0, 2]
+    """
+    true = np.array(sorted(int(v) for v in neighbours if v < own), np.int64)
+    flips = flip_positions(own, flip_rate(epsilon), rng or secure()) if own else np.zeros(0, np.int64)
+    return np.setxor1d(true, flips, assume_unique=True)
+
+
+def triangle_report(
+    neighbours: Any,
+    *,
+    own: int,
+    noisy: NDArray[np.bool_],
+    cap: int,
+    epsilon: float,
+    flipped: float,
+    rng: Rng | None = None,
+) -> int:
+    """On the device, second round: pairs of its smaller neighbours that the public noisy graph joins, in 1024ths.
+
+    Guarantee:
+        epsilon for an edge. Of the smaller neighbours the first `cap` count, in the order of numbers; one more or less
+        takes in at most one and puts out at most one, each in at most cap - 1 pairs that weigh at most 1 in size: the
+        report moves by at most 2 (cap - 1), and one step for its rounding.
+
+    Units:
+        1024ths of (joined pairs - flipped * all pairs), an unbiased count but for the factor 1 - 2 flipped.
+    """
+    kept = np.array(sorted(int(v) for v in neighbours if v < own)[:cap], np.int64)
+    joined = int(np.triu(noisy[np.ix_(kept, kept)], 1).sum())
+    exact = math.floor((joined - flipped * (kept.size * (kept.size - 1) // 2)) * FINE)
+    steps = 2 * max(cap - 1, 1) * FINE + 1
+    return exact + int(unbounded_laplace(Fraction(laplace_multiplier(epsilon)) * steps, 1, rng=rng or secure())[0])
+
+
+def _checked(data: Any, count: int) -> Graph:
+    if data.vertices != count:
+        raise DataError("this graph does not have the declared vertices.")
+    return data  # type: ignore[no-any-return]
+
+
+def local_degrees(epsilon: float, *, count: int) -> Measurement:
+    """All devices report their degrees: what the collector sees."""
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        graph = _checked(data, count)
+        return np.array([degree_report(graph.neighbours(v), epsilon=epsilon, rng=rng) for v in range(count)]), state
+
+    event = DiscreteLaplace(laplace_multiplier(epsilon) * 2) * 2
+    return Measurement(unit=Edge(), event=event, step=step, name="local degrees", question=f"local degrees:{count}")
+
+
+def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
+    """Two rounds (after Imola, Murakami and Chaudhuri 2021): noisy neighbour lists, then counts against them.
+
+    Guarantee:
+        epsilon for an edge: half in `neighbour_report`, half in `triangle_report` of the end with the larger number;
+        what the other devices count in the second round is made of the noisy graph and of other edges.
+
+    Units:
+        Triangles. `cap` is the public number of neighbours that count.
+    """
+    cap, half = positive_integer("cap", cap), epsilon / 2
+    if not 2 <= count <= MOST_VERTICES:
+        raise InvalidParameter(f"two-round triangles are simulated for 2 to {MOST_VERTICES} vertices.")
+    flipped = -math.expm1(-float(flip_rate(half)))
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        graph = _checked(data, count)
+        noisy = np.zeros((count, count), np.bool_)
+        rows = [graph.neighbours(v) for v in range(count)]
+        for v in range(count):
+            noisy[neighbour_report(rows[v], own=v, epsilon=half, rng=rng), v] = True
+        noisy |= noisy.T
+        send: Callable[[int], int] = lambda v: triangle_report(
+            rows[v], own=v, noisy=noisy, cap=cap, epsilon=half, flipped=flipped, rng=rng
+        )
+        return sum(send(v) for v in range(count)) / FINE / (1 - 2 * flipped), state
+
+    return Measurement(
+        unit=Edge(),
+        event=RandomizedResponse(half) + DiscreteLaplace(laplace_multiplier(half)),
+        step=step,
+        name="local triangles",
+        question=f"local triangles:{count}:{cap}",
+    )
+
+
+def compare_models(graph: Graph, *, epsilon: float, draws: int = 20) -> tuple[dict[str, tuple[float, float]], Any]:
+    """Mean relative errors on a *public* graph, central and local side by side, and a picture (extra `plot`)."""
+    n, cap = graph.vertices, max(graph.highest_degrees()[0], 2)
+    from mosha.graphs.counting import edges  # noqa: PLC0415  (central questions, for the comparison alone)
+
+    central_edges, reports = edges(Edge(), epsilon), local_degrees(epsilon, count=n)
+    central, local = ladder(TriangleCount(n), unit=Edge(), epsilon=epsilon), local_triangles(epsilon, count=n, cap=cap)
+
+    def error(measurement: Measurement, truth: float, read: Callable[[Any], float]) -> float:
+        found = [read(measurement.step(None, graph, None, secure())[0]) for _ in range(draws)]
+        return float(np.mean(np.abs(np.array(found) - truth))) / max(truth, 1)
+
+    rows = {
+        "edges": (
+            error(central_edges, graph.edge_count, float),
+            error(reports, graph.edge_count, lambda degrees: float(degrees.sum()) / 2),
+        ),
+        "triangles": (
+            error(central, graph.triangles, lambda answer: float(answer["value"])),
+            error(local, graph.triangles, float),
+        ),
+    }
+    return rows, compared(rows, names=("central", "local"), title=f"epsilon {epsilon:g}: who is trusted")

@@ -1,0 +1,65 @@
+"""The attacker finds no more than was claimed, and finds a fault that was planted.
+
+False alarms: all attacks together 1e-9, split evenly among the entries.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+import mosha
+from mosha.audit.own_graphs import own_entries
+from mosha.core.measurement import Measurement
+from mosha.graphs.ladder import Rungs
+from mosha.graphs.subgraphs import TriangleCount
+from tests.graphs.small_graphs import every_graph
+
+ENTRIES = own_entries()
+QUICK = {"edges, node level, bound chosen": 250, "communities": 300, "triangles, local": 200, "degrees, local": 200}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
+def test_an_attack_finds_no_more_than_the_claim(entry):
+    runs = QUICK.get(entry.name.removeprefix("graphs: "), 600)
+    proposals = entry.proposals[1:3]
+    verdict = replace(entry, proposals=proposals).attack(runs=runs, confidence=1 - 1e-9 / len(ENTRIES))
+    assert verdict.outcome is not mosha.audit.Outcome.BROKEN, verdict
+
+
+def complete(n):
+    graphs = every_graph(n)
+    full = max(graphs)
+    return graphs[full], graphs[full ^ 1]
+
+
+def test_a_ladder_whose_noise_ignores_epsilon_is_broken():
+    """A fault of a public codebase: the rung is drawn and its distance from the middle forgotten."""
+    statistic = TriangleCount(5)
+    rungs = Rungs(statistic, 1.0)
+
+    def step(state, data, ask, rng):
+        widths = statistic.widths(data)
+        return statistic.exact(data) + rungs._within(widths, 0, rng), state
+
+    faulty = Measurement(unit=mosha.Edge(), event=mosha.events.Pure(1.0), step=step)
+    verdict = mosha.audit.attack(faulty, neighbours=complete(5), runs=3000, confidence=1 - 1e-9)
+    assert verdict.outcome is mosha.audit.Outcome.BROKEN
+
+
+def test_degree_reports_with_half_the_noise_are_broken():
+    """Another one: an edge is in two reports, and each was charged as if it were alone."""
+
+    def reports(graph, size):
+        noise = mosha.noise.discrete_laplace(0.25, (size, 2))  # epsilon 4 for each, where 4 was claimed for both
+        return graph.degrees[:2] + noise
+
+    first, second = every_graph(3)[1], every_graph(3)[0]
+    verdict = mosha.audit.attack(
+        reports,
+        neighbours=(first, second),
+        claim=mosha.guarantees.Pure(4),
+        runs=20_000,
+        batch=True,
+        confidence=1 - 1e-9,
+    )
+    assert verdict.outcome is mosha.audit.Outcome.BROKEN

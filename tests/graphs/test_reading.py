@@ -1,0 +1,216 @@
+"""Whatever form a graph has, the same simple graph is read; bad input is refused without a word about the data."""
+
+import contextlib
+import gzip
+
+import duckdb
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy.sparse import coo_matrix
+
+import mosha
+from mosha.core.errors import DataError, InvalidParameter, MoshaError, Unbounded, WrongUnit
+from mosha.graphs import Graph, protect, read
+
+PAIRS = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 3), (5, 5), (0, 1)]
+EDGES = [(0, 1), (0, 2), (1, 2), (3, 4)]
+TEXT = "# a comment\n" + "\n".join(f"{a} {b}" for a, b in PAIRS) + "\n"
+
+
+def networkx_graph():
+    graph = nx.Graph(PAIRS)
+    graph.add_node(6)
+    return graph
+
+
+SOURCES = {
+    "pairs": lambda folder: (PAIRS, 7),
+    "array": lambda folder: (np.array(PAIRS, np.uint8), 7),
+    "networkx": lambda folder: (networkx_graph(), None),
+    "igraph": lambda folder: (igraph.Graph(7, PAIRS), None),
+    "scipy": lambda folder: (symmetric(), None),
+    "pandas": lambda folder: (pd.DataFrame(PAIRS, columns=["a", "b"]), 7),
+    "polars": lambda folder: (pl.DataFrame(PAIRS, schema=["a", "b"], orient="row"), 7),
+    "arrow": lambda folder: (pa.table({"a": [a for a, _ in PAIRS], "b": [b for _, b in PAIRS]}), 7),
+    "duckdb": lambda folder: (duckdb.connect().sql("VALUES " + ", ".join(map(str, PAIRS))), 7),
+    "txt": lambda folder: (written(folder / "g.txt", TEXT.encode()), 7),
+    "gz": lambda folder: (written(folder / "g.txt.gz", gzip.compress(TEXT.encode())), 7),
+    "csv": lambda folder: (written(folder / "g.csv", b"a,b\n" + "\n".join(f"{a},{b}" for a, b in PAIRS).encode()), 7),
+    "parquet": lambda folder: (parquet(folder / "g.parquet"), 7),
+}
+
+
+def symmetric():
+    rows, columns = np.array(PAIRS).T
+    return (
+        coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(7, 7))
+        + coo_matrix((np.ones(len(rows)), (columns, rows)), shape=(7, 7))
+    ).tocsr()
+
+
+def written(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def parquet(path):
+    pd.DataFrame(PAIRS, columns=["a", "b"]).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_every_source_gives_the_same_simple_graph(name, tmp_path):
+    source, vertices = SOURCES[name](tmp_path)
+    graph = read(source, vertices=vertices)
+    assert graph.vertices == 7
+    assert list(graph) == EDGES
+    assert graph.components == 4
+
+
+def test_labels_may_be_words_or_64_bit_numbers_and_their_order_is_kept():
+    large = [(2**62, 5), (5, 2**40), (2**62, 2**40)]
+    graph = read(large, vertices="endpoints")
+    assert graph.labels.tolist() == [5, 2**40, 2**62]
+    assert graph.triangles == 1
+    words = read([("b", "a"), ("c", "b")], vertices=["a", "b", "c", "d"])
+    assert words.vertices == 4
+    assert list(words) == [(0, 1), (1, 2)]
+    assert read([("b", "a"), ("c", "b"), ("x", "a")], vertices=["a", "b", "c", "d"]).edge_count == 2
+
+
+def test_words_in_a_file_are_labels(tmp_path):
+    path = written(tmp_path / "g.txt", b"ann bob\nbob cy\n12345678901234567890123 ann\n")
+    assert read(path, vertices="endpoints").edge_count == 3
+
+
+def test_directed_graphs_are_refused_or_declared_symmetric():
+    arcs = nx.DiGraph([(0, 1), (1, 2)])
+    arrows = igraph.Graph(3, [(0, 1), (1, 2)], directed=True)
+    matrix = coo_matrix(([1.0], ([0], [1])), shape=(3, 3)).tocsr()
+    for source in (arcs, arrows, matrix):
+        with pytest.raises(DataError, match="symmetrise"):
+            read(source)
+        assert read(source, directed="symmetrise").edge_count in (1, 2)
+    with pytest.raises(InvalidParameter):
+        read(arcs, directed="perhaps")
+
+
+BAD = {
+    "a truncated gz": ("g.txt.gz", gzip.compress(TEXT.encode() * 50)[:-20]),
+    "no gz at all": ("g.txt.gz", b"0 1\n"),
+    "three ends": ("g.txt", b"0 1 2\n3 4 5\n"),
+    "one end": ("g.txt", b"0\n1\n2\n"),
+    "no parquet": ("g.parquet", b"0 1\n"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BAD))
+def test_a_damaged_file_is_refused_with_a_sentence_that_holds_no_data(name, tmp_path):
+    file, content = BAD[name]
+    with pytest.raises(DataError) as caught:
+        read(written(tmp_path / file, content), vertices=7)
+    assert not any(character.isdigit() for character in str(caught.value))
+
+
+def test_a_missing_file_and_things_that_are_no_graph_are_refused(tmp_path):
+    for source in (tmp_path / "no.txt", tmp_path / "no.csv", object(), [(1, 2, 3)], np.zeros(3)):
+        with pytest.raises(DataError):
+            read(source, vertices=3)
+    with pytest.raises(DataError, match="square"):
+        read(coo_matrix(([1.0], ([0], [1])), shape=(2, 3)).tocsr())
+    with pytest.raises(DataError, match="columns"):
+        read(pd.DataFrame({"a": [1]}), vertices=3)
+
+
+def test_the_vertices_are_declared_or_come_with_the_graph():
+    with pytest.raises(InvalidParameter, match="vertices"):
+        read(PAIRS)
+    with pytest.raises(InvalidParameter, match="brings its vertices"):
+        read(networkx_graph(), vertices=7)
+    for wrong in (-1, 2**31, True, 1.5, "all"):
+        with pytest.raises(InvalidParameter):
+            read(PAIRS, vertices=wrong)
+    with pytest.raises(InvalidParameter, match="node level"):
+        protect(PAIRS, unit=mosha.Node(), vertices="endpoints")
+
+
+def test_an_empty_graph_is_answered():
+    for n in (0, 1, 2, 5):
+        behind = protect([], unit=mosha.Edge(), vertices=n)
+        for question in (behind.edges(), behind.maximum_degree(), behind.components(), behind.density()):
+            answer, _ = question.measurement(epsilon=1).step(None, behind.graph, None, mosha.noise.secure())
+            assert np.isfinite(answer)
+    behind = protect([], unit=mosha.Edge(), vertices=5)
+    for question in (behind.triangles(), behind.stars(2), behind.clustering(), behind.degree_sequence()):
+        question.measurement(epsilon=1).step(None, behind.graph, None, mosha.noise.secure())
+    node = protect([], unit=mosha.Node(max_degree=3), vertices=0)
+    for question in (node.edges(), node.degree_distribution(), node.triangles(), node.clustering(), node.density()):
+        question.measurement(epsilon=1).step(None, node.graph, None, mosha.noise.secure())
+
+
+def bad_questions():
+    edge, node = protect(PAIRS, unit=mosha.Edge(), vertices=7), protect(PAIRS, unit=mosha.Node(), vertices=7)
+    tiny = protect([], unit=mosha.Edge(), vertices=2)
+    return {
+        "no epsilon": lambda: edge.edges().measurement(epsilon=0),
+        "negative": lambda: edge.triangles().measurement(epsilon=-1),
+        "not a number": lambda: edge.triangles().measurement(epsilon=float("nan")),
+        "infinite": lambda: edge.stars(2).measurement(epsilon=float("inf")),
+        "delta of one": lambda: edge.triangles().measurement(epsilon=1, delta=1.0),
+        "one leaf": lambda: edge.stars(1).measurement(epsilon=1),
+        "half a leaf": lambda: edge.stars(2.5).measurement(epsilon=1),
+        "no such method": lambda: edge.triangles(method="guess").measurement(epsilon=1),
+        "no such kind": lambda: edge.synthetic("copy").measurement(epsilon=1),
+        "too many seeds": lambda: edge.seeds(7).measurement(epsilon=1),
+        "no seeds": lambda: edge.seeds(0).measurement(epsilon=1),
+        "seeds at node level": lambda: node.seeds(1).measurement(epsilon=1),
+        "adjacency at node level": lambda: node.adjacency().measurement(epsilon=1),
+        "synthetic at node level": lambda: node.synthetic().measurement(epsilon=1),
+        "highest degree without a bound": lambda: node.maximum_degree().measurement(epsilon=1),
+        "vertices at edge level": lambda: edge.vertices().measurement(epsilon=1),
+        "triangles of two": lambda: tiny.triangles().measurement(epsilon=1),
+        "an account of nobody": lambda: protect(PAIRS, unit=mosha.Edge(), vertices=7, account=3),
+        "another unit": lambda: protect(PAIRS, unit=mosha.Row(), vertices=7),
+        "replaced edges": lambda: protect(PAIRS, unit=mosha.Edge(neighbours="replace-one"), vertices=7),
+        "a bound of zero": lambda: mosha.Node(max_degree=0),
+        "no account": lambda: edge.edges().release(epsilon=1),
+        "a partition that is too short": lambda: edge.best_partition([[0, 1]], density=0.1).measurement(epsilon=1),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(bad_questions()))
+def test_bad_questions_are_refused(name):
+    with pytest.raises((InvalidParameter, Unbounded)):
+        bad_questions()[name]()
+
+
+def test_a_bound_above_all_degrees_is_allowed_and_loses_nothing():
+    behind = protect(PAIRS, unit=mosha.Node(max_degree=1000), vertices=7)
+    assert behind.graph.projected_degrees(1000).tolist() == behind.graph.degrees.tolist()
+
+
+def test_an_account_for_another_unit_is_refused_and_nothing_is_spent(tmp_path):
+    ledger = mosha.Ledger(tmp_path / "privacy.db")
+    account = ledger.account("friends", unit=mosha.Node(), epsilon=1)
+    with pytest.raises(WrongUnit):
+        protect(PAIRS, unit=mosha.Edge(), vertices=7, account=account)
+    ledger.close()
+
+
+def test_a_repr_does_not_tell_how_many_edges_there_are():
+    few, many = (protect(pairs, unit=mosha.Edge(), vertices=7) for pairs in ([], PAIRS))
+    assert repr(few) == repr(many)
+    assert repr(few.graph) == repr(many.graph)
+
+
+def test_every_error_of_reading_is_one_of_ours(tmp_path):
+    for content in (b"\xff\xfe\x00", b"a,b\n", b"1 2\n3", b""):
+        with contextlib.suppress(MoshaError):
+            read(written(tmp_path / "g.txt", content), vertices=9)
+    assert read(written(tmp_path / "g.txt", b""), vertices=9).edge_count == 0
+    assert Graph.of([], vertices=0).vertices == 0
