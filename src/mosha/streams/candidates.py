@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -47,41 +47,46 @@ def candidates(question: Question, budget: Budget) -> Iterator[Plan]:
     """The plans that keep the budget and the memory; each is private whatever the data are."""
     if contribution(question.statistic).l1 == 0:
         raise InvalidParameter("one contribution does not move this statistic: it is public and needs no stream.")
+    ways: list[Callable[[Question, Budget], Iterator[Plan]]] = []
+    ways += [_laplace_steps, _tree] if budget.pure else []
+    ways += [_gaussian_steps, _buffers, _bands] if budget.gaussian else []
     found: list[Plan] = []
-    if budget.pure:
-        found += [_laplace_steps(question, budget), _tree(question, budget)]
-    if budget.gaussian:
-        found.append(_gaussian_steps(question, budget))
-        found += _buffers(question, budget)
-        found += _bands(question, budget)
+    problem = InvalidParameter("no mechanism keeps this budget. Nothing was spent.")
+    for way in ways:
+        try:
+            found += way(question, budget)
+        except InvalidParameter as refused:  # too long or too fine for this one
+            problem = refused
+    if not found:
+        raise problem
     yield from (plan for plan in found if plan.memory <= question.memory)
 
 
-def _laplace_steps(question: Question, budget: Budget) -> Plan:
+def _laplace_steps(question: Question, budget: Budget) -> Iterator[Plan]:
     presence = question.presence
     l1 = contribution(question.statistic).l1 * presence.most * presence.sides
     law, event = laplace_law(budget, l1)
     shape = profile.of_increments(question.readout, question.horizon)
-    return Plan("per-step Laplace", *_asked(question), Increments(), law, event, shape, question.statistic.grid)
+    yield Plan("per-step Laplace", *_asked(question), Increments(), law, event, shape, question.statistic.grid)
 
 
-def _tree(question: Question, budget: Budget) -> Plan:
+def _tree(question: Question, budget: Budget) -> Iterator[Plan]:
     presence, tree = question.presence, best_tree(question.horizon, min(question.memory, 100))
     l1 = contribution(question.statistic).l1 * presence.most * presence.sides * tree.levels
     law, event = laplace_law(budget, l1)
     shape = profile.of_tree(tree, question.readout, question.horizon)
     name = f"{tree.base}-ary tree with negative digits, {tree.levels} levels"
-    return Plan(name, *_asked(question), tree, law, event, shape, question.statistic.grid)
+    yield Plan(name, *_asked(question), tree, law, event, shape, question.statistic.grid)
 
 
-def _gaussian_steps(question: Question, budget: Budget) -> Plan:
+def _gaussian_steps(question: Question, budget: Budget) -> Iterator[Plan]:
     presence, moved = question.presence, contribution(question.statistic)
     l2 = root_up(math.ceil(Fraction(moved.l2) ** 2) * presence.most) * presence.sides
     finer = 1 << max(0, math.ceil(math.log2(2 * FINE / (budget.multiplier() * l2))))
     law, event = gaussian_law(budget, l2 * finer, question.horizon * question.width)
     shape = profile.of_increments(question.readout, question.horizon)
     mechanism = Increments(finer)
-    return Plan("per-step Gaussian", *_asked(question), mechanism, law, event, shape, question.statistic.grid / finer)
+    yield Plan("per-step Gaussian", *_asked(question), mechanism, law, event, shape, question.statistic.grid / finer)
 
 
 def _buffers(question: Question, budget: Budget) -> Iterator[Plan]:

@@ -25,15 +25,16 @@ _UNITS = {"sec": 1, "min": 60, "m": 60, "h": 3600, "hour": 3600, "d": 86400, "da
 def seconds(text: str | float) -> float:
     """A duration in seconds.
 
-    >>> seconds("15min"), seconds("1h"), seconds(90)
-    (900.0, 3600.0, 90.0)
+    >>> seconds("15min"), seconds("1h"), seconds("2 days"), seconds("30s"), seconds(90)
+    (900.0, 3600.0, 172800.0, 30.0, 90.0)
     """
     if not isinstance(text, str):
         return positive("a duration", text)
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*|\s*(\d+(?:\.\d+)?)\s*s\s*", text)
-    if found is None or (found[2] and found[2] not in _UNITS):
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", text)
+    unit = "" if found is None else found[2].removesuffix("s") or "sec"
+    if found is None or unit not in _UNITS:
         raise InvalidParameter(f"{text!r} is not a duration: write 30s, 15min, 1h, 1d or 1w.")
-    return positive("a duration", float(found[3] or found[1]) * (1 if found[3] else _UNITS[found[2]]))
+    return positive("a duration", float(found[1]) * _UNITS[unit])
 
 
 def timestamp(value: Any) -> float:

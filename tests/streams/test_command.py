@@ -1,0 +1,73 @@
+"""`mosha stream`: a file or a pipe becomes JSON lines, one for each step, and goes on where it stopped."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mosha.cli.application import run
+
+
+@pytest.fixture
+def readings(tmp_path):
+    rows = "".join(f"2026-01-01T00:{m:02d}:30,{m % 7},{m}\n" for m in range(60))
+    file = tmp_path / "readings.csv"
+    file.write_text("t,id,kw\n" + rows)
+    return file
+
+
+RUN = "import sys; from mosha.cli.application import run; sys.exit(run())"
+COMMON = ("--time", "t", "--every", "15min", "--start", "2026-01-01")
+
+
+def lines(capsys):
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_file_is_published_for_the_whole_horizon(readings, capsys):
+    code = run(["stream", "count", str(readings), *COMMON, "--person", "id", "--epsilon", "1e3", "--horizon", "6"])
+    told = lines(capsys)
+    assert code == 0
+    assert [line["step"] for line in told] == [1, 2, 3, 4, 5, 6]
+    assert [round(line["value"]) for line in told] == [7, 14, 21, 28, 28, 28]
+    assert all(line["error"] > 0 for line in told)
+
+
+def test_a_stream_goes_on_where_it_stopped(readings, capsys):
+    ask = ["stream", "sum", str(readings), *COMMON, "--column", "kw", "--high", "60", "--rho", "1", "--horizon", "4"]
+    assert run([*ask, "--until", "2026-01-01T00:30"]) == 0
+    assert [line["step"] for line in lines(capsys)] == [1, 2]
+    assert run(ask) == 0
+    assert [line["step"] for line in lines(capsys)] == [3, 4]
+
+
+def test_alarms_are_told(readings, capsys):
+    ask = ["--threshold", "10", "--alarms", "4", "--epsilon", "1e4", "--until", "2026-01-01T01:15"]
+    assert run(["stream", "alarm", str(readings), *COMMON, *ask]) == 1  # all alarms were given
+    assert [line["alarm"] for line in lines(capsys)] == [True] * 4
+
+
+def test_a_pipe_is_followed_by_the_clock(tmp_path):
+    command = [sys.executable, "-c", RUN, "stream", "count", "-", "--time", "t", "--every", "1s", "--start", "now"]
+    command += ["--epsilon", "1", "--horizon", "2", "--follow", "--plot"]
+    done = subprocess.run(command, input="t\n", capture_output=True, text=True, check=True, cwd=tmp_path, timeout=100)
+    assert 0 <= len(done.stdout.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("--time", "t", "--every", "15min", "--epsilon", "1", "--horizon", "4"), "--start"),
+        ((*COMMON, "--epsilon", "1"), "--until"),
+        ((*COMMON, "--epsilon", "0", "--horizon", "4"), "epsilon"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--at-most", "3"), "--person"),
+        (("--time", "when", "--every", "15min", "--start", "0", "--epsilon", "1", "--horizon", "4"), "when"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--release", "sliding:x"), "--release"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_on_standard_error(readings, capsys, wrong, said):
+    assert run(["stream", "count", str(readings), *wrong]) != 0
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.strip().splitlines()) <= 2
