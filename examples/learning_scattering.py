@@ -2,7 +2,7 @@
 
     python examples/learning_scattering.py [folder with the MNIST files] [epsilon ...]
 
-Fashion-MNIST has the same files: pass /usr/share/dataset-fashion-mnist (Debian's package dataset-fashion-mnist). The
+Fashion-MNIST has the same files: pass /usr/share/datasets/fashion-mnist (Debian's package dataset-fashion-mnist). The
 features are fixed wavelets, so all of the budget goes into the linear model on top of them.
 """
 
