@@ -3,6 +3,9 @@
     Frequency, Mean, Distribution, Several     what is asked: one declaration for device and collector
     best                                       which way of reporting has the least error
     Collector, Batch                           counting reports, on many machines
+    Repeated, Device                           the same question again and again, from the device's own account
+    Shuffler, compare                          reports without senders; what trust is worth
+    Location, remap                            where somebody is, to within a circle
     DeviceRandom                               the device's randomness
 
 The device's path, from the declaration to the report, needs the standard library alone.
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from mosha.local.choice import Choice as Choice
     from mosha.local.choice import best as best
     from mosha.local.collector import Collector as Collector
+    from mosha.local.comparison import Comparison as Comparison
+    from mosha.local.comparison import compare as compare
     from mosha.local.consistency import consistent as consistent
     from mosha.local.device import DeviceRandom as DeviceRandom
     from mosha.local.distribution import Density as Density
@@ -31,9 +36,16 @@ if TYPE_CHECKING:
     from mosha.local.estimate import Shares as Shares
     from mosha.local.estimate import poisoning as poisoning
     from mosha.local.frequency import Frequency as Frequency
+    from mosha.local.location import Location as Location
+    from mosha.local.location import distance as distance
     from mosha.local.mean import Average as Average
     from mosha.local.mean import Mean as Mean
+    from mosha.local.remapping import remap as remap
+    from mosha.local.repeated import Device as Device
+    from mosha.local.repeated import Repeated as Repeated
     from mosha.local.several import Several as Several
+    from mosha.local.shuffler import Shuffler as Shuffler
+    from mosha.local.shuffler import shuffled_event as shuffled_event
     from mosha.local.survey import Survey as Survey
     from mosha.local.wire import Batch as Batch
 
@@ -42,18 +54,27 @@ _NAMES = {
     "Batch": "wire",
     "Choice": "choice",
     "Collector": "collector",
+    "Comparison": "comparison",
     "Density": "distribution",
+    "Device": "repeated",
     "DeviceRandom": "device",
     "Distribution": "distribution",
     "Frequency": "frequency",
     "Interval": "estimate",
+    "Location": "location",
     "Mean": "mean",
+    "Repeated": "repeated",
     "Several": "several",
     "Shares": "estimate",
+    "Shuffler": "shuffler",
     "Survey": "survey",
     "best": "choice",
+    "compare": "comparison",
     "consistent": "consistency",
+    "distance": "location",
     "poisoning": "estimate",
+    "remap": "remapping",
+    "shuffled_event": "shuffler",
 }
 __all__ = sorted(_NAMES)  # noqa: PLE0605
 

@@ -50,21 +50,30 @@ class Collector:
         self._ticket_bits = ticket_bits
         self._tickets: Tickets | None = None
 
-    def add(self, reports: Batch | bytes | Iterable[bytes], *, tickets: Sequence[bytes] | None = None) -> int:
+    def add(
+        self,
+        reports: Batch | bytes | Iterable[bytes],
+        *,
+        tickets: Sequence[bytes] | None = None,
+        delivery: bytes | None = None,
+    ) -> int:
         """Count these reports: a batch, the bytes of one report or of batches, or reports one by one.
 
         Returns how many were counted. `tickets` are random numbers that devices sent beside their reports, in the same
-        order: a ticket counts once.
+        order: a ticket counts once. `delivery` names a list of reports (the hash of a file): it counts once.
         """
         before = self.accepted
         if isinstance(reports, Batch):
             self._batch(reports)
         elif isinstance(reports, bytes | bytearray | memoryview):
             self._bytes(bytes(reports))
-        elif isinstance(reports, Iterable):
-            self._singles(reports, tickets)
-        else:
+        elif not isinstance(reports, Iterable):
             raise InvalidParameter(f"reports are bytes or batches, not {type(reports).__name__}.")
+        elif delivery is not None and delivery in self._batches:
+            self.rejected["replayed"] += sum(1 for _ in reports)
+        else:
+            self._singles(reports, tickets)
+            self._batches |= {delivery} if delivery is not None else set()
         return self.accepted - before
 
     def _bytes(self, data: bytes) -> None:

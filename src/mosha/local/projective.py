@@ -256,6 +256,7 @@ def _points(q: int, t: int) -> int:
     return int(q**t - 1) // (q - 1)
 
 
+@lru_cache(maxsize=256)
 def _chances(q: int, t: int, odds: Odds) -> tuple[Fraction, Fraction]:
     every, line, meet = _points(q, t), _points(q, t - 1), _points(q, t - 2)
     total = odds.top * line + odds.bottom * (every - line)

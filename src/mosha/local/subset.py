@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mosha.core.randomness import Rng
 from mosha.local.device import happens, some_of
+from mosha.local.odds import Odds
 from mosha.local.protocol import Protocol
 from mosha.local.unary import bit_counts, padding_clear
 
@@ -42,18 +44,7 @@ class SubsetSelection(Protocol):
     @property
     def chosen(self) -> int:
         """w: the whole number beside k / (e^epsilon + 1) with the least variance."""
-        around = self.size / (float(self.odds.ratio) + 1)
-        candidates = {min(self.size - 1, max(1, near)) for near in (math.floor(around), math.ceil(around))}
-        return min(sorted(candidates), key=self._variance_with)
-
-    def _variance_with(self, chosen: int) -> Fraction:
-        truth, lie = self._chances(chosen)
-        return lie * (1 - lie) / (truth - lie) ** 2
-
-    def _chances(self, chosen: int) -> tuple[Fraction, Fraction]:
-        held = self.odds.top * chosen
-        truth = Fraction(held, held + self.odds.bottom * (self.size - chosen))
-        return truth, (chosen - truth) / (self.size - 1)
+        return _best_size(self.size, self.odds)
 
     @property
     def settings(self) -> dict[str, int]:
@@ -61,11 +52,11 @@ class SubsetSelection(Protocol):
 
     @property
     def truth(self) -> Fraction:
-        return self._chances(self.chosen)[0]
+        return _chances(self.size, self.chosen, self.odds)[0]
 
     @property
     def lie(self) -> Fraction:
-        return self._chances(self.chosen)[1]
+        return _chances(self.size, self.chosen, self.odds)[1]
 
     @property
     def pairs(self) -> tuple[Fraction, Fraction]:
@@ -89,7 +80,8 @@ class SubsetSelection(Protocol):
         return self.chosen
 
     def draw(self, value: int, rng: Rng) -> bytes:
-        held = happens(self.truth.numerator, self.truth.denominator, rng)
+        truth = self.truth
+        held = happens(truth.numerator, truth.denominator, rng)
         found = 1 << value if held else 0
         for other in some_of(self.chosen - held, self.size - 1, rng):
             found |= 1 << (other + (other >= value))
@@ -157,3 +149,23 @@ def _ones() -> NDArray[np.uint8]:
 
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
     return np.asarray(bits.sum(axis=1), np.uint8)
+
+
+@lru_cache(maxsize=256)
+def _chances(size: int, chosen: int, odds: Odds) -> tuple[Fraction, Fraction]:
+    """The probabilities that a set of so many holds the true value, and another one."""
+    held = odds.top * chosen
+    truth = Fraction(held, held + odds.bottom * (size - chosen))
+    return truth, (chosen - truth) / (size - 1)
+
+
+@lru_cache(maxsize=256)
+def _best_size(size: int, odds: Odds) -> int:
+    around = size / (float(odds.ratio) + 1)
+    candidates = {min(size - 1, max(1, near)) for near in (math.floor(around), math.ceil(around))}
+
+    def variance(chosen: int) -> Fraction:
+        truth, lie = _chances(size, chosen, odds)
+        return lie * (1 - lie) / (truth - lie) ** 2
+
+    return min(sorted(candidates), key=variance)

@@ -1,0 +1,148 @@
+"""What trust is worth: the error of one histogram in the central, the shuffle and the local model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mosha.accounting import blanket, shuffle
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import positive, positive_integer, strict_probability
+from mosha.local.choice import best
+from mosha.local.k_ary import KAry
+from mosha.local.odds import LARGEST_EPSILON
+from mosha.local.protocol import Protocol
+
+__all__ = ["Comparison", "Model", "compare"]
+
+_SIMULATED = 200_000  # devices at most; errors are then scaled to the number asked for
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model: whom it trusts, what a device reports with, and the standard deviation of one count."""
+
+    name: str
+    trusts: str
+    how: str
+    local_epsilon: float | None
+    deviation: float
+    simulated: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The same question in three models, at one epsilon (and delta, for the shuffle model)."""
+
+    people: int
+    size: int
+    epsilon: float
+    delta: float
+    models: tuple[Model, ...]
+
+    def table(self) -> list[dict[str, Any]]:
+        return [vars(model) | {"share": model.deviation / self.people} for model in self.models]
+
+    def __str__(self) -> str:
+        lines = [f"{self.people:,} people, {self.size:,} values, epsilon {self.epsilon:g}, delta {self.delta:g}"]
+        for model in self.models:
+            told = f"{model.name:8} ± {model.deviation:,.4g} of a count (simulated {model.simulated:,.4g})"
+            lines.append(f"{told}, trusts {model.trusts}: {model.how}")
+        return "\n".join(lines)
+
+    def plot(self) -> Any:
+        """The three errors as bars on a logarithmic scale (needs the extra `plot`)."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingExtra("plot", needed_for="a picture of the comparison") from None
+        figure = Figure(figsize=(6, 3.5), layout="constrained")
+        axes = figure.add_subplot()
+        names = [f"{model.name}\ntrusts {model.trusts}" for model in self.models]
+        axes.bar(names, [model.deviation for model in self.models], color=["C0", "C1", "C2"], alpha=0.7)
+        axes.plot(names, [model.simulated for model in self.models], "k_", markersize=30, label="simulated")
+        axes.set(yscale="log", ylabel="standard deviation of one count")
+        axes.set_title(f"{self.people:,} people, {self.size:,} values, epsilon {self.epsilon:g}")
+        axes.legend(frameon=False)
+        return figure
+
+
+def compare(n: int, size: int, epsilon: float, *, delta: float = 1e-6) -> Comparison:
+    """The error of a count of `size` values among `n` people in three models, by theory and by simulation.
+
+    Central: discrete Laplace noise on each count, where one person's value is replaced. Shuffle: the largest local
+    epsilon whose shuffled reports keep (epsilon, delta). Local: every report keeps epsilon by itself.
+
+    Units:
+        Standard deviations are in people, of the count of a rare value.
+
+    >>> comparison = compare(100_000, 10, 1.0)
+    >>> central, shuffled, local = (model.deviation for model in comparison.models)
+    >>> central < shuffled < local
+    True
+    """
+    people, size = positive_integer("n", n), positive_integer("size", size)
+    epsilon, delta = positive("epsilon", epsilon), strict_probability("delta", delta)
+    if people < 2 or size < 2:
+        raise InvalidParameter("a comparison needs at least two people and two values.")
+    local = best(size, epsilon).protocol
+    shuffled = _shuffled(people, size, epsilon, delta)
+    models = (
+        _central(epsilon),
+        _model("shuffle", "the shuffler", shuffled, people),
+        _model("local", "nobody", local, people),
+    )
+    return Comparison(people, size, epsilon, delta, models)
+
+
+def _central(epsilon: float) -> Model:
+    from mosha.noise import discrete_laplace
+
+    scale = 2 / epsilon
+    decay = math.exp(-1 / scale)
+    drawn = discrete_laplace(scale, 20_000)
+    return Model(
+        "central", "the curator", "discrete Laplace noise on each count", None,
+        math.sqrt(2 * decay) / (1 - decay), float(np.sqrt(np.mean(drawn.astype(float) ** 2))),
+    )  # fmt: skip
+
+
+def _shuffled(people: int, size: int, epsilon: float, delta: float) -> Protocol:
+    """Of general and of k-ary reports, those with the smaller error among all whose batch keeps the promise."""
+    general = _largest(lambda local: shuffle.delta(local, people, epsilon), epsilon, delta)
+    k_ary = _largest(lambda local: blanket.delta(local, people, epsilon, categories=size), epsilon, delta)
+    return min(best(size, general).protocol, KAry(size, k_ary), key=lambda protocol: protocol.variance)
+
+
+def _largest(price: Any, epsilon: float, delta: float) -> float:
+    """The largest local epsilon whose batch costs at most `delta` at `epsilon`; a report alone always keeps its own."""
+    low, high = epsilon, LARGEST_EPSILON
+    if epsilon >= LARGEST_EPSILON:
+        return epsilon
+    while high - low > 1e-3 * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if price(middle) <= delta else (low, middle)
+    return low
+
+
+def _model(name: str, trusts: str, protocol: Protocol, people: int) -> Model:
+    how = f"{protocol.name} reports of epsilon {protocol.epsilon:.3g}, {1 + protocol.width} bytes"
+    deviation = math.sqrt(people * protocol.variance)
+    return Model(name, trusts, how, protocol.epsilon, deviation, _simulated(protocol, people))
+
+
+def _simulated(protocol: Protocol, people: int) -> float:
+    """The root mean squared error of the counts of values that nobody holds, scaled to so many people."""
+    from mosha.noise import secure
+
+    tried = max(1000, min(people, _SIMULATED, 40_000_000 // protocol.width))
+    squares: list[float] = []
+    truth, lie = float(protocol.truth), float(protocol.lie)
+    for _ in range(max(1, 60 // protocol.size)):
+        rows = protocol.draw_many(np.zeros(tried, np.int64), secure())
+        supported = protocol.supports(protocol.tally(rows))[1:]
+        squares.extend(((supported - tried * lie) / (truth - lie)) ** 2)
+    return math.sqrt(float(np.mean(squares)) * people / tried)

@@ -1,0 +1,196 @@
+"""Where somebody is, to within a circle: geo-indistinguishability on the sphere, metres in and metres out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.events import Pure
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive, positive_integer, real, strict_probability
+from mosha.core.randomness import Rng
+from mosha.core.unit import Self
+from mosha.local.device import DeviceRandom
+from mosha.local.planar import STEPS, planar_steps, radius_quantile
+
+__all__ = ["EARTH", "Location", "distance"]
+
+EARTH = 6_371_008.8  # mean radius in metres
+Point = tuple[float, float]
+
+
+def distance(one: Point, other: Point) -> float:
+    """The distance of two places (latitude, longitude) on the sphere, in metres.
+
+    >>> round(distance((48.8566, 2.3522), (51.5074, -0.1278)) / 1000)
+    344
+    """
+    (a, b), (c, d) = ((math.radians(x), math.radians(y)) for x, y in (one, other))
+    half = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
+    return 2 * EARTH * math.asin(min(1.0, math.sqrt(half)))
+
+
+@dataclass(frozen=True)
+class Location:
+    """Reports a place within `within` metres of a public `centre`, with planar Laplace noise.
+
+    Guarantee:
+        Two places of the region at distance d (on the sphere) are told apart by no more than epsilon (d + 0.012 /
+        epsilon): any report is at most so many nats likelier under one than under the other. `location.md` proves it.
+
+    Units:
+        `epsilon` is per metre: `Location.hidden(within=200, ...)` asks for it in words. Places are (latitude,
+        longitude) in degrees.
+
+    Args:
+        centre: a public place, the same for all; not the person's own.
+        within: how far from it places may lie, in metres; public. A place outside is moved to the edge.
+        epsilon: per metre.
+
+    >>> paris = Location(centre=(48.8566, 2.3522), within=20_000, epsilon=math.log(4) / 200)
+    >>> round(paris.radius(0.95))
+    687
+    """
+
+    centre: Point
+    within: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centre", _place(self.centre))
+        object.__setattr__(self, "within", positive("within", self.within))
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        if abs(self.centre[0]) + math.degrees(self.within / EARTH) > 85:
+            raise InvalidParameter("the region must stay five degrees away from the poles.")
+        if not 1e-9 < self.epsilon < 1e3:
+            raise InvalidParameter("epsilon is per metre: between 1e-9 and 1000.")
+
+    @staticmethod
+    def hidden(*, centre: Point, within: float, radius: float, level: float) -> Location:
+        """Places within `radius` metres of each other differ by at most a factor `level` (4: "four times likelier")."""
+        factor = real("level", level)
+        if factor <= 1:
+            raise InvalidParameter("level is a factor above 1.")
+        return Location(centre, within, math.log(factor) / positive("radius", radius))
+
+    @property
+    def stretch(self) -> float:
+        """By how much the plane on which noise is added stretches distances at most."""
+        latitude = abs(math.radians(self.centre[0]))
+        return math.cos(latitude) / math.cos(latitude + self.within / EARTH) * (1 + 1e-9)
+
+    @property
+    def step(self) -> float:
+        """The distance of two points of the grid, in metres: 1/256 of one over epsilon."""
+        return self.stretch / (self.epsilon * STEPS)
+
+    def radius(self, confidence: float = 0.95) -> float:
+        """How far a report is from the place at most, with this probability, in metres."""
+        return radius_quantile(strict_probability("confidence", confidence)) * self.stretch / self.epsilon
+
+    @property
+    def measurement(self) -> Measurement:
+        """One report for the device's account, which hides every place of the region: the price of its diameter."""
+        return Measurement(
+            unit=Self(),
+            event=Pure(self.price(1)),
+            step=lambda state, data, ask, rng: (self.report(data, rng=rng), state),  # noqa: ARG005
+            error=lambda confidence, answer: self.radius(confidence),  # noqa: ARG005
+            name="location",
+            question=repr((self.centre, self.within, self.epsilon)),
+        )
+
+    def price(self, reports: int) -> float:
+        """What so many reports cost at most, as epsilon between any two places of the region."""
+        each = self.epsilon * 2 * self.within + 2 * math.sqrt(2) / STEPS
+        return positive_integer("reports", reports) * each * (1 + 1e-12)
+
+    def report(self, place: Point, *, rng: Rng | None = None) -> Point:
+        """The place with noise, rounded to the grid: this needs the standard library alone."""
+        x, y = self._cell(self._inside(_place(place)))
+        i, j = planar_steps(DeviceRandom() if rng is None else rng)
+        return self._place_of(x + i, y + j)
+
+    def trajectory(self, places: Sequence[Point], *, at_most: int, rng: Rng | None = None) -> list[Point]:
+        """Up to `at_most` places of one way, at this epsilon for all together: each gets its share of it.
+
+        Reports of one way can be averaged, so their epsilons add up; `at_most` is public, and ways that are longer are
+        cut.
+
+        >>> Location((0.0, 0.0), 5000, 0.05).trajectory([(0.0, 0.0)] * 3, at_most=10)[5:]
+        []
+        """
+        share = Location(self.centre, self.within, self.epsilon / positive_integer("at_most", at_most))
+        return [share.report(place, rng=rng) for place in list(places)[:at_most]]
+
+    def plot(self, reported: Point) -> Any:
+        """What is hidden: circles around a report that hold the place with 50, 90 and 99% (needs the extra `plot`)."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingExtra("plot", needed_for="a picture on a map") from None
+        latitude, longitude = _place(reported)
+        figure = Figure(figsize=(5, 5), layout="constrained")
+        axes = figure.add_subplot()
+        turn = [2 * math.pi * k / 120 for k in range(121)]
+        up = math.degrees(1 / EARTH)
+        across = up / math.cos(math.radians(latitude))
+        for share, alpha in ((0.99, 0.1), (0.9, 0.2), (0.5, 0.35)):
+            r = self.radius(share)
+            east = [longitude + r * across * math.cos(t) for t in turn]
+            north = [latitude + r * up * math.sin(t) for t in turn]
+            axes.fill(east, north, color="C0", alpha=alpha, label=f"{share:.0%}: {r:,.0f} m")
+        axes.plot([longitude], [latitude], "k+", markersize=12, label="reported")
+        axes.set(xlabel="longitude", ylabel="latitude", title="The place is somewhere here")
+        axes.set_aspect(across / up if across < up else 1 / math.cos(math.radians(latitude)))
+        axes.legend(frameon=False)
+        return figure
+
+    def _inside(self, place: Point) -> Point:
+        """The place itself, or where the way to it from the centre leaves the region."""
+        away = distance(self.centre, place)
+        if away <= self.within:
+            return place
+        return destination(self.centre, bearing(self.centre, place), self.within)
+
+    def _cell(self, place: Point) -> tuple[int, int]:
+        """The nearest point of the grid, in the plane of the region."""
+        east = (place[1] - self.centre[1] + 180) % 360 - 180
+        x = EARTH * math.cos(math.radians(self.centre[0])) * math.radians(east)
+        y = EARTH * math.radians(place[0] - self.centre[0])
+        return round(x / self.step), round(y / self.step)
+
+    def _place_of(self, i: int, j: int) -> Point:
+        latitude = self.centre[0] + math.degrees(j * self.step / EARTH)
+        east = math.degrees(i * self.step / EARTH) / math.cos(math.radians(self.centre[0]))
+        return max(-90.0, min(90.0, latitude)), (self.centre[1] + east + 180) % 360 - 180
+
+
+def bearing(one: Point, other: Point) -> float:
+    """The direction from one place to another, in radians from north."""
+    a, c = math.radians(one[0]), math.radians(other[0])
+    east = math.radians(other[1] - one[1])
+    north = math.cos(a) * math.sin(c) - math.sin(a) * math.cos(c) * math.cos(east)
+    return math.atan2(math.sin(east) * math.cos(c), north)
+
+
+def destination(start: Point, direction: float, metres: float) -> Point:
+    """The place so many metres away in this direction."""
+    a, way = math.radians(start[0]), metres / EARTH
+    c = math.asin(math.sin(a) * math.cos(way) + math.cos(a) * math.sin(way) * math.cos(direction))
+    east = math.atan2(math.sin(direction) * math.sin(way) * math.cos(a), math.cos(way) - math.sin(a) * math.sin(c))
+    return math.degrees(c), (start[1] + math.degrees(east) + 180) % 360 - 180
+
+
+def _place(place: Any) -> Point:
+    """A latitude and a longitude, or a refusal that does not tell them."""
+    try:
+        latitude, longitude = (float(x) for x in place)
+    except (TypeError, ValueError):
+        latitude = longitude = math.nan
+    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
+        raise InvalidParameter("a place is (latitude, longitude) in degrees: nothing was drawn and nothing was sent.")
+    return latitude, longitude

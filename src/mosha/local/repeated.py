@@ -1,0 +1,138 @@
+"""The same question day after day: an answer that is drawn once and remembered, and noise on top of it each day."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter
+from mosha.core.events import RandomizedResponse
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive
+from mosha.core.randomness import Rng
+from mosha.core.unit import Self
+from mosha.local.device import DeviceRandom, below, happens
+from mosha.local.frequency import Frequency
+from mosha.local.k_ary import KAry
+from mosha.local.wire import tag_of
+
+if TYPE_CHECKING:
+    from mosha.local.odds import Odds
+
+__all__ = ["Device", "Repeated"]
+
+
+class Repeated(Frequency):
+    """A survey of categories that is asked again and again, with a promise for a lifetime.
+
+    The device draws a *permanent* answer once, by k-ary randomised response at `permanent`, and remembers it. Each
+    report tells the permanent answer through fresh noise, so that one report alone is `epsilon`-private.
+
+    Guarantee:
+        All reports are made of the permanent answer and of fresh randomness: whatever their number, together they are
+        as private as it is, `permanent`. One report keeps the permanent answer with probability r and gives each other
+        value with (1 - r) / (k - 1), where r is solved from p r + (1 - p) (1 - r) / (k - 1) = P for the truth
+        probabilities p at `permanent` and P at `epsilon`: as rational numbers, so that one report has exactly the law
+        of k-ary randomised response at `epsilon`. A new permanent answer is drawn on a public schedule alone: drawing
+        one because the value has changed would tell when it did.
+
+    >>> survey = Repeated(["on", "off"], permanent=2.0, epsilon=1.0)
+    >>> float(round(survey.kept, 4))
+    0.8034
+    """
+
+    kind = "repeated"
+    randomiser: KAry
+
+    def __init__(
+        self, values: Sequence[Hashable], *, permanent: float, epsilon: float, other: Hashable | None = None
+    ) -> None:
+        super().__init__(values, epsilon=epsilon, other=other, protocol=KAry.name)
+        self.permanent = positive("permanent", permanent)
+        if self.permanent <= self.epsilon:
+            raise InvalidParameter("permanent must be above epsilon: a report tells less than what it is made of.")
+        self._first = KAry(self.randomiser.size, self.permanent)
+
+    @property
+    def kept(self) -> Fraction:
+        """The probability that a report tells the permanent answer."""
+        others = self.randomiser.size - 1
+        truth = self._first.truth
+        lie = (1 - truth) / others
+        return (self.randomiser.truth - lie) / (truth - lie)
+
+    @property
+    def permanent_odds(self) -> Odds:
+        return self._first.odds
+
+    def _asked(self) -> dict[str, Any]:
+        odds = [self.permanent_odds.top, self.permanent_odds.bottom]
+        return super()._asked() | {"permanent": self.permanent, "permanent odds": odds}
+
+    @classmethod
+    def _declared(cls, fields: dict[str, Any]) -> Repeated:
+        values, other = fields["values"], fields["other"]
+        listed = range(values["range"]) if isinstance(values, dict) else list(values)
+        listed = [value for value in listed if other is None or value != other] if other is not None else listed
+        return cls(listed, permanent=fields["permanent"], epsilon=fields["epsilon"], other=other)
+
+    @property
+    def once(self) -> Measurement:
+        """The permanent answer, to be paid from the device's own account."""
+        return Measurement(
+            unit=Self(),
+            event=RandomizedResponse(self.permanent, self.randomiser.size),
+            step=lambda state, data, ask, rng: (self._first.draw(self._own(data), rng), state),  # noqa: ARG005
+            name="permanent answer",
+            question=self.id.hex(),
+        )
+
+    def told(self, permanent: bytes, rng: Rng) -> bytes:
+        """A report made of a permanent answer: free, as often as one likes."""
+        answer, kept = int.from_bytes(permanent, "little"), self.kept
+        if not happens(kept.numerator, kept.denominator, rng):
+            other = below(self.randomiser.size - 1, rng)
+            answer = other + (other >= answer)
+        return bytes([tag_of(self.id)]) + answer.to_bytes(self.randomiser.width, "little")
+
+
+class Device:
+    """A device with its own account: permanent answers are paid once and remembered in its ledger, across restarts.
+
+    Guarantee:
+        A permanent answer is opened in `account` under a key made of the survey and the public `period`. The ledger
+        charges it before the value is read and keeps it; later reports of the period find it and read no value. So all
+        reports together cost what the account has paid, and the account's limit is the promise of a lifetime.
+
+    >>> import mosha
+    >>> account = mosha.Ledger.memory().account("phone", unit=mosha.Self(), epsilon=4)
+    >>> device = Device(account)
+    >>> survey = Repeated(["on", "off"], permanent=2.0, epsilon=1.0)
+    >>> reports = [device.report(survey, "on") for _ in range(365)]
+    >>> round(account.spent, 6)
+    2.0
+    """
+
+    def __init__(self, account: Account) -> None:
+        if not isinstance(account, Account) or not isinstance(account.unit, Self):
+            raise InvalidParameter("a device needs an account of its own, for the unit mosha.Self().")
+        self.account = account
+
+    def report(self, survey: Repeated, value: Any, *, period: str = "always") -> bytes:
+        """A report of this period; the value is read for the first one alone.
+
+        Args:
+            survey: what is asked.
+            value: the value now.
+            period: a public name, the same for all devices ("2026"): a new one draws a new permanent answer.
+        """
+        if not isinstance(survey, Repeated):
+            raise InvalidParameter("repeated collection needs a Repeated survey; others are paid report by report.")
+        if not isinstance(period, str) or not period:
+            raise InvalidParameter("period must be a non-empty text.")
+        survey._own(value)  # a value that cannot be told is refused before anything is paid
+        rng = DeviceRandom()
+        run = self.account.open(survey.once, key=f"{survey.id.hex()}/{period}", rng=rng)
+        return survey.told(run.step(value).value, rng)

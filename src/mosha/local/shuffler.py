@@ -1,0 +1,84 @@
+"""The shuffler: reports without senders, without order, and never few of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import DataError
+from mosha.core.events import Shuffled
+from mosha.core.number import positive_integer
+from mosha.local.k_ary import KAry
+from mosha.local.survey import Survey
+from mosha.local.wire import Batch, rows_of, tag_of
+
+__all__ = ["Shuffler", "shuffled_event"]
+
+
+def shuffled_event(survey: Survey, people: int) -> Shuffled:
+    """What so many shuffled reports cost each of their senders; k-ary reports cost less."""
+    categories = survey.randomiser.size if isinstance(survey.randomiser, KAry) else None
+    return Shuffled(survey.epsilon, people, categories)
+
+
+class Shuffler:
+    """Holds the reports of one survey until there are `at_least`, then lets them go in the order of their bytes.
+
+    Guarantee:
+        A batch that is let go is the sorted multiset of the reports: it does not depend on who sent which, nor when. So
+        for whoever sees batches alone, and trusts the shuffler and at least `at_least` of the senders to be honest, it
+        costs no more than `shuffled_event(survey, at_least)`. Every report alone stays epsilon-private.
+
+    Sharp edge: whoever can send reports of their own can fill a batch, so that fewer honest ones are in it than
+    `at_least`; count senders before the shuffler, not in it.
+
+    >>> from mosha.local import Frequency
+    >>> survey = Frequency(["yes", "no"], epsilon=1)
+    >>> shuffler = Shuffler(survey, at_least=1000)
+    >>> shuffler.add(survey.reports(["yes"] * 1000))
+    1000
+    >>> len(shuffler.release()), len(shuffler)
+    (1000, 0)
+    """
+
+    def __init__(self, survey: Survey, *, at_least: int) -> None:
+        self.survey = survey
+        self.at_least = positive_integer("at_least", at_least)
+        self.rejected = 0
+        self._held: list[NDArray[np.uint8]] = []
+
+    def __len__(self) -> int:
+        return sum(len(rows) for rows in self._held)
+
+    @property
+    def event(self) -> Shuffled:
+        """The price of a batch; what accounting says of it is `mosha.accounting.epsilon(shuffler.event, delta)`."""
+        return shuffled_event(self.survey, self.at_least)
+
+    def add(self, reports: Batch | Iterable[bytes]) -> int:
+        """Take reports in; what is not a possible report of the survey is left out. Returns how many were taken."""
+        width = self.survey.randomiser.width
+        if isinstance(reports, Batch):
+            fits = reports.survey == self.survey.id and reports.rows.shape[1] == width
+            rows, given = (reports.rows if fits else reports.rows[:0, :0].reshape(0, width)), len(reports)
+        else:
+            listed: list[Any] = list(reports)
+            tag = tag_of(self.survey.id)
+            ours = [r for r in listed if isinstance(r, bytes) and len(r) == width + 1 and r[0] == tag]
+            rows, given = rows_of(ours, width), len(listed)
+        rows = rows[self.survey.randomiser.possible(rows)] if len(rows) else rows
+        self._held.append(rows)
+        self.rejected += given - len(rows)
+        return len(rows)
+
+    def release(self) -> Batch:
+        """All reports that are held, if they are enough."""
+        if len(self) < self.at_least:
+            raise DataError(f"fewer than {self.at_least} reports are held: nothing is let go, nothing is lost.")
+        rows = np.concatenate(self._held)
+        self._held = []
+        order = np.lexsort(rows.T[::-1])
+        return Batch(self.survey.id, rows[order])
