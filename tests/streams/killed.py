@@ -26,19 +26,19 @@ def serving(folder, horizon):
     return serve(account, made(horizon), name="door", state=Path(folder) / "door.state")
 
 
-def publish(folder, horizon):
+def publish(folder, horizon, *, until=None):
     """What the child does: go on with the stream, and write what it publishes to a file."""
     with serving(folder, horizon) as service, (Path(folder) / "published").open("a") as out:
         if service.last is not None:
             out.write(f"{service.taken} {service.last.value!r}\n")
             out.flush()
-        while service.remaining:
+        while service.remaining and (until is None or service.taken < until):
             release = service.step(rows(service.taken + 1))
             out.write(f"{release.step} {release.value!r}\n")
             out.flush()
 
 
-def kill_until_done(folder, *, horizon, kills, longest):
+def kill_until_done(folder, *, horizon, kills, longest, finish=True):
     """Fork children and kill each after a random time; the last one may finish. Gives the number of kills that hit."""
     hits = 0
     for _ in range(kills):
@@ -54,7 +54,8 @@ def kill_until_done(folder, *, horizon, kills, longest):
         finally:
             _, status = os.waitpid(child, 0)
         hits += os.WIFSIGNALED(status)
-    publish(folder, horizon)
+    if finish:
+        publish(folder, horizon)
     return hits
 
 
