@@ -151,6 +151,17 @@ def test_reports_of_clients_are_paid_by_each_from_its_own_account():
     assert accounts[100].spent == pytest.approx(plan.epsilon(1e-4))
 
 
+def test_a_server_that_starts_again_gets_the_reports_that_were_made_and_nobody_pays_twice():
+    plan = ClientSide(rounds=2, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
+    accounts = {node: purse(unit=mosha.Self(), epsilon=1e12) for node in five()}
+    again = lambda: Nodes({node: app(towards(STEP), flower_mod(plan, accounts[node], key="k")) for node in accounts})
+    first, _ = started(flower(plan), again(), num_rounds=1)
+    spent = accounts[100].spent
+    second, _ = started(flower(plan), again(), num_rounds=1)
+    assert (first["w"] == second["w"]).all()
+    assert accounts[100].spent == spent
+
+
 def test_a_client_that_cannot_pay_sends_nothing():
     plan = ClientSide(rounds=1, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
     accounts = {node: purse(unit=mosha.Self(), epsilon=1e12 if node > 100 else 1.0) for node in five()}

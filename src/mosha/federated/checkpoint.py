@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,10 +63,10 @@ class Checkpoint:
     @staticmethod
     def _read(place: Path) -> Arrays:
         try:
-            with np.load(place, allow_pickle=False) as stored:
+            with place.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 names = [str(name) for name in stored["names"]]
                 return {name: stored[f"array {i}"] for i, name in enumerate(names)}
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
             raise InvalidParameter(
                 f"{place.name} in the checkpoint folder cannot be read. Nothing was spent."
             ) from None

@@ -101,6 +101,8 @@ class Distributed:
         for name, kind in (("noise_multiplier", positive), ("delta", strict_probability)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, kind(name, getattr(self, name)))
+        if self.neighbours < 2:
+            raise InvalidParameter("every client needs at least 2 neighbours.")
         if not 2 <= self.survivors <= self.sampling.expected(self.clients):
             raise InvalidParameter("survivors must lie between 2 and the expected number of clients in a round.")
         if self.noise_multiplier is not None:

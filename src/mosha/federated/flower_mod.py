@@ -33,7 +33,12 @@ _STATE, _CLIENT = "mosha", "mosha-secure-client"
 Call = Callable[[Any, Any], Any]
 
 
-def flower_mod(plan: ClientSide | Distributed, account: Account | Callable[[Any], Account] | None = None) -> Any:
+def flower_mod(
+    plan: ClientSide | Distributed,
+    account: Account | Callable[[Any], Account] | None = None,
+    *,
+    key: str | None = None,
+) -> Any:
     """What a ClientApp takes as a modifier: `ClientApp(mods=[flower_mod(plan, account)])`.
 
     The plan that counts is the one given here, on the client: no message of a server changes clip, noise, the number of
@@ -43,6 +48,9 @@ def flower_mod(plan: ClientSide | Distributed, account: Account | Callable[[Any]
         plan: ClientSide (each report is paid from `account`) or Distributed (each round adds a share of the noise).
         account: the client's own, for ClientSide: an account for the unit Self, or a function that makes it from
             Flower's context.
+        key: names the training that a ClientSide client pays for; by default each of Flower's runs is a training of its
+            own. With a key, a server that was killed and started again is sent the reports that were made already, and
+            the client pays nothing more.
 
     Guarantee:
         That of the plan: the reply of the wrapped app, its metrics included, stays on the client; what leaves is a paid
@@ -51,7 +59,7 @@ def flower_mod(plan: ClientSide | Distributed, account: Account | Callable[[Any]
     if isinstance(plan, ClientSide) == (account is None):
         raise InvalidParameter("a ClientSide plan is paid from account=...; a Distributed one takes none here.")
     if isinstance(plan, ClientSide):
-        return _Reporting(plan, account)
+        return _Reporting(plan, account, key)
     return _Masking(plan)
 
 
@@ -77,15 +85,16 @@ def _trained(message: Any, context: Any, call: Call) -> NDArray[np.float64]:
 class _Reporting:
     """ClientSide: one paid report for each round."""
 
-    def __init__(self, plan: ClientSide, account: Any) -> None:
-        self.plan, self.account = plan, account
+    def __init__(self, plan: ClientSide, account: Any, key: str | None) -> None:
+        self.plan, self.account, self.key = plan, account, key
 
     def __call__(self, message: Any, context: Any, call: Call) -> Any:
         update = _trained(message, context, call)
         account = self.account(context) if callable(self.account) else self.account
         state = dict(context.state.config_records.get(_STATE, {}))
         done = int(state.get("reports", 0))
-        run = account.open(self.plan.device(update.size), key=f"federation {message.metadata.run_id}")
+        key = self.key or f"federation {message.metadata.run_id}"
+        run = account.open(self.plan.device(update.size), key=key)
         for _ in range(done):  # answers of earlier rounds, read from the client's own ledger
             run.step(None)
         report = run.step(update).value["steps"]

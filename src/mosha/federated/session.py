@@ -39,6 +39,8 @@ class Session:
             object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
         if len(self.order) < 3 or len(set(self.order)) != len(self.order) or min(self.order) < 1:
             raise InvalidParameter("a round needs at least 3 members, each named once by a number above zero.")
+        if self.neighbours < 2:
+            raise InvalidParameter("everybody needs at least 2 neighbours.")
         if self.degree < self.threshold or 2 * self.threshold <= self.degree:
             raise InvalidParameter(
                 f"threshold must be above half of the {self.degree} neighbours and at most all of them: with less, a "
@@ -82,4 +84,4 @@ class Session:
 
 
 def _degree(neighbours: int, members: int) -> int:
-    return members - 1 if neighbours >= members - 1 else max(neighbours - neighbours % 2, 1)
+    return members - 1 if neighbours >= members - 1 else neighbours - neighbours % 2
