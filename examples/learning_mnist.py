@@ -4,7 +4,8 @@
     python examples/learning_mnist.py --epsilon 1         # 96.8 %
 
 The data (four files of the IDX format) are looked for in $MOSHA_DATA/mnist. Nothing is tuned on the private data here:
-the recipe (batch 2048, clip 0.1, learning rate 4, momentum 0.9) is the published one for this network.
+the recipe (batch 2048, clip 0.1, learning rate 4, momentum 0.9) is the published one for this network. Tested is
+a moving average of the parameters: noise averages out, and averaging what was released costs nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 import mosha
 
@@ -57,8 +59,9 @@ def network() -> nn.Module:
 
 
 def accuracy(model: nn.Module, pictures: torch.Tensor, labels: torch.Tensor) -> float:
+    pieces = zip(pictures.split(1000), labels.split(1000), strict=True)
     with torch.no_grad():
-        right = [(model(part).argmax(1) == of).sum() for part, of in zip(pictures.split(1000), labels.split(1000), strict=True)]
+        right = [(model(part).argmax(1) == of).sum() for part, of in pieces]
     return float(sum(right)) / len(labels)
 
 
@@ -78,6 +81,7 @@ def main() -> None:
     print(f"{plan.steps} steps with noise multiplier {plan.noise_multiplier:.3f}")
 
     model = network()
+    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.98))
     optimizer = torch.optim.SGD(model.parameters(), lr=4.0, momentum=0.9)
     loss = nn.CrossEntropyLoss(reduction="none")
     with tempfile.TemporaryDirectory() as place:
@@ -86,10 +90,12 @@ def main() -> None:
         began = time.process_time()
         with plan.train(model, digits(folder, "train"), loss, optimizer, account=account) as training:
             for step in training:
+                averaged.update_parameters(model)
                 if step.number % 50 == 0:
                     print(step)
         print(f"{time.process_time() - began:.0f} CPU seconds; {training.receipt}")
-    print(f"test accuracy {accuracy(model, *digits(folder, 't10k')):.2%}")
+    last = accuracy(model, *digits(folder, "t10k"))
+    print(f"test accuracy {accuracy(averaged, *digits(folder, 't10k')):.2%} (last step: {last:.2%})")
 
 
 if __name__ == "__main__":

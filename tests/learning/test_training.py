@@ -238,10 +238,7 @@ class Frozen(nn.Module):
 
 
 BAD_MODELS = {
-    "batch norm": (
-        lambda: nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)),
-        "'1'.*without_batch_norm",
-    ),
+    "batch norm": (lambda: nn.Sequential(nn.Linear(6, 2), nn.BatchNorm1d(2)), "'1'.*without_batch_norm"),
     "a parameter outside": (Outside, "'layer.weight'.*outside"),
     "mixed examples": (Mixing, "other examples"),
     "a statistic": (Counting, "'seen'"),

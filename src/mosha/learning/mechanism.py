@@ -167,8 +167,9 @@ class Gradients:
             end = start + shape.numel()
             if name in found.sums:
                 values = found.sums[name].reshape(-1)
-                for part, into in zip(values.split(PIECE), total[start:end].split(PIECE), strict=True):
-                    into.add_(part.to(torch.int64))  # towards zero
+                for place in range(0, len(values), PIECE):
+                    part = values[place : place + PIECE]
+                    total[start + place : start + place + len(part)].add_(part.to(torch.int64))  # towards zero
             start = end
         most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
         if self.plan.loss_at_most is not None:

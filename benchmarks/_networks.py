@@ -1,0 +1,103 @@
+"""The five networks of the learning benchmark, for whoever has PyTorch: read as text into the peer's environment."""
+
+import resource
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Block(nn.Module):
+    """A residual block with group norms."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.first = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.norms = nn.ModuleList([nn.GroupNorm(8, outputs), nn.GroupNorm(8, outputs)])
+        self.shortcut = nn.Identity() if stride == 1 and inputs == outputs else nn.Conv2d(inputs, outputs, 1, stride)
+
+    def forward(self, x):
+        h = functional.relu(self.norms[0](self.first(x)))
+        return functional.relu(self.norms[1](self.second(h)) + self.shortcut(x))
+
+
+class Pool(nn.Module):
+    def forward(self, x):
+        return x.mean(dim=(2, 3))
+
+
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.mean(dim=1)
+
+
+class Last(nn.Module):
+    """The last output of a recurrent layer."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return self.layer(x)[0][:, -1]
+
+
+def mlp():
+    layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)]
+    return nn.Sequential(*layers), torch.randn(256, 784)
+
+
+def cnn():
+    layers = [nn.Conv2d(1, 16, 8, 2, 2), nn.Tanh(), nn.MaxPool2d(2, 1), nn.Conv2d(16, 32, 4, 2), nn.Tanh()]
+    layers += [nn.MaxPool2d(2, 1), nn.Flatten(), nn.Linear(512, 32), nn.Tanh(), nn.Linear(32, 10)]
+    return nn.Sequential(*layers), torch.randn(256, 1, 28, 28)
+
+
+def resnet():
+    layers = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.GroupNorm(8, 16), nn.ReLU()]
+    for inputs, outputs, stride in (
+        [(16, 16, 1)] * 3 + [(16, 32, 2)] + [(32, 32, 1)] * 2 + [(32, 64, 2)] + [(64, 64, 1)] * 2
+    ):
+        layers.append(Block(inputs, outputs, stride))
+    return nn.Sequential(*layers, Pool(), nn.Linear(64, 10)), torch.randn(64, 3, 32, 32)
+
+
+def transformer():
+    layer = nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True)
+    body = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+    tokens = torch.randint(0, 10_000, (32, 128))
+    return nn.Sequential(nn.Embedding(10_000, 256), body, Mean(), nn.Linear(256, 10)), tokens
+
+
+def lstm():
+    layers = [nn.Embedding(10_000, 100), Last(nn.LSTM(100, 128, batch_first=True)), nn.Linear(128, 10)]
+    return nn.Sequential(*layers), torch.randint(0, 10_000, (64, 64))
+
+
+NETWORKS = {"MLP": mlp, "CNN": cnn, "ResNet": resnet, "transformer": transformer, "LSTM": lstm}
+
+
+def plain_step(model, inputs, targets, optimizer):
+    def step():
+        optimizer.zero_grad()
+        functional.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+
+    return step
+
+
+def peak():
+    """The largest memory of this process so far, in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def seconds(step, count):
+    """The least CPU seconds of a step."""
+    best = float("inf")
+    for _ in range(count):
+        start = time.process_time()
+        step()
+        best = min(best, time.process_time() - start)
+    return best
