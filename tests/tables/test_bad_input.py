@@ -1,8 +1,9 @@
 """What is refused: typed, without a word of the data, and nothing is spent."""
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -132,9 +133,26 @@ def test_a_corrupt_parquet_file_is_refused(tmp_path, content):
         protect(tmp_path / "t.parquet", unit=mosha.Row())
 
 
-def test_a_hundred_thousand_groups_that_nobody_listed_are_answered():
-    # False alarm: each of the groups has one person, and is shown with probability delta = 1e-15.
-    many = protect(pa.table({"who": np.arange(100_000)}), unit=mosha.Person("who", groups=1, per_group=1))
+def test_a_unit_column_that_is_not_there_is_refused():
+    with pytest.raises(DataError, match="'patient'"):
+        protect(pa.table(ROWS), unit=mosha.Person("patient"))
+
+
+def test_mixed_time_zones_are_refused():
+    zones = [timezone(timedelta(hours=h)) for h in (0, 5)]
+    moments = [datetime(2024, 1, 1, 12, tzinfo=zone) for zone in zones]
+    frame = pd.DataFrame({"at": pd.Series(moments, dtype=object)})
+    with pytest.raises(DataError, match="mixes time zones"):
+        protect(frame, unit=mosha.Row())
+    with pytest.raises(DataError):
+        protect(pa.table({"at": pa.array(moments, pa.timestamp("us", "UTC"))}), unit=mosha.Row()).where(
+            mosha.col("at") < CLOCK
+        ).count()
+
+
+def test_a_million_groups_that_nobody_listed_are_answered():
+    # False alarm: each of the groups has one person, and is shown with probability delta = 1e-15: 1e-9 together.
+    many = protect(pa.table({"who": np.arange(1_000_000)}), unit=mosha.Person("who", groups=1, per_group=1))
     measurement = many.group_by("who").count().measurement(Budget(epsilon=1, delta=2e-15))
     assert measurement.step(None, None, None, mosha.noise.secure())[0]["keys"] == []
 
