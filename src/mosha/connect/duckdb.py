@@ -113,6 +113,7 @@ class DuckDB(Engine):
         # The statistics of a Parquet file leave NaN out, and the optimiser would drop the guards that catch it: one
         # person's NaN could then make a question fail.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+        self._connection.execute("SET enable_progress_bar = false")
         self._lock = threading.Lock()
         self._frames = 0
         self._forgotten: deque[str] = deque()
