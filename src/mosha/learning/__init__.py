@@ -6,6 +6,7 @@
     Adam, AdamW                 optimisers that take the noise out of the second moment
     without_batch_norm          a model without layers that mix examples
     LogisticRegression, SoftmaxRegression, LinearRegression     without PyTorch, by scikit-learn's conventions
+    GaussianClasses             a generative model in closed form: classifier and sampler
     Columns, Scattering         features of tables and of small pictures that nobody needs to pay for
     best_of_random_runs, search, explore    hyperparameters: the whole search is priced, or not called private
     accuracy, choose_model, calibration     releases about a model
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mosha.learning.calibration_table import Calibration as Calibration
     from mosha.learning.calibration_table import calibration as calibration
     from mosha.learning.calibration_table import with_temperature as with_temperature
+    from mosha.learning.class_moments import GaussianClasses as GaussianClasses
     from mosha.learning.columns import Categories as Categories
     from mosha.learning.columns import Columns as Columns
     from mosha.learning.columns import Cuts as Cuts
@@ -64,6 +66,7 @@ _NAMES = {
     "Correct": "accuracy_release",
     "Cuts": "columns",
     "Descent": "linear_descent",
+    "GaussianClasses": "class_moments",
     "LinearRegression": "linear_models",
     "LogisticRegression": "linear_models",
     "Range": "columns",
