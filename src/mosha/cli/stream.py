@@ -51,6 +51,7 @@ Name = Annotated[str, typer.Option(help="The stream's name: its account and its 
 Follow = Annotated[bool, typer.Option("--follow", help="Wait for rows; the machine's clock ends the steps.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw each step on standard error.")]
 Confidence = Annotated[float, typer.Option(help="How often the noise stays within the error bars.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Errors are JSON too; steps always are, one line each.")]
 
 
 @app.command()
@@ -77,8 +78,10 @@ def count(
     follow: Follow = False,
     plot: Plot = False,
     confidence: Confidence = 0.95,
+    as_json: JsonLines = False,
 ) -> None:
     """How many rows there were, at each step or so far."""
+    del as_json  # `application.run` looks at it
     from mosha import streams  # noqa: PLC0415  (a command that fails early loads nothing)
 
     unit = _unit(person, at_most, window)
@@ -135,8 +138,10 @@ def total(
     follow: Follow = False,
     plot: Plot = False,
     confidence: Confidence = 0.95,
+    as_json: JsonLines = False,
 ) -> None:
     """The sum of a column, each value clamped between --low and --high."""
+    del as_json  # `application.run` looks at it
     from mosha import streams  # noqa: PLC0415
 
     budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta or None, "rho": rho}
@@ -186,8 +191,10 @@ def alarm(
     follow: Follow = False,
     plot: Plot = False,
     confidence: Confidence = 0.95,
+    as_json: JsonLines = False,
 ) -> None:
     """Told when the number of rows passes a threshold; the price depends on the number of alarms, not on time."""
+    del as_json  # `application.run` looks at it
     from mosha import streams  # noqa: PLC0415
 
     budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta or None, "rho": rho}
