@@ -1,0 +1,179 @@
+"""Local reports: errors against theory, speed against pure-ldp 1.2.0 and multi-freq-ldpy 0.2.5, shuffle prices."""
+
+from __future__ import annotations
+
+import csv
+import math
+import time
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from benchmarks._peers import PeerUnavailable, peer, run
+from benchmarks._rows import Row, best_cpu
+from mosha.accounting import blanket, shuffle
+from mosha.local import Distribution, Frequency
+from mosha.local.numeric import numeric_named, worst_variance
+from mosha.local.planar import radius_quantile
+
+BEST: Final = 4 * math.e / (math.e - 1) ** 2  # n times the squared error of optimised unary at epsilon 1
+GOLDEN: Final = Path(__file__).parent.parent / "tests" / "local" / "golden.csv"
+
+PURE_LDP: Final = """
+import json, sys, time
+from pure_ldp.frequency_oracles import *
+size, count = 100, 3000
+made = {
+    "k-ary": (DEClient(1.0, size), DEServer(1.0, size)),
+    "optimised-unary": (UEClient(1.0, size, use_oue=True), UEServer(1.0, size, use_oue=True)),
+    "local-hashing": (LHClient(1.0, size, use_olh=True), LHServer(1.0, size, use_olh=True)),
+}
+rows = {}
+for name, (client, server) in made.items():
+    start = time.process_time()
+    reports = [client.privatise(1 + i % size) for i in range(count)]
+    middle = time.process_time()
+    for report in reports:
+        server.aggregate(report)
+    rows[name] = [(middle - start) / count, (time.process_time() - middle) / count]
+print(json.dumps(rows))
+"""
+
+MULTI_FREQ: Final = """
+import json, time
+from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
+size, count = 100, 2000
+made = {
+    "k-ary": (lambda v: GRR.GRR_Client(v, size, 1.0), lambda r: GRR.GRR_Aggregator(r, size, 1.0)),
+    "optimised-unary": (lambda v: UE.UE_Client(v, size, 1.0, True), lambda r: UE.UE_Aggregator(r, 1.0, True)),
+    "local-hashing": (lambda v: LH.LH_Client(v, size, 1.0, True), lambda r: LH.LH_Aggregator(r, size, 1.0, True)),
+    "subset-selection": (lambda v: SS.SS_Client(v, size, 1.0), lambda r: SS.SS_Aggregator(r, size, 1.0)),
+}
+rows = {}
+for name, (client, server) in made.items():
+    client(1)
+    start = time.process_time()
+    reports = [client(i % size) for i in range(count)]
+    middle = time.process_time()
+    server(reports)
+    rows[name] = [(middle - start) / count, (time.process_time() - middle) / count]
+print(json.dumps(rows))
+"""
+
+
+def main() -> list[Row]:
+    return [*errors(), *numbers(), *sizes(), *decoding(), *shuffles(), *speed()]
+
+
+def errors() -> list[Row]:
+    """n times the mean squared error of the default, before and after consistency."""
+    rows = []
+    for size, count, repeats in ((100, 100_000, 120), (1000, 100_000, 60), (100, 1_000_000, 40), (1000, 1_000_000, 20)):
+        survey = Frequency(range(size), epsilon=1.0)
+        values = (np.random.default_rng().zipf(1.1, count) - 1) % size
+        truth = np.bincount(values, minlength=size) / count
+        raw = kept = 0.0
+        for _ in range(repeats):
+            shares = survey.estimate(survey.reports(values))
+            raw += count * float(np.mean((shares.raw - truth) ** 2)) / repeats
+            kept += count * float(np.mean((shares.shares - truth) ** 2)) / repeats
+        what = f"{survey.protocol.name}, {size} values, n = {count:.0e}"
+        rows.append(Row(f"{what}, raw", "theory 3.68", BEST / raw, 1 / 1.025, f"{raw:.3f}", f"{BEST:.3f}"))
+        bar = 1.7 if size == 100 else None
+        rows.append(Row(f"{what}, consistent", "theory 3.68", BEST / kept, bar, f"{kept:.3f}", f"{BEST:.3f}"))
+    return rows
+
+
+def numbers() -> list[Row]:
+    rows = []
+    for epsilon, bar in ((0.5, 16.67), (1.0, 4.289), (2.0, 1.042), (4.0, 0.2190)):
+        found = worst_variance(numeric_named("hybrid", epsilon))
+        rows.append(Row(f"hybrid mean, epsilon {epsilon:g}", "theory", bar / found, 0.9995, f"{found:.4f}", f"{bar:g}"))
+    survey, distances = Distribution(between=(0, 1), epsilon=1.0), []
+    for _ in range(20):
+        values = np.random.default_rng().beta(5, 2, 100_000)
+        density = survey.estimate(survey.reports(values))
+        grid = np.linspace(0, 1, 2001)
+        told = np.interp(grid, density.edges, np.concatenate([[0.0], np.cumsum(density.shares)]))
+        distances.append(float(np.mean(np.abs(told - np.searchsorted(np.sort(values), grid, side="right") / 100_000))))
+    found = float(np.mean(distances))
+    rows.append(Row("Beta(5,2) by square waves, W1", "bar 0.005", 0.005 / found, 1.0, f"{found:.4f}", "0.005"))
+    for share, bar in ((0.5, 1.678), (0.9, 3.890), (0.95, 4.744), (0.99, 6.638)):
+        found = radius_quantile(share)
+        rows.append(Row(f"planar Laplace radius {share:g}", "theory", bar / found, 0.999, f"{found:.4f}", f"{bar:g}"))
+    return rows
+
+
+def sizes() -> list[Row]:
+    found = Frequency(range(100_000), epsilon=1.0).bytes_per_report
+    return [Row("bytes of a report, 100,000 values", "bar 4", 4 / found, 1.0, str(found), "4")]
+
+
+def decoding() -> list[Row]:
+    survey = Frequency(range(1000), epsilon=1.0)
+    batch = survey.reports(np.arange(1_000_000) % 1000)
+    (seconds,) = best_cpu([lambda: survey.estimate(batch)], repeats=3)
+    return [Row("a million reports of 1000 values decoded", "one second", 1 / seconds, 4.0, f"{seconds:.3f} s", "1 s")]
+
+
+def shuffles() -> list[Row]:
+    """The farthest from the shared reference, above it and below it, and the slowest of a million people."""
+    price = {
+        "krr_d100": lambda e, n, d: blanket.epsilon(e, n, d, categories=100),
+        "clones21": shuffle.epsilon,
+        "clones23": lambda e, n, d: shuffle.epsilon(e, n, d, spread=True),
+    }
+    ratios, slowest = [], 0.0
+    for row in csv.DictReader(GOLDEN.read_text(encoding="utf-8").splitlines()):
+        if row["area"] == "shuffle" and row["name"] in price:
+            given = dict(part.split("=") for part in row["params"].split(","))
+            start = time.process_time()
+            found = price[row["name"]](float(given["eps0"]), int(given["n"]), float(given["delta"]))
+            slowest = max(slowest, time.process_time() - start) if int(given["n"]) == 10**6 else slowest
+            ratios.append(found / float(row["value"]))
+    above, below = max(ratios) - 1, min(ratios) - 1
+    return [
+        Row("shuffle, farthest above the reference", "bar 1e-3", 1e-3 / max(above, 1e-12), 1.0, f"{above:.1e}", "1e-3"),
+        Row("shuffle, never below it", "reference", 1 + min(0.0, below), 1 - 1e-8, f"{below:.1e}", "0"),
+        Row("shuffle, slowest at n = 1e6", "one second", 1 / slowest, 1.0, f"{slowest:.2f} s", "1 s"),
+    ]
+
+
+def speed() -> list[Row]:
+    peers = (
+        ("pure-ldp 1.2.0", ("pure-ldp==1.2.0", "xxhash<4", "scikit-learn", "statsmodels", "setuptools<81"), PURE_LDP),
+        ("multi-freq-ldpy 0.2.5", ("multi-freq-ldpy==0.2.5", "xxhash<4", "setuptools<81"), MULTI_FREQ),
+    )
+    rows = []
+    for name, requirements, code in peers:
+        try:
+            theirs = run(peer(*requirements), code)
+        except PeerUnavailable as reason:
+            print(f"{name} is left out: {reason}\n")
+            continue
+        for protocol, (made, collected) in theirs.items():
+            ours = _ours(protocol)
+            rows.append(Row(f"{protocol}, made", name, made / ours[0], 50.0, _rate(ours[0]), _rate(made)))
+            rows.append(
+                Row(f"{protocol}, collected", name, collected / ours[1], 20.0, _rate(ours[1]), _rate(collected))
+            )
+        ours = _ours("projective")  # which no peer has: beside their protocol of the same error and the fewest bytes
+        made, collected = theirs["local-hashing"]
+        rows.append(Row("projective, made", f"{name} hashing", made / ours[0], None, _rate(ours[0]), _rate(made)))
+        rows.append(
+            Row("projective, collected", f"{name} hashing", collected / ours[1], 20.0, _rate(ours[1]), _rate(collected))
+        )
+    return rows
+
+
+def _ours(protocol: str) -> tuple[float, float]:
+    survey, count = Frequency(range(100), epsilon=1.0, protocol=protocol), 200_000
+    values = np.arange(count) % 100
+    batch = survey.reports(values)
+    made, collected = best_cpu([lambda: survey.reports(values), lambda: survey.estimate(batch)], repeats=4)
+    return made / count, collected / count
+
+
+def _rate(seconds: float) -> str:
+    return f"{1 / seconds:.2g} /s"
