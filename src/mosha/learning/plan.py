@@ -65,7 +65,7 @@ class DPSGD:
 
     >>> plan = DPSGD(steps=2_000, rate=0.01, clip=1.0).calibrate(epsilon=2, delta=1e-5)
     >>> round(plan.noise_multiplier, 3), plan.epsilon(delta=1e-5) <= 2, plan.epsilon(delta=1e-5) > 1.999
-    (1.111, True, True)
+    (1.149, True, True)
     """
 
     steps: int
