@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mosha._version import __version__
-from mosha.cli import audit, ledger, local, stream
+from mosha.cli import audit, graph, ledger, local, stream
 from mosha.cli.explain import explain
 from mosha.cli.plan import plan
 from mosha.cli.query import query
@@ -38,6 +38,7 @@ def application() -> typer.Typer:
     app.command("query")(query)
     app.command("version")(version)
     app.add_typer(ledger.app, name="ledger")
+    app.add_typer(graph.app, name="graph")
     app.add_typer(audit.app, name="audit")
     app.add_typer(local.app, name="local")
     app.add_typer(stream.app, name="stream")

@@ -58,7 +58,7 @@ def bounded(unit: Node, epsilon: float, build: Callable[[Node, float], Measureme
         event=Pure(choice) + DiscreteLaplace(laplace_multiplier(rest)),
         step=step,
         error=error,
-        draw=_drawn(first),
+        draw=lambda answer, bar: _picture(built[answer["max_degree"]], answer, bar),
         name=f"bounded({first.name})",
         question=first.question,
     )
@@ -74,7 +74,7 @@ def _told(measurement: Measurement, bound: int) -> Measurement:
     def error(confidence: float, answer: Any) -> Any:
         return _with_bias(measurement, confidence, answer)
 
-    return replace(measurement, step=step, error=error, draw=_drawn(measurement))
+    return replace(measurement, step=step, error=error, draw=lambda answer, bar: _picture(measurement, answer, bar))
 
 
 def _with_bias(measurement: Measurement, confidence: float, answer: Any) -> Any:
@@ -84,9 +84,9 @@ def _with_bias(measurement: Measurement, confidence: float, answer: Any) -> Any:
     return measurement.error(confidence, inner) + (0 if answer is None else answer.get("bias", 0))
 
 
-def _drawn(measurement: Measurement) -> Callable[[Any, Any], Any] | None:
-    draw = measurement.draw
-    return None if draw is None else lambda answer, error: draw(answer["value"], error)
+def _picture(measurement: Measurement, answer: Any, bar: Any) -> Any:
+    assert measurement.draw is not None
+    return measurement.draw(answer["value"], bar)
 
 
 def projection_bias(graph: Graph, bounds: Any) -> dict[int, float]:

@@ -1,0 +1,143 @@
+"""`mosha graph`: private statistics and synthetic graphs of an edge list, paid from a ledger."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mosha.cli.terminal import Json, console, write_json
+from mosha.core.errors import InvalidParameter
+from mosha.core.unit import Edge, Node, Unit
+
+if TYPE_CHECKING:
+    from mosha.graphs import ProtectedGraph, Question
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Statistics and synthetic graphs, when an edge or a vertex is hidden.")
+
+File = Annotated[str, typer.Argument(help="An edge list: txt, csv, Parquet, or txt.gz and csv.gz.")]
+Vertices = Annotated[int, typer.Option(help="How many vertices there are (public): 0, ..., n - 1.")]
+Hidden = Annotated[str, typer.Option("--unit", help="What is hidden: 'edge' or 'node'.")]
+MaxDegree = Annotated[
+    int | None, typer.Option(help="At node level: bound degrees by this; chosen privately otherwise.")
+]
+Epsilon = Annotated[float, typer.Option(help="The price of this answer.")]
+Delta = Annotated[float, typer.Option(help="Allows smooth sensitivity for triangles and stars.")]
+LedgerPlace = Annotated[str | None, typer.Option("--ledger", help="The ledger that pays; FILE.privacy.db by default.")]
+AccountName = Annotated[str, typer.Option("--account", help="The account that pays, opened if there is none.")]
+LimitEpsilon = Annotated[float, typer.Option(help="The limit of an account that is opened here.")]
+LimitDelta = Annotated[float, typer.Option(help="The delta of an account that is opened here.")]
+Key = Annotated[str | None, typer.Option(help="Makes a retry free: the same key finds the same answer.")]
+
+STATISTICS = (
+    "edges",
+    "density",
+    "average-degree",
+    "maximum-degree",
+    "degree-sequence",
+    "degree-histogram",
+    "degree-distribution",
+    "triangles",
+    "stars",
+    "clustering",
+    "components",
+    "seeds",
+    "communities",
+)
+
+
+def _unit(name: str, max_degree: int | None) -> Unit:
+    if name == "node":
+        return Node(max_degree=max_degree)
+    if name != "edge" or max_degree is not None:
+        raise InvalidParameter("--unit is 'edge' or 'node'; --max-degree goes with --unit node.")
+    return Edge()
+
+
+def _question(graph: ProtectedGraph, statistic: str, k: int) -> Question:
+    if statistic not in STATISTICS:
+        raise InvalidParameter(f"the statistic is one of {', '.join(STATISTICS)}.")
+    if statistic in {"stars", "seeds"}:
+        return graph.stars(k) if statistic == "stars" else graph.seeds(k)
+    asked: Question = getattr(graph, statistic.replace("-", "_"))()
+    return asked
+
+
+@app.command()
+def ask(
+    file: File,
+    statistic: Annotated[str, typer.Argument(help=f"One of {', '.join(STATISTICS)}.")],
+    *,
+    vertices: Vertices,
+    epsilon: Epsilon,
+    delta: Delta = 0.0,
+    unit: Hidden = "edge",
+    max_degree: MaxDegree = None,
+    k: Annotated[int, typer.Option("--k", help="The leaves of a star, or how many seeds.")] = 2,
+    confidence: Annotated[float, typer.Option(help="How often the noise stays within the error bar.")] = 0.95,
+    ledger: LedgerPlace = None,
+    account: AccountName = "graph",
+    limit_epsilon: LimitEpsilon = 3.0,
+    limit_delta: LimitDelta = 1e-6,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Release one statistic of a graph, with its error bar and what is left of the budget."""
+    import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
+
+    whose = _unit(unit, max_degree)
+    with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
+        paying = book.account(account, unit=whose, epsilon=limit_epsilon, delta=limit_delta, rule="pure")
+        graph = mosha.graphs.protect(file, unit=whose, account=paying, vertices=vertices)
+        question = _question(graph, statistic, k)
+        if question.measurement(epsilon=epsilon, delta=delta).error is None:
+            confidence = 0.0
+        answer = question.release(epsilon=epsilon, delta=delta, key=key)
+    bar = _plain(answer.error(confidence)) if confidence else None
+    document = {"value": _plain(answer.value), "error": bar, "receipt": answer.receipt.to_dict()}
+    if as_json:
+        write_json(document)
+        return
+    shown = (
+        document["value"] if not isinstance(document["value"], list) else f"{len(document['value'])} numbers (--json)"
+    )
+    console().print(f"{statistic}: {shown}" + (f" ± {bar}" if isinstance(bar, int | float) else ""), markup=False)
+    console().print(str(answer.receipt), markup=False)
+
+
+@app.command()
+def synthesise(
+    file: File,
+    output: Annotated[Path, typer.Argument(help="Where the synthetic edge list is written.")],
+    *,
+    vertices: Vertices,
+    epsilon: Epsilon,
+    kind: Annotated[str, typer.Option(help="'clustered', 'communities' or 'filter'.")] = "clustered",
+    ledger: LedgerPlace = None,
+    account: AccountName = "graph",
+    limit_epsilon: LimitEpsilon = 3.0,
+    limit_delta: LimitDelta = 1e-6,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Write a synthetic graph that agrees with private numbers about the original."""
+    import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
+
+    with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
+        paying = book.account(account, unit=Edge(), epsilon=limit_epsilon, delta=limit_delta, rule="pure")
+        graph = mosha.graphs.protect(file, unit=Edge(), account=paying, vertices=vertices)
+        answer = graph.synthetic(kind).release(epsilon=epsilon, key=key)
+    output.write_text("".join(f"{a} {b}\n" for a, b in answer.value.tolist()), encoding="utf-8")
+    if as_json:
+        write_json({"edges": len(answer.value), "output": str(output), "receipt": answer.receipt.to_dict()})
+    else:
+        console().print(f"{len(answer.value)} edges in {output}\n{answer.receipt}", markup=False)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists for JSON."""
+    return value.tolist() if hasattr(value, "tolist") else value
