@@ -42,6 +42,16 @@ def test_all_at_once_is_one_by_one_to_float_tolerance(proximal, sizes):
     assert np.abs(rows(together, range(7)) - rows(one_by_one, range(7))).max() < 1e-6
 
 
+@pytest.mark.parametrize("proximal", [0.0, 0.7])
+def test_what_is_played_back_is_what_was_recorded(proximal):
+    """Rounds of one size are recorded the second time and played back the third; another size begins anew."""
+    auto, plain = simulation(proximal=proximal), simulation(proximal=proximal, vectorised=False)
+    for number, chosen in enumerate([range(5), range(5), range(2, 7), range(3), range(5)], 1):
+        assert np.abs(rows(auto, chosen, number) - rows(plain, chosen, number)).max() < 1e-6
+    assert (5, True) in auto._recorded
+    assert (3, True) not in auto._recorded
+
+
 def test_the_loop_is_plain_gradient_descent():
     sim = simulation(local_steps=1, batch=12)
     model = network()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Simulation"]
 
 _AT_ONCE, _NUMBERS_AT_ONCE = 512, 1 << 22  # clients of one block, and weights of all of them: more only cost memory
+_RECORDINGS = 16  # of how many sizes of blocks
 
 
 class Simulation:
@@ -29,7 +30,8 @@ class Simulation:
     pulls back towards the weights that were sent (FedProx).
 
     All clients of a block are trained together (vmap); a model that vmap cannot trace is trained client by client,
-    which gives the same numbers to float tolerance. `vectorised` says which: "auto" finds out.
+    which gives the same numbers to float tolerance. `vectorised` says which: "auto" finds out, and records what is
+    done to blocks of one size, so that a loss that changes from round to round needs `vectorised=True`.
 
     Units:
         `examples` is a pair of tensors (inputs, targets), each with one row for each client and within it one for
@@ -67,8 +69,9 @@ class Simulation:
         self.model, self.loss, self.seed = model, loss, seed
         self._shapes = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
         self._buffers = dict(model.named_buffers())
-        self._vectorised = vectorised
-        self._step: Any = None
+        self._vectorised, self._playback = vectorised, vectorised == "auto"
+        self._recorded: dict[tuple[int, bool], tuple[Any, Any]] = {}
+        self._seen: set[tuple[int, bool]] = set()
 
     @property
     def coordinates(self) -> int:
@@ -135,7 +138,6 @@ class Simulation:
 
     def _together(self, rows: Tensor, index: Tensor, sent: Tensor) -> Tensor:
         torch, count, start = self._torch, len(rows), self._unflat(sent)
-        first, losses = self._traced()
         places = (index + rows[:, :, None] * self.inputs.shape[1]).transpose(0, 1).reshape(index.shape[1], -1)
         inputs, targets = (part.flatten(0, 1) for part in (self.inputs, self.targets))
 
@@ -143,31 +145,49 @@ class Simulation:
             x, y = inputs.index_select(0, places[step]), targets.index_select(0, places[step])
             return x.view(count, self.batch, *x.shape[1:]), y.view(count, self.batch, *y.shape[1:])
 
+        first, later = self._slopes(count, start, batch(0))
         changes = first(start, *batch(0))  # all stand at the same weights yet
         weights = {name: torch.sub(start[name], change, alpha=self.rate) for name, change in changes.items()}
         for step in range(1, index.shape[1]):
-            moved = {name: weight.requires_grad_() for name, weight in weights.items()}
-            total = losses(moved, *batch(step)).sum()  # clients do not meet in it: each has its own gradient
-            slopes = torch.autograd.grad(total, list(moved.values()), allow_unused=True)
-            for (name, weight), slope in zip(moved.items(), slopes, strict=True):
-                weight.detach_()
-                pulled = self.proximal * (weight - start[name]) if self.proximal else 0.0
-                weight.sub_((torch.zeros_like(weight) if slope is None else slope) + pulled, alpha=self.rate)
+            for name, change in later(weights, *batch(step)).items():
+                pulled = change + self.proximal * (weights[name] - start[name]) if self.proximal else change
+                weights[name].sub_(pulled, alpha=self.rate)
         trained: Tensor = torch.cat([weights[name].reshape(count, -1) for name in self._shapes], dim=1)
         return trained
 
-    def _traced(self) -> tuple[Any, Any]:
-        """For many clients at once: gradients at weights that they share, and losses at weights of their own."""
-        if self._step is None:
-            func = self._torch.func
+    def _slopes(self, count: int, start: dict[str, Tensor], batch: tuple[Tensor, Tensor]) -> tuple[Any, Any]:
+        """Gradients of `count` clients at once: at weights that they share, and at weights of their own.
 
-            def local_loss(weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
-                return self.loss(func.functional_call(self.model, weights | self._buffers, (inputs,)), targets)
+        The second time that a block has this size they are recorded, and from then on played back: the same operations
+        without the cost of finding them out.
+        """
+        kind = count, self.model.training
+        if kind in self._recorded:
+            return self._recorded[kind]
+        func = self._torch.func
 
-            how: dict[str, Any] = {"randomness": "different"}
-            shared = func.vmap(func.grad(local_loss), in_dims=(None, 0, 0), **how)
-            self._step = shared, func.vmap(local_loss, **how)
-        return self._step  # type: ignore[no-any-return]
+        def local_loss(weights: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+            return self.loss(func.functional_call(self.model, weights | self._buffers, (inputs,)), targets)
+
+        how: dict[str, Any] = {"randomness": "different"}
+        slope = func.grad(local_loss)
+        plain = func.vmap(slope, in_dims=(None, 0, 0), **how), func.vmap(slope, **how)
+        if self._playback and kind in self._seen and len(self._recorded) < _RECORDINGS:
+            self._recorded[kind] = self._record(plain, start, count, batch)
+            return self._recorded[kind]
+        self._seen.add(kind)
+        return plain
+
+    def _record(
+        self, plain: Any, start: dict[str, Tensor], count: int, batch: tuple[Tensor, Tensor]
+    ) -> tuple[Any, Any]:
+        from torch.fx.experimental.proxy_tensor import make_fx  # noqa: PLC0415  (slow to import)
+
+        own = {name: weight.expand(count, *weight.shape).clone() for name, weight in start.items()}
+        try:
+            return make_fx(plain[0])(start, *batch), make_fx(plain[1])(own, *batch)
+        except Exception:  # noqa: BLE001  (whatever cannot be recorded is run as it is)
+            return plain[0], plain[1]
 
     def _one_by_one(self, rows: Tensor, index: Tensor, sent: Tensor) -> Tensor:
         results = []
