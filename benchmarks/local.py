@@ -45,10 +45,10 @@ import json, time
 from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
 size, count = 100, 2000
 made = {
-    "k-ary": (lambda v: GRR.GRR_Client(v, size, 1.0), lambda r: GRR.GRR_Aggregator(r, size, 1.0)),
-    "optimised-unary": (lambda v: UE.UE_Client(v, size, 1.0, True), lambda r: UE.UE_Aggregator(r, 1.0, True)),
-    "local-hashing": (lambda v: LH.LH_Client(v, size, 1.0, True), lambda r: LH.LH_Aggregator(r, size, 1.0, True)),
-    "subset-selection": (lambda v: SS.SS_Client(v, size, 1.0), lambda r: SS.SS_Aggregator(r, size, 1.0)),
+    "k-ary": (lambda v: GRR.GRR_Client(v, size, 1.0), lambda r: GRR.GRR_Aggregator_MI(r, size, 1.0)),
+    "optimised-unary": (lambda v: UE.UE_Client(v, size, 1.0, True), lambda r: UE.UE_Aggregator_MI(r, 1.0, True)),
+    "local-hashing": (lambda v: LH.LH_Client(v, size, 1.0, True), lambda r: LH.LH_Aggregator_MI(r, size, 1.0, True)),
+    "subset-selection": (lambda v: SS.SS_Client(v, size, 1.0), lambda r: SS.SS_Aggregator_MI(r, size, 1.0)),
 }
 rows = {}
 for name, (client, server) in made.items():
