@@ -171,10 +171,11 @@ def design(horizon: int, buffers: int) -> Buffers:
     for first in (0.12, 0.3):
         gaps = np.full(2 * count, (deepest - first) / (2 * count - 0.5))
         gaps[0] = first
-        options: Any = {"maxiter": 250, "maxfun": 300, "ftol": 1e-10, "gtol": 1e-8}
+        options: Any = {"maxiter": 250, "maxfun": 200, "ftol": 1e-10, "gtol": 1e-8}
         tried = minimize(_with_slope, np.log(gaps), (steps,), method="L-BFGS-B", jac=True, options=options)
         with suppress(InvalidParameter):
             found.append((float(tried.fun), _placed(tried.x)))
+            break
     if not found:
         raise InvalidParameter("so few steps need fewer buffers.")
     return min(found, key=lambda pair: pair[0])[1]
