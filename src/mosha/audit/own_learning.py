@@ -18,18 +18,15 @@ FAR = 1e6  # a gradient that has to be clipped
 
 
 def own_entries() -> list[Entry]:
-    """One entry for each way to clip, to sample and to add noise."""
+    """Plain, with all extras, and with correlated noise; other plans differ in weights or samples."""
     alone, crowd = [[FAR, 0.0]], [[0.1, 0.1], [-FAR, 0.0]]
     pairs = (
-        Proposal("a far example alone", alone, []),
         Proposal("a far example in a crowd", crowd + alone, crowd),
         Proposal("an example that is no number", [[float("nan"), 0.0]], []),
     )
     plans: dict[str, dict[str, Any]] = {
         "flat": {},
-        "per layer": {"clipping": "per layer"},
         "adaptive with a loss": {"clipping": "adaptive", "batch": 2, "loss_at_most": 1.0},
-        "shuffled": {"sampling": "shuffled"},
     }
     entries = [_entry("DPSGD", name, options, pairs) for name, options in plans.items()]
     return [*entries, _entry("DPFTRL", "banded", {"bands": 2}, pairs)]
