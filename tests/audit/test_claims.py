@@ -1,5 +1,7 @@
 """Claims: what each promise allows, checked against closed forms and against each other."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -119,3 +121,9 @@ def test_amounts_that_mean_nothing_are_refused(make, amount):
 def test_orders_that_mean_nothing_are_refused():
     with pytest.raises(InvalidParameter):
         RenyiClaim(1.0, 1.0)
+
+
+def test_an_event_with_a_delta_of_its_own_has_a_curve_of_numbers():
+    claim = claim_of(events.Approx(0.5, 1e-3) + events.Laplace(2.0), delta=1e-2)
+    assert all(math.isfinite(epsilon) for epsilon in claim.epsilons)
+    assert max(claim.deltas) < 1

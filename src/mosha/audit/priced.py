@@ -14,6 +14,7 @@ from mosha.core.event import Event
 __all__ = ["claim_of_event"]
 
 _SMOOTH = 32.0  # grid steps of deviation from which a discrete Gaussian is priced like the continuous one
+_REACHES = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # deltas at which a curve ends: the first that is reached
 _POINTS = 33  # points of a curve that are attacked
 
 
@@ -75,7 +76,8 @@ def _curve(event: Event, delta: float) -> Claim:
     strict = pure.epsilon(event)
     if strict == 0:
         return ApproxClaim(0.0)
-    far = min(strict, accounting.epsilon(event, 1e-9))
+    reached = (accounting.epsilon(event, reach) for reach in _REACHES)  # an event may have a delta of its own
+    far = min(strict, next((epsilon for epsilon in reached if math.isfinite(epsilon)), 0.0))
     epsilons = [float(epsilon) for epsilon in np.linspace(0.0, far, _POINTS)]
     deltas = [min(accounting.delta(event, epsilon), 1.0) for epsilon in epsilons]
     if math.isfinite(strict):

@@ -19,7 +19,7 @@ __all__ = ["Entry", "attack_all", "entries", "missing", "register"]
 
 KINDS: dict[str, tuple[str, ...]] = {
     "mechanisms": (),
-    "tables": (),
+    "tables": ("pyarrow",),
     "streams": (),
     "graphs": (),
     "local": (),
@@ -86,7 +86,7 @@ def entries() -> list[Entry]:
     own = [
         replace(entry, kind=kind)
         for kind in KINDS
-        if kind not in absent and importlib.util.find_spec(f"mosha.audit.own_{kind}")
+        if kind not in absent
         for entry in importlib.import_module(f"mosha.audit.own_{kind}").own_entries()
     ]
     return sorted([*own, *_ENTRIES.values()], key=lambda entry: entry.name)
