@@ -33,7 +33,7 @@ def flip_rate(epsilon: float) -> Fraction:
     >>> round(float(flip_rate(1.0)), 4)
     0.3133
     """
-    return Fraction(math.log1p(math.exp(-epsilon)) * (1 + 2.0**-40))
+    return max(Fraction(math.log1p(math.exp(-epsilon)) * (1 + 2.0**-40)), Fraction(1, 1 << 50))
 
 
 def flip_positions(cells: int, rate: Fraction, rng: Rng) -> NDArray[np.int64]:

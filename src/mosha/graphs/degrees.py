@@ -28,7 +28,7 @@ def consistent_sequence(noisy: NDArray[Any], highest: int, *, variance: float) -
         Degrees; `variance` is that of the noise on one entry, in degrees squared.
 
     >>> consistent_sequence(np.array([2, -1, 1, 9]), 3, variance=8.0).round(2).tolist()
-    [0.72, 0.72, 0.72, 3.0]
+    [0.21, 0.21, 1.0, 3.0]
     """
     fitted: Floats = np.clip(kernels().isotonic(np.asarray(noisy, np.float64)), 0, highest)
     _, place, counts = np.unique(fitted, return_inverse=True, return_counts=True)

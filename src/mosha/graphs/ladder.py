@@ -40,7 +40,7 @@ class Rungs:
     >>> from mosha.graphs.subgraphs import TriangleCount
     >>> rungs = Rungs(TriangleCount(1000), 1.0)
     >>> rungs.floor, rungs.sizes((300,), 3).tolist(), round(float(rungs.decay), 4)
-    (16, [601, 602, 604], 0.9394)
+    (16, [601.0, 602.0, 604.0], 0.9394)
     """
 
     def __init__(self, statistic: SubgraphCount, epsilon: float) -> None:
