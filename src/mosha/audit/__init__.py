@@ -8,6 +8,7 @@
     step_contract, statistic_contract, additive_contract, trainer_contract
                                 does each part do what the price assumes?
     audit_one_run               many canaries, one training run
+    Canaries, TrainingContract  both as `audit=...` of a training
     membership_attack, attribute_attack, reconstruction_attack, differencing    attacks on what was published
     anonymity, compare          what k-anonymity leaves open
 
@@ -57,6 +58,8 @@ from mosha.audit.step_contract import step_contract as step_contract
 from mosha.audit.timing import attack_timing as attack_timing
 from mosha.audit.trainer import Trainer as Trainer
 from mosha.audit.trainer import trainer_contract as trainer_contract
+from mosha.audit.training_hooks import Canaries as Canaries
+from mosha.audit.training_hooks import TrainingContract as TrainingContract
 from mosha.audit.verdict import Outcome as Outcome
 from mosha.audit.verdict import Verdict as Verdict
 from mosha.audit.verdict import Witness as Witness

@@ -1,0 +1,83 @@
+"""Audits that ride along with a real training in PyTorch."""
+
+import pytest
+
+import mosha
+from mosha.audit import Canaries, TrainingContract
+from mosha.core.errors import InvalidParameter
+
+torch = pytest.importorskip("torch", reason="the extra 'learning' is not installed")
+torch.set_num_threads(1)
+LOSS = torch.nn.CrossEntropyLoss(reduction="none")
+WIDTH, CANARIES = 600, 400
+
+
+def loud():
+    """Each canary has a direction of its own, so that one step that is not private tells it."""
+    return torch.eye(WIDTH)[:CANARIES] * 4, torch.zeros(CANARIES, dtype=torch.int64)
+
+
+def crowd():
+    return torch.randn(200, WIDTH) * 0.01, torch.ones(200, dtype=torch.int64)
+
+
+def trained(tmp_path, plan, audit, dataset):
+    example = mosha.Example()
+    account = mosha.Ledger(tmp_path / "privacy.db").account("training", unit=example, epsilon=10_000, delta=1e-2)
+    model = torch.nn.Linear(WIDTH, 2)
+    with plan.train(
+        model, dataset, LOSS, torch.optim.SGD(model.parameters(), lr=1.0), account=account, audit=audit
+    ) as training:
+        for _ in training:
+            pass
+
+
+def plan(noise):
+    return mosha.learning.DPSGD(steps=4, rate=0.5, clip=1.0, noise_multiplier=noise, batch=200)
+
+
+def test_canaries_of_a_private_training_are_not_found(tmp_path):
+    """False-alarm rate 1e-9."""
+    canaries = Canaries(*loud(), confidence=1 - 1e-9)
+    trained(tmp_path, plan(4.0), canaries, canaries.mixed_into(crowd()))
+    assert not canaries.result.broken, str(canaries.result)
+
+
+def test_canaries_of_a_training_with_next_to_no_noise_are_found(tmp_path):
+    """What leaks shows, and a price with two hundred times the noise would be called broken."""
+    canaries = Canaries(*loud(), confidence=1 - 1e-9)
+    trained(tmp_path, plan(0.02), canaries, canaries.mixed_into(crowd()))
+    guesses = canaries.result.guesses
+    assert guesses.correct >= 0.8 * guesses.made
+    assert canaries.result.lower > 0.1
+    honest = mosha.audit.claim_of(mosha.guarantees.Gaussian(canaries.result.lower / 2))
+    assert mosha.audit.canary.chance_of_guesses(guesses, honest, alpha=1e-9)
+
+
+def test_a_contract_is_checked_before_the_first_step(tmp_path):
+    contract = TrainingContract(population=100, updates=12)
+    trained(tmp_path, plan(1.0), contract, crowd())
+    assert contract.contract.kept, str(contract.contract)
+
+
+def test_a_trainer_that_adds_too_little_noise_is_stopped(tmp_path, monkeypatch):
+    from fractions import Fraction
+
+    from mosha.learning import mechanism
+
+    plain = mechanism.discrete_gaussian
+    monkeypatch.setattr(
+        mechanism, "discrete_gaussian", lambda sigma, size, rng: plain(sigma * Fraction(9, 10), size, rng=rng)
+    )
+    contract = TrainingContract(population=100)
+    with pytest.raises(InvalidParameter, match="breaks its contract"):
+        trained(tmp_path, plan(1.0), contract, crowd())
+    assert any("noise law" in clause for clause in contract.contract.broken)
+
+
+def test_what_cannot_be_audited_is_refused(tmp_path):
+    with pytest.raises(InvalidParameter):
+        Canaries(torch.zeros(3, 2), torch.zeros(2))
+    shuffled = mosha.learning.DPSGD(steps=2, rate=0.5, clip=1.0, noise_multiplier=1.0, sampling="shuffled", batch=100)
+    with pytest.raises(InvalidParameter, match="Poisson"):
+        trained(tmp_path, shuffled, TrainingContract(), crowd())
