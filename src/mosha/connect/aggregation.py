@@ -31,6 +31,7 @@ class Question:
     keys: tuple[tuple[str, Expression], ...] = ()
     only: tuple[tuple[Any, ...], ...] | None = field(default=None, kw_only=True)
     listing: Any = field(default=None, init=False, repr=False)  # how an engine lists the public keys, if not in SQL
+    part: tuple[int, int] | None = field(default=None, init=False, repr=False)  # (number, count) of a slice of persons
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", check_keys(self.keys, self.relation.schema))
@@ -49,6 +50,13 @@ class Question:
         """The same question, its public keys listed by an engine in its own way."""
         question = copy.copy(self)
         object.__setattr__(question, "listing", listing)
+        return question
+
+    def sliced(self, number: int, count: int) -> Self:
+        """The same question about one of `count` slices of persons."""
+        self._need_person()
+        question = copy.copy(self)
+        object.__setattr__(question, "part", (number, count))
         return question
 
     def _need_person(self) -> None:

@@ -169,6 +169,10 @@ class Dialect:
         """
         raise NotImplementedError
 
+    def in_slice(self, person: Node, number: int, count: int) -> Node:
+        """Whether a person belongs to slice `number` of `count`: to one slice exactly, by the person's name alone."""
+        raise NotImplementedError
+
     def concat(self, nodes: Sequence[Node]) -> Node:
         first, *rest = nodes
         joined = first
@@ -217,6 +221,12 @@ class _DuckDB(Dialect):
 
     def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
         return call("HASH", call("HASH", *(cast(number(seed), Kind.BIGINT) for seed in seeds), *nodes))
+
+    def in_slice(self, person: Node, number: int, count: int) -> Node:
+        """By a hash of its own: the engine's tables are laid out by the plain one, and would fill unevenly."""
+        return binary(
+            exp.EQ, binary(exp.Mod, self.hash((1, 2), [person]), exp.Literal.number(count)), exp.Literal.number(number)
+        )
 
     def matches(self, node: Node, pattern: str) -> Node:
         return call("REGEXP_FULL_MATCH", node, text(pattern))

@@ -33,6 +33,7 @@ from mosha.connect.public_keys import FEW
 from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
 from mosha.connect.rows import subquery
 from mosha.connect.schema import Type
+from mosha.connect.slices import OutOfMemory, in_slices, slices_for
 from mosha.connect.source import Engine, Field, Source
 from mosha.connect.statement import Query, alias, select
 from mosha.connect.totals import Array, Totals, integers
@@ -65,16 +66,20 @@ class LocalSource(Source):
 T = TypeVar("T")
 
 
-def _silenced(work: Callable[[], T], problem: str) -> T:
+def _silenced(work: Callable[[], T], problem: str, memory: type[DataError] = DataError) -> T:
     """What an engine says may hold data: one public sentence takes its place, with no trace of the original.
 
-    A failure in the middle may depend on the rows (memory, disk), so it counts as an answer and stays paid.
+    A failure in the middle may depend on the rows (memory, disk), so it counts as an answer and stays paid. `memory`
+    is the error for too little of it.
     """
+    kind: type[DataError] = DataError
     try:
         return work()
+    except duckdb.OutOfMemoryException:
+        kind = memory
     except Exception:  # noqa: BLE001, S110  (raised below, outside of the handler: no context goes on)
         pass
-    raise DataError(problem)
+    raise kind(problem)
 
 
 class DuckDB(Engine):
@@ -120,9 +125,10 @@ class DuckDB(Engine):
         self._attached: dict[str, str] = {}
         self._listings: Counter[str] = Counter()
         self.compiled_from = compiled_from
-        self._compiled = Compiled(self._columns, self._batches, self._memory())
+        self._memory = self._memory_limit()
+        self._compiled = Compiled(self._columns, self._batches, self._memory)
 
-    def _memory(self) -> int:
+    def _memory_limit(self) -> int:
         [(text_size,)] = self._connection.execute("SELECT current_setting('memory_limit')").fetchall()
         amount, unit = str(text_size).split()
         return int(float(amount) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
@@ -228,6 +234,11 @@ class DuckDB(Engine):
         return fields, tuple(name for name, field in read if field is None)
 
     def answer(self, question: Question) -> Totals:
+        with suppress(OutOfMemory):  # which of its troubles the engine had is nobody's business
+            return self._listed(question)
+        raise DataError(UNFINISHED)
+
+    def _listed(self, question: Question) -> Totals:
         if question.only is None or len(question.only) <= FEW:
             return self._answer(question)
         name = "keys_" + hashlib.sha256(repr(question.only).encode()).hexdigest()[:32]
@@ -255,10 +266,12 @@ class DuckDB(Engine):
         if size is not None and self.compiled_from is not None and size >= self.compiled_from:
             versions = [source.version() for source in question.relation.sources if isinstance(source, LocalSource)]
             version = None if None in versions else "\n".join(map(str, versions))
-            found = self._compiled.answer(question, size, version)
+            found = None
+            with suppress(OutOfMemory):
+                found = self._compiled.answer(question, size, version)
             if found is not None:
                 return found
-        return super().answer(question)
+        return in_slices(question, slices_for(question, size, self._memory), super().answer)
 
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
         kinds = (Type.INTEGER,) if isinstance(question, Norms) else question.key_types
@@ -267,7 +280,7 @@ class DuckDB(Engine):
     def _columns(self, statement: str) -> Mapping[str, Any]:
         """The columns of an answer as arrays."""
         with self._lock:
-            return _silenced(lambda: dict(self._connection.sql(statement).fetchnumpy()), UNFINISHED)
+            return _silenced(lambda: dict(self._connection.sql(statement).fetchnumpy()), UNFINISHED, OutOfMemory)
 
     def _batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
         """The columns of an answer in batches, for the compiled kernels, which work in one thread.
@@ -278,8 +291,9 @@ class DuckDB(Engine):
             [(threads,)] = self._connection.execute("SELECT current_setting('threads')").fetchall()
             self._connection.execute("SET threads = 1")
             try:
-                reader = _silenced(lambda: self._connection.sql(statement).to_arrow_reader(BATCH), UNFINISHED)
-                while (batch := _silenced(lambda: next(reader, None), UNFINISHED)) is not None:
+                read = lambda: self._connection.sql(statement).to_arrow_reader(BATCH)
+                reader = _silenced(read, UNFINISHED, OutOfMemory)
+                while (batch := _silenced(lambda: next(reader, None), UNFINISHED, OutOfMemory)) is not None:
                     yield {name: _plain(batch.column(name)) for name in batch.schema.names}
             finally:
                 self._connection.execute(f"SET threads = {int(threads)}")

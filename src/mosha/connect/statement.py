@@ -96,6 +96,8 @@ def contributions(
     if question.relation.person is not None:
         person = scope.once(scope.value(Column(question.relation.person)).node)
         scope.predicates.append(exp.Not(this=binary(exp.Is, person.copy(), exp.Null())))
+        if question.part is not None:
+            scope.predicates.append(dialect.in_slice(person.copy(), *question.part))
     keys = [_key(scope, expression) for _, expression in question.keys]
     if question.only is not None and keys:
         keys = restricted(question, scope, keys, names)
