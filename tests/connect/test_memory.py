@@ -10,7 +10,7 @@ from mosha.connect import Aggregation, Clamped, Distinct, NormBound, Rows, Trunc
 from mosha.connect.duckdb import DuckDB
 from mosha.core.errors import DataError
 
-ROWS, CELLS, LIMIT = 4_500_000, 3, 10
+ROWS, CELLS, LIMIT = 6_000_000, 3, 14
 VALUES = {"n": Rows(), "s": Clamped(col("v"), (0, 100), exponent=4)}
 
 

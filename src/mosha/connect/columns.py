@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -147,10 +147,7 @@ class Table:
     values: Array
     wish: Wanted
     keys: Callable[[Array], tuple[Array, ...]]
-
-    @property
-    def rows(self) -> tuple[Array, Array, Array]:
-        return self.persons, self.groups, self.values
+    known_ranks: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
     @cached_property
     def counts(self) -> Array:
@@ -199,7 +196,8 @@ class Table:
     def size(self) -> int:
         """About how many bytes it takes, the pairs included."""
         pairs = 8 * len(self.groups) * (len(self.pair_codes) + 1)
-        return int(self.groups.nbytes + self.values.nbytes + self.persons.nbytes + pairs + 16 * self.people)
+        labels = self.groups.nbytes + 2 * self.persons.nbytes  # persons, and a rank of each row
+        return int(labels + self.values.nbytes + pairs + 16 * self.people)
 
     def totals(self, code: int) -> Array:
         """Each person's sum of |value| over rows."""
@@ -208,12 +206,19 @@ class Table:
         return self.counts if code == COUNT else np.asarray(row_totals(self.persons, self.values, code, self.people))
 
     def ranks(self, code: int) -> tuple[Array, Array]:
-        """(ranks, totals): totals[ranks[p]] is person p's total; small totals are a table in the cache."""
-        totals = self.totals(code)
-        most = int(totals.max(initial=0))
-        if most < FEW_TOTALS:
-            return totals.astype(np.int32, copy=False), np.arange(most + 1, dtype=np.int64)
-        return np.arange(self.people, dtype=np.int32), totals.astype(np.int64, copy=False)
+        """(ranks, totals): totals[ranks[i]] is the total of the person of row i; few totals stay in the cache.
+
+        Looking up persons for all rows in one go is several times as fast as amid other work, so ranks are kept.
+        """
+        if code not in self.known_ranks:
+            totals = self.totals(code)
+            most = int(totals.max(initial=0))
+            if most < FEW_TOTALS:
+                ranks = totals.astype(np.int32, copy=False)[self.persons]
+                self.known_ranks[code] = (ranks, np.arange(most + 1, dtype=np.int64))
+            else:
+                self.known_ranks[code] = (self.persons, totals.astype(np.int64, copy=False))
+        return self.known_ranks[code]
 
     def pair_column(self, code: int) -> int:
         """Where a value stands in the pairs."""

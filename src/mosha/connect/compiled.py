@@ -176,7 +176,8 @@ def _norm_bounded(question: Question, table: Table) -> Totals | None:
     for leader, limit in dict.fromkeys(leaders[name] for name in by_row):
         names = [name for name in by_row if leaders[name][0] == leader]
         led = np.array([codes[name] for name in names], np.int64)
-        found = row_norms(table.rows, led, *table.ranks(codes[leader]), limit, sizes)
+        ranks, totals = table.ranks(codes[leader])
+        found = row_norms((ranks, table.groups, table.values), led, totals, limit, sizes)
         sums[:, [order.index(name) for name in names]] = found.T
     names = [name for name in order if name not in by_row]
     if names:

@@ -66,26 +66,26 @@ def row_totals(persons: Array, values: Array, code: Any, people: Any) -> Array:
 
 
 @njit(cache=True)
-def _counted(persons: Array, groups: Array, ranks: Array, weights: Array, sums: Array) -> None:
-    for i in range(len(persons)):
-        sums[groups[i]] += weights[ranks[persons[i]]]
+def _counted(ranks: Array, groups: Array, weights: Array, sums: Array) -> None:
+    for i in range(len(ranks)):
+        sums[groups[i]] += weights[ranks[i]]
 
 
 @njit(cache=True)
-def _counted_known(persons: Array, groups: Array, known: Array, ranks: Array, weights: Array, sums: Array) -> None:
+def _counted_known(ranks: Array, groups: Array, known: Array, weights: Array, sums: Array) -> None:
     missing = missing_in(known)
-    for i in range(len(persons)):
+    for i in range(len(ranks)):
         if known[i] != missing:
-            sums[groups[i]] += weights[ranks[persons[i]]]
+            sums[groups[i]] += weights[ranks[i]]
 
 
 @njit(cache=True)
-def _summed(persons: Array, groups: Array, column: Array, ranks: Array, scales: Any, sums: Array) -> None:
+def _summed(ranks: Array, groups: Array, column: Array, scales: Any, sums: Array) -> None:
     """Values or their shares; scales = (totals, ratios, limit, fraction), totals and ratios by rank."""
     totals, ratios, limit, fraction = scales
     factor, missing = limit << fraction, missing_in(column)
-    for i in range(len(persons)):
-        value, rank = np.int64(column[i]), ranks[persons[i]]
+    for i in range(len(ranks)):
+        value, rank = np.int64(column[i]), ranks[i]
         if value == missing:
             continue
         if totals[rank] <= limit:
@@ -95,13 +95,13 @@ def _summed(persons: Array, groups: Array, column: Array, ranks: Array, scales: 
 
 
 @njit(cache=True)
-def row_norms(rows: Any, codes: Array, ranks: Array, totals: Array, limit: Any, sizes: Any) -> Any:
+def row_norms(rows: Any, codes: Array, totals: Array, limit: Any, sizes: Any) -> Any:
     """Order 1, values that share a leader: a line of sums for each value.
 
-    rows = (persons, groups, values); totals[ranks[p]] is the leader's total of person p, `limit` its limit;
+    rows = (ranks, groups, values); totals[ranks[i]] is the leader's total of the person of row i, `limit` its limit;
     sizes = (number of groups, fraction). One pass for each value: a loop without choices is several times as fast.
     """
-    persons, groups, values = rows
+    ranks, groups, values = rows
     count, fraction = sizes
     factor = limit << fraction
     weights, ratios = np.empty(len(totals), np.int64), np.empty(len(totals), np.float64)
@@ -112,11 +112,11 @@ def row_norms(rows: Any, codes: Array, ranks: Array, totals: Array, limit: Any, 
     sums = np.zeros((len(codes), count), np.int64)
     for j in range(len(codes)):
         if codes[j] == COUNT:
-            _counted(persons, groups, ranks, weights, sums[j])
+            _counted(ranks, groups, weights, sums[j])
         elif codes[j] <= KNOWN:
-            _counted_known(persons, groups, values[:, KNOWN - codes[j]], ranks, weights, sums[j])
+            _counted_known(ranks, groups, values[:, KNOWN - codes[j]], weights, sums[j])
         else:
-            _summed(persons, groups, values[:, codes[j]], ranks, (totals, ratios, limit, fraction), sums[j])
+            _summed(ranks, groups, values[:, codes[j]], (totals, ratios, limit, fraction), sums[j])
     return sums
 
 
