@@ -7,8 +7,9 @@ import pytest
 
 from mosha import accounting
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.event import from_json
 from mosha.events import Shuffled
-from mosha.local import Frequency, Mean, Shuffler, compare, shuffled_event
+from mosha.local import Frequency, Mean, Repeated, Shuffler, compare, shuffled_event
 
 SURVEY = Frequency(["a", "b", "c"], epsilon=1.0, protocol="k-ary")
 
@@ -48,6 +49,18 @@ def test_a_batch_is_priced_by_its_protocol():
     assert Shuffler(SURVEY, at_least=5000).event == Shuffled(1.0, 5000, categories=3)
     assert shuffled_event(Mean(between=(0, 1), epsilon=2.0), 10) == Shuffled(2.0, 10)
     assert accounting.epsilon(Shuffler(SURVEY, at_least=5000).event, 1e-6) < 0.1
+
+
+def test_batches_that_share_permanent_answers_have_no_price_of_their_own():
+    shuffler = Shuffler(Repeated(["a", "b"], permanent=2.0, epsilon=1.0), at_least=1000)
+    with pytest.raises(InvalidParameter, match="not independent"):
+        shuffler.event  # noqa: B018
+
+
+def test_an_event_of_before_categories_reads_back_at_the_general_price():
+    old = from_json('{"epsilon": 1.0, "kind": "Shuffled", "mosha": 1, "people": 100}')
+    assert old == Shuffled(1.0, 100)
+    assert from_json(Shuffled(1.0, 100, categories=7).to_json()) == Shuffled(1.0, 100, categories=7)
 
 
 def test_trust_is_worth_accuracy():

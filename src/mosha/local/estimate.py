@@ -16,6 +16,7 @@ from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive_integer, strict_probability
 from mosha.local.consistency import consistent
 from mosha.local.protocol import Protocol
+from mosha.local.shrinkage import shrunk
 
 __all__ = ["Interval", "Shares", "deviations", "poisoning"]
 
@@ -43,8 +44,9 @@ class Interval:
 class Shares:
     """The estimated share of each value among the devices that reported.
 
-    `shares` are consistent: none negative, together one. `raw` are unbiased and carry the error bars; sums are made of
-    them, because the bias of many small consistent shares would add up.
+    `shares` are consistent: none negative, together one, and of less error than `raw` in all values together. `raw` are
+    unbiased and carry the error bars; sums are made of them, because the bias of many small consistent shares would add
+    up.
 
     Fields:
         values: the labels.
@@ -60,8 +62,8 @@ class Shares:
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """Consistent shares."""
-        return consistent(self.raw)
+        """Consistent shares: shrunk towards where most shares are, if there are values enough, then Norm-Sub."""
+        return consistent(shrunk(self.raw, self.protocol, self.reports))
 
     @property
     def counts(self) -> NDArray[np.float64]:

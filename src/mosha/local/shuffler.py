@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.errors import DataError
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Shuffled
 from mosha.core.number import positive_integer
 from mosha.local.k_ary import KAry
+from mosha.local.repeated import Repeated
 from mosha.local.survey import Survey
 from mosha.local.wire import Batch, rows_of, tag_of
 
@@ -19,7 +20,16 @@ __all__ = ["Shuffler", "shuffled_event"]
 
 
 def shuffled_event(survey: Survey, people: int) -> Shuffled:
-    """What so many shuffled reports cost each of their senders; k-ary reports cost less."""
+    """What so many shuffled reports cost each of their senders; k-ary reports cost less.
+
+    Reports of a `Repeated` survey are refused: those of one device share its permanent answer, so that batches of
+    several days do not compose as events do, and the crowd may be another each day.
+    """
+    if isinstance(survey, Repeated):
+        raise InvalidParameter(
+            "shuffled batches of a repeated survey are not independent of each other: what all of them cost is the "
+            "permanent answer, which devices have paid. Shuffle a Frequency survey instead."
+        )
     categories = survey.randomiser.size if isinstance(survey.randomiser, KAry) else None
     return Shuffled(survey.epsilon, people, categories)
 
