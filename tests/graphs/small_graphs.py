@@ -27,10 +27,11 @@ def edge_neighbours(n):
 @cache
 def vertex_neighbours(n):
     """(graph without a vertex, graph), for every graph on n vertices and every vertex of it."""
-    return [(without(graph, v), graph) for graph in every_graph(n).values() for v in range(n)]
+    graphs = every_graph(n - 1)
+    return [(graphs[without(mask, n, v)], graph) for mask, graph in every_graph(n).items() for v in range(n)]
 
 
-def without(graph, vertex):
-    """The graph without a vertex; the others keep their order."""
-    kept = [(a - (a > vertex), b - (b > vertex)) for a, b in graph if vertex not in (a, b)]
-    return Graph.of(kept, vertices=graph.vertices - 1)
+def without(mask, n, vertex):
+    """The mask of the graph without a vertex; the others keep their order."""
+    others = [i for i, pair in enumerate(itertools.combinations(range(n), 2)) if vertex not in pair]
+    return sum((mask >> i & 1) << place for place, i in enumerate(others))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mosha
+from mosha.core.errors import InvalidParameter
 from mosha.graphs import Graph, NoisyAdjacency, compare_models, protect, similarity
 from mosha.graphs.adjacency import flip_positions, flip_rate, pair_of
 from mosha.graphs.degrees import consistent_sequence
@@ -101,6 +102,45 @@ def test_node_level_answers_are_near_the_truth():
     truth = np.cumsum(graph.degree_counts(65)) / graph.vertices
     assert np.abs(curve - truth).max() < 0.3
     assert curve[-1] == 1.0
+
+
+def test_components_at_node_level_are_near_the_truth():
+    """Laplace noise of scale 16 is beyond 400 with probability e^-25."""
+    graph = real("ca-GrQc")
+    found = asked(protect(graph, unit=mosha.Node(max_degree=16)).components(), graph, epsilon=1)
+    assert abs(found["value"] - graph.components) <= 400
+    assert protect(graph, unit=mosha.Node(max_degree=16)).components().forecast(epsilon=1) < 60
+
+
+@pytest.mark.parametrize("unit", [mosha.Edge(), mosha.Node(max_degree=64)], ids=["edge", "node"])
+@pytest.mark.parametrize("kind", ["cumulative_degrees", "degree_distribution"])
+def test_bars_of_cumulative_degrees_hold_for_all_entries_at_once(unit, kind):
+    """Missed with probability 1e-10; ca-GrQc loses at most 60 vertices' worth of any entry to the bound of 64."""
+    graph = real("ca-GrQc")
+    question = getattr(protect(graph, unit=unit), kind)().measurement(epsilon=1)
+    answer, _ = question.step(None, graph, None, SECURE)
+    value = answer if isinstance(unit, mosha.Edge) else answer["value"]
+    share = graph.vertices if kind == "degree_distribution" else 1
+    truth = np.cumsum(graph.degree_counts(len(value))) / share
+    lost = (
+        0
+        if isinstance(unit, mosha.Edge)
+        else np.abs(np.cumsum(np.bincount(graph.projected_degrees(64)))[:64] / share - truth[:64]).max()
+    )
+    bar = question.error(1 - 1e-10, answer)
+    assert (np.abs(value - truth) <= bar + lost + 1e-9).all()
+    assert np.min(question.error(0.95, answer)) < 0.5 * graph.vertices / share  # and says something
+
+
+def test_a_declared_bound_on_degrees_at_edge_level_is_asked():
+    graph = real("ca-GrQc")
+    behind = protect(graph, unit=mosha.Edge())
+    shown = behind.sensitivities(max_degree=81)
+    assert (shown["triangles"], shown["stars"]) == (81, 160)
+    assert abs(asked(behind.triangles(max_degree=81), graph, epsilon=1) - graph.triangles) < 81 * 25
+    assert abs(asked(behind.stars(2, max_degree=81), graph, epsilon=1) - graph.stars(2)) < 160 * 25
+    with pytest.raises(InvalidParameter, match="edge level"):
+        protect(graph, unit=mosha.Node()).triangles(max_degree=5)
 
 
 def test_a_forecast_with_a_public_graph_tells_noise_and_bias():

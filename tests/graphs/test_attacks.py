@@ -15,7 +15,20 @@ from mosha.graphs.subgraphs import TriangleCount
 from tests.graphs.small_graphs import every_graph
 
 ENTRIES = own_entries()
-QUICK = {"edges, node level, bound chosen": 250, "communities": 300, "triangles, local": 200, "degrees, local": 200}
+QUICK = {
+    "edges, node level, bound chosen": 150,
+    "communities": 300,
+    "triangles, local": 100,
+    "components, node level": 60,
+    "triangles, degrees bounded": 60,
+    "triangles, node level": 60,
+    "degrees, local": 200,
+    "synthetic, clustered": 40,
+    "synthetic, communities": 200,
+    "synthetic, filter": 300,
+    "adjacency": 300,
+    "seeds": 300,
+}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])

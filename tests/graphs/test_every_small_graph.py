@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import mosha
+from mosha.graphs.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
 from mosha.graphs.choice_of_bound import PENALTY, choose_bound, powers_of_two
+from mosha.graphs.forests import bounded_forest
+from mosha.graphs.graph import Graph, kernels
 from mosha.graphs.ladder import Rungs
 from mosha.graphs.lipschitz import capped_triangles_at
 from mosha.graphs.smooth import largest_decay
@@ -146,10 +149,8 @@ def node_statistics(bound):
 def test_one_vertex_moves_a_bounded_statistic_by_no_more_than_its_sensitivity(bound):
     unit, statistics = node_statistics(bound)
     for statistic in statistics:
-        exact = {}
-        for graph in (*every_graph(4).values(), *every_graph(5).values()):
-            exact[graph.vertices, tuple(graph)] = statistic.exact(graph, unit)
-        read = [(exact[a.vertices, tuple(a)], exact[5, tuple(b)]) for a, b in vertex_neighbours(5)]
+        exact = {id(g): statistic.exact(g, unit) for n in (4, 5) for g in every_graph(n).values()}
+        read = [(exact[id(a)], exact[id(b)]) for a, b in vertex_neighbours(5)]
         worst = max(np.abs(before - after).sum() for before, after in read)
         assert worst <= statistic.sensitivity(unit).l1
         if not isinstance(statistic, StarsOfBounded):
@@ -164,22 +165,15 @@ def test_edges_of_a_bounded_graph_never_fall_when_a_vertex_comes():
 
 
 def test_triangles_after_a_projection_would_move_further_than_a_bounded_degree_suggests():
-    """Why nothing but degrees is asked of a projected graph."""
-    from mosha.graphs.graph import Graph, kernels
-
-    generator = np.random.default_rng()
-    worst = 0
-    for _ in range(3000):
-        n, bound = 12, 2
-        mask = generator.random((n, n)) < 0.35
-        graph = Graph.of(np.argwhere(np.triu(mask, 1)), vertices=n)
-        counts = []
-        for one in (graph, Graph.of([(a - 1, b - 1) for a, b in graph if a > 0], vertices=n - 1)):
-            kept = kernels().projected(one.starts, one.ends, bound)[1]
-            sources = np.repeat(np.arange(one.vertices), one.degrees)
-            counts.append(Graph.of(np.stack([sources[kept], one.ends[kept]], axis=1), vertices=one.vertices).triangles)
-        worst = max(worst, abs(counts[0] - counts[1]))
-    assert worst > math.comb(2, 2)
+    """Why nothing but degrees is asked of a projected graph: the last vertex brings 2 triangles, and C(2, 2) is 1."""
+    edges = [(1, 3), (1, 4), (2, 4), (2, 5), (2, 6), (3, 4), (5, 6)]
+    counts = []
+    for n in (6, 7):
+        graph = Graph.of([edge for edge in edges if edge[1] < n], vertices=n)
+        kept = kernels().projected(graph.starts, graph.ends, 2)[1]
+        sources = np.repeat(np.arange(n), graph.degrees)
+        counts.append(Graph.of(np.stack([sources[kept], graph.ends[kept]], axis=1), vertices=n).triangles)
+    assert abs(counts[1] - counts[0]) > math.comb(2, 2)
 
 
 def test_capped_triangles_are_lipschitz_and_never_fall():
@@ -192,12 +186,51 @@ def test_capped_triangles_are_lipschitz_and_never_fall():
             seen[key] = capped_triangles_at(graph, caps)
         return seen[key]
 
-    for a, b in vertex_neighbours(5)[::13]:
+    for a, b in vertex_neighbours(5)[::37]:
         for cap, before, after in zip(caps, values(a), values(b), strict=True):
             assert -1 <= after - before <= cap + 1
             assert after <= b.triangles
             if cap == 6:
                 assert after == b.triangles
+
+
+@pytest.mark.parametrize("bound", [1, 2, 4])
+def test_a_forest_of_bounded_degree_is_lipschitz_and_finds_the_components(bound):
+    seen = {}
+
+    def value(graph):
+        if id(graph) not in seen:
+            seen[id(graph)] = bounded_forest(graph, bound)
+        return seen[id(graph)]
+
+    moves = [value(b) - value(a) for a, b in vertex_neighbours(5)[4::61]]
+    assert min(moves) >= -1
+    assert bound - 1 <= max(moves) <= bound + 1
+    if bound == 4:  # every forest on five vertices keeps it
+        assert all(b.vertices - value(b) == b.components for _, b in vertex_neighbours(5)[4::61])
+
+
+def test_a_bound_below_what_forests_need_counts_too_many_components_and_never_too_few():
+    star = Graph.of([(0, i) for i in range(1, 5)], vertices=5)
+    assert [5 - bounded_forest(star, bound) for bound in (1, 2, 3, 4)] == [4, 3, 2, 1]
+    assert bounded_forest(Graph.of([], vertices=0), 3) == 0
+
+
+BOUNDED = [
+    TrianglesOfBounded(2),
+    TrianglesOfBounded(3),
+    StarsOfClamped(2, 2),
+    StarsOfClamped(2, 3),
+    StarsOfClamped(3, 3),
+]
+
+
+@pytest.mark.parametrize("statistic", BOUNDED, ids=str)
+def test_a_declared_bound_at_edge_level_is_enforced_on_every_graph(statistic):
+    pairs = edge_neighbours(5)[::29]
+    exact = {id(g): statistic.exact(g, EDGE)[0] for pair in pairs for g in pair}
+    moves = [abs(exact[id(a)] - exact[id(b)]) for a, b in pairs]
+    assert statistic.sensitivity(EDGE).l1 - 1 <= max(moves) <= statistic.sensitivity(EDGE).l1
 
 
 def flip_law(scores, scale):

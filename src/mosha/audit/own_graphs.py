@@ -85,11 +85,19 @@ def _edge_entries() -> list[Entry]:
         "triangles by smooth Laplace noise": (behind.triangles(), 1e-2, _both),
         "triangles by smooth Cauchy noise": (behind.triangles(method="smooth"), 0.0, _both),
         "stars by the ladder": (behind.stars(3), 0.0, _both),
+        "triangles, degrees bounded": (behind.triangles(max_degree=3), 0.0, None),
+        "stars, degrees clamped": (behind.stars(2, max_degree=3), 0.0, None),
         "seeds": (behind.seeds(2), 0.0, tuple),
         "communities": (behind.communities(), 0.0, lambda a: tuple(a.tolist())),
         "best partition": (behind.best_partition(halves, density=0.5), 0.0, None),
         "adjacency": (behind.adjacency(), 0.0, lambda a: (*np.isin([0, 1, 14], a["value"]).tolist(), a["edges"])),
         "synthetic, filter": (behind.synthetic("filter"), 0.0, lambda a: _cells(a["value"])),
+        "synthetic, communities": (behind.synthetic("communities"), 0.0, lambda a: _cells(a["value"])),
+        "synthetic, clustered": (
+            behind.synthetic(),
+            0.0,
+            lambda a: (len(a["value"]), int(a["edges"]), int(a["triangles"])),
+        ),
     }
 
     def build(question: Any, delta: float, read: Callable[[Any], Any] | None) -> Callable[[], Measurement]:
@@ -119,6 +127,8 @@ def _node_entries() -> list[Entry]:
         "cumulative degrees, node level": (bounded.cumulative_degrees(), lambda a: tuple(a["value"].tolist())),
         "degree histogram, node level": (bounded.degree_histogram(), lambda a: tuple(a["value"].tolist())),
         "stars, node level": (bounded.stars(2), lambda a: a["value"]),
+        "components, node level": (bounded.components(), _both),
+        "triangles, node level": (protect(_graph([]), unit=Node(max_degree=4)).triangles(), _both),
         "vertices, node level": (free.vertices(), lambda a: a),
     }
 

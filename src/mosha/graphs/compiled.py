@@ -228,14 +228,14 @@ def most_common_neighbours(starts: Array, ends: Array) -> Any:
 
 @njit(cache=True)
 def projected(starts: Array, ends: Array, bound: Any) -> Any:
-    """Degrees after edges were added, in the order of vertices, wherever both ends were below the bound; and a mask."""
+    """Degrees after edges were added, from the last vertex down, where both ends were below the bound; and a mask."""
     n = len(starts) - 1
     degrees = np.zeros(n, np.int64)
     kept = np.zeros(len(ends), np.bool_)
-    for u in range(n):
-        for i in range(starts[u], starts[u + 1]):
+    for u in range(n - 1, -1, -1):
+        for i in range(starts[u + 1] - 1, starts[u] - 1, -1):
             v = ends[i]
-            if v > u and degrees[u] < bound and degrees[v] < bound:
+            if v < u and degrees[u] < bound and degrees[v] < bound:
                 degrees[u] += 1
                 degrees[v] += 1
                 kept[i] = True

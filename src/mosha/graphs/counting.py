@@ -11,6 +11,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node, Unit
 from mosha.graphs.bounded import bounded
+from mosha.graphs.node_components import node_components
 from mosha.graphs.statistics import ComponentCount, EdgeCount, MaximumDegree, VertexCount
 from mosha.mechanisms import laplace
 from mosha.mechanisms.picture import drawing
@@ -54,7 +55,9 @@ def vertices(unit: Unit, epsilon: float) -> Measurement:
 
 
 def components(unit: Unit, epsilon: float, *, most: int) -> Measurement:
-    """How many connected components there are, at edge level."""
+    """How many connected components there are."""
+    if isinstance(unit, Node):
+        return node_components(unit, epsilon)
     return held(laplace(ComponentCount(), unit=unit, epsilon=epsilon), min(1, most), most)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Edge, Node, Unit
 from mosha.graphs.bounded import bounded
@@ -70,23 +72,75 @@ def _histogram(unit: Node) -> DegreeHistogram:
 
 
 def cumulative_degrees(unit: Unit, epsilon: float, *, count: int) -> Measurement:
-    """How many vertices have degree at most 0, 1, ...: increasing, and at edge level from the sorted sequence."""
+    """How many vertices have degree at most 0, 1, ...: increasing, and at edge level from the sorted sequence.
+
+    Guarantee:
+        Post-processing of `degree_sequence` (edge level) or of noise on `CumulativeDegrees` (node level).
+
+    Units:
+        Vertices. The error bar holds for all entries at once: at node level that of the largest noise, which isotonic
+        regression does not raise; at edge level degrees within w of the truth mean counts between those w below and
+        w above, so the bar comes with the answer. What a bound on degrees loses is not in it.
+    """
     if isinstance(unit, Edge):
         sequence = degree_sequence(unit, epsilon, count=count)
         places = np.arange(max(count, 1)) + 0.5
-        return sequence.map(lambda degrees: np.searchsorted(degrees, places).astype(np.float64))
-    return _of_counts(unit, epsilon, lambda counts: counts)
+        counts = sequence.map(lambda degrees: np.searchsorted(degrees, places).astype(np.float64))
+        return replace(counts, error=_sideways(sequence), draw=_curve("cumulative degrees", "degree", "vertices"))
+    return _of_counts(unit, epsilon, lambda counts: counts, lambda width, _: width)
+
+
+def _sideways(sequence: Measurement) -> Callable[[float, Any], Any]:
+    """The bar of a cumulative histogram that was read off degrees with a bar of their own."""
+
+    def error(confidence: float, answer: Any) -> Any:
+        if answer is None:
+            raise InvalidParameter("a cumulative histogram at edge level has its error bar with the answer.")
+        assert sequence.error is not None
+        width = math.ceil(sequence.error(confidence, None)) + 1
+        counts = np.asarray(answer, np.float64)
+        below = np.append(np.zeros(min(width, counts.size)), counts[:-width])
+        above = np.append(counts[width:], np.full(min(width, counts.size), counts[-1]))
+        return np.maximum(above - counts, counts - below)
+
+    return error
 
 
 def degree_distribution(unit: Unit, epsilon: float, *, count: int) -> Measurement:
-    """The part of the vertices with degree at most 0, 1, ...: what a Kolmogorov-Smirnov distance compares."""
+    """The part of the vertices with degree at most 0, 1, ...: what a Kolmogorov-Smirnov distance compares.
+
+    Guarantee:
+        Post-processing of `cumulative_degrees`; at node level the answer says how many vertices it was divided by.
+
+    Units:
+        Parts of all vertices. The error bar holds for all entries at once: with counts c_j and c, the last, within w of
+        the truth, c_j / c is within 2 w / (c - w) of it.
+    """
     if isinstance(unit, Edge):
-        return cumulative_degrees(unit, epsilon, count=count).map(distribution)
-    return _of_counts(unit, epsilon, distribution)
+        counts = cumulative_degrees(unit, epsilon, count=count)
+        bar: Any = counts.error
+        parts = counts.map(distribution)
+        return replace(
+            parts,
+            error=lambda confidence, answer: (
+                bar(confidence, None if answer is None else answer * count) / max(count, 1)
+            ),
+            draw=_curve("degree distribution", "degree", "part of the vertices"),
+        )
+    return _of_counts(unit, epsilon, distribution, _ratio)
 
 
-def _of_counts(unit: Unit, epsilon: float, function: Callable[[Any], Any]) -> Measurement:
-    """A function of the private cumulative histogram at node level, made increasing."""
+def _ratio(width: float, vertices: float | None) -> float:
+    return min(1.0, 2 * width / (vertices - width)) if vertices is not None and vertices > width else 1.0
+
+
+def _of_counts(
+    unit: Unit,
+    epsilon: float,
+    function: Callable[[Any], Any],
+    bar: Callable[[float, float | None], float] | None = None,
+) -> Measurement:
+    """A function of the private cumulative histogram at node level, made increasing; its bar, given that of counts."""
     assert isinstance(unit, Node)
 
     def build(under: Node, price: float) -> Measurement:
@@ -94,9 +148,24 @@ def _of_counts(unit: Unit, epsilon: float, function: Callable[[Any], Any]) -> Me
         return laplace(counts, unit=under, epsilon=price)
 
     noisy = bounded(unit, epsilon, build)
-    clean = noisy.map(lambda answer: {**answer, "value": function(monotone_counts(answer["value"]))})
+
+    def clean(answer: Any) -> Any:
+        counts = monotone_counts(answer["value"])
+        return {**answer, "value": function(counts), "vertices": float(counts[-1])}
+
+    def error(confidence: float, answer: Any) -> Any:
+        assert noisy.error is not None
+        assert bar is not None
+        one = noisy.error(confidence, answer)  # of any one entry; all of them share what is missing to 1
+        width = float(np.max(noisy.error(1 - (1 - confidence) / np.size(one), answer)))
+        return bar(width, None if answer is None else answer["vertices"])
+
     draw = _curve("degrees at node level", "degree", "")
-    return replace(clean, draw=lambda answer, error: draw(answer["value"], error))
+    return replace(
+        noisy.map(clean),
+        error=None if bar is None else error,
+        draw=lambda answer, error: draw(answer["value"], error),
+    )
 
 
 def _curve(title: str, across: str, up: str) -> Callable[[Any, Any], Any]:

@@ -112,7 +112,7 @@ class Graph:
         return sum(math.comb(int(d), k) * int(c) for d, c in zip(degrees, counts, strict=True))
 
     def projected_degrees(self, bound: int) -> Integers:
-        """The degrees that edge addition in the order of labels leaves when none may exceed `bound`."""
+        """The degrees that edge addition from the last vertex down leaves when none may exceed `bound`."""
         degrees: Integers = kernels().projected(self.starts, self.ends, bound)[0]
         return degrees
 

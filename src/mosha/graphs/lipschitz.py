@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mosha.graphs.graph import Graph, kernels
 
-__all__ = ["capped_triangles", "capped_triangles_at"]
+__all__ = ["capped_triangles", "capped_triangles_at", "triangles_capped_at_edges"]
 
 TOLERANCE = 0.25
 
@@ -42,7 +42,28 @@ def capped_triangles_at(graph: Graph, caps: tuple[int, ...]) -> list[int]:
     return [_optimum(listed, counts, cap) for cap in caps]
 
 
-def _optimum(listed: NDArray[np.int32], counts: NDArray[Any], cap: int) -> int:
+def triangles_capped_at_edges(graph: Graph, cap: int) -> int:
+    """The largest weight of triangles, at most 1 each, of which no edge holds more than `cap`; a whole number.
+
+    Guarantee:
+        The proof of `capped_triangles` with edges in the place of vertices: adding an edge moves the optimum by 0 to
+        cap, and its rounded value by -1 to cap + 1.
+
+    Units:
+        Triangles.
+
+    >>> book = Graph.of([(0, 1), *((end, page) for end in (0, 1) for page in range(2, 7))], vertices=7)
+    >>> triangles_capped_at_edges(book, 3), triangles_capped_at_edges(book, 5)
+    (3, 5)
+    """
+    listed: NDArray[np.int64] = np.sort(kernels().listed_triangles(graph.starts, graph.ends), axis=1).astype(np.int64)
+    sides = np.stack([listed[:, i] * graph.vertices + listed[:, j] for i, j in ((0, 1), (0, 2), (1, 2))], axis=1)
+    known, places = np.unique(sides, return_inverse=True)
+    numbered = places.reshape(-1, 3)
+    return _optimum(numbered, np.bincount(numbered.ravel(), minlength=known.size), cap)
+
+
+def _optimum(listed: NDArray[Any], counts: NDArray[Any], cap: int) -> int:
     """Only triangles that touch a crowded vertex are in the programme, grouped by which crowded vertices they touch."""
     crowded = counts > cap
     if not crowded.any():

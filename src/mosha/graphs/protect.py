@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mosha.core.account import Account
-from mosha.core.errors import InvalidParameter, Unbounded, WrongUnit
+from mosha.core.errors import InvalidParameter, WrongUnit
+from mosha.core.number import positive_integer
 from mosha.core.unit import Edge, Node, Unit
 from mosha.graphs import counting, degree_questions, subgraph_questions
 from mosha.graphs.adjacency import adjacency
 from mosha.graphs.bounded import expected
 from mosha.graphs.choice_of_bound import CHOICE_SHARE
 from mosha.graphs.communities import best_partition, communities
+from mosha.graphs.graph import Graph
 from mosha.graphs.question import Question
 from mosha.graphs.reading import read
 from mosha.graphs.seeds import seeds
@@ -20,7 +22,10 @@ from mosha.graphs.sensitivity_table import sensitivities
 from mosha.graphs.statistics import check_unit
 from mosha.graphs.synthetic import synthetic
 
-__all__ = ["ProtectedGraph", "protect"]
+__all__ = ["MOST_BINS", "ProtectedGraph", "protect"]
+
+MOST_BINS = 1 << 12
+"""Of a degree histogram unless `up_to` says more: a public number, as noise is drawn for every entry."""
 
 
 def protect(
@@ -78,9 +83,20 @@ class ProtectedGraph:
     def _pairs(self) -> int | None:
         return self._count * (self._count - 1) // 2 if isinstance(self.unit, Edge) else None
 
-    def sensitivities(self, *, leaves: int = 2) -> dict[str, int | None]:
+    def sensitivities(self, *, leaves: int = 2, max_degree: int | None = None) -> dict[str, int | None]:
         """How far one unit can move each statistic in the worst case."""
-        return sensitivities(self.unit, vertices=self._count if isinstance(self.unit, Edge) else None, leaves=leaves)
+        vertices = self._count if isinstance(self.unit, Edge) else None
+        return sensitivities(self.unit, vertices=vertices, leaves=leaves, max_degree=max_degree)
+
+    def _bound_for_edges(self, max_degree: int | None, method: str | None) -> None:
+        if max_degree is not None and (method is not None or not isinstance(self.unit, Edge)):
+            raise InvalidParameter(
+                "max_degree=... is asked at edge level without a method; at node level it is Node(max_degree=...)."
+            )
+
+    def _in_memory(self, needed: bool) -> None:  # noqa: FBT001  (one line says when)
+        if needed and not isinstance(self.graph, Graph):
+            raise InvalidParameter("this question needs a linear programme, so a graph in memory and not on Spark.")
 
     def _asked(self, title: str, build: Any, guess: Any = None) -> Question:
         worst = self.sensitivities().get(title)
@@ -112,9 +128,8 @@ class ProtectedGraph:
         return self._asked("maximum degree", lambda e, _: counting.maximum_degree(self.unit, e, most=most))
 
     def components(self) -> Question:
-        """How many connected components there are."""
-        if isinstance(self.unit, Node):
-            raise Unbounded("components have no proved statistic at node level yet: ask at edge level.")
+        """How many connected components there are; at node level by forests of bounded degree."""
+        self._in_memory(isinstance(self.unit, Node))
         return self._asked("components", lambda e, _: counting.components(self.unit, e, most=self._count))
 
     def degree_sequence(self) -> Question:
@@ -123,8 +138,10 @@ class ProtectedGraph:
         return self._asked("degree sequence", lambda e, _: build(self.unit, e, count=self._count))
 
     def degree_histogram(self, *, up_to: int | None = None) -> Question:
-        """How many vertices have degree 0, 1, ..., `up_to`; higher degrees count as the last one."""
-        length = (self._count if up_to is None else up_to + 1) or 1
+        """How many vertices have degree 0, 1, ..., `up_to` (4095 unless told); higher degrees count as the last one."""
+        if up_to is not None:
+            positive_integer("up_to", up_to)
+        length = max(1, min(self._count, MOST_BINS) if up_to is None else up_to + 1)
         build = degree_questions.degree_histogram
         return self._asked("degree histogram", lambda e, _: build(self.unit, e, length=length))
 
@@ -138,21 +155,24 @@ class ProtectedGraph:
         build = degree_questions.degree_distribution
         return self._asked("degree distribution", lambda e, _: build(self.unit, e, count=self._count))
 
-    def triangles(self, *, method: str | None = None) -> Question:
-        """How many triangles there are: the ladder, or smooth sensitivity where delta is paid."""
+    def triangles(self, *, method: str | None = None, max_degree: int | None = None) -> Question:
+        """How many triangles there are: the ladder, or smooth sensitivity where delta is paid; or under a bound."""
+        self._bound_for_edges(max_degree, method)
+        self._in_memory(isinstance(self.unit, Node) or max_degree is not None)
         build = subgraph_questions.triangles
         return self._asked(
             "triangles",
-            lambda e, d: build(self.unit, e, d, count=self._count, method=method),
+            lambda e, d: build(self.unit, e, d, count=self._count, method=method, max_degree=max_degree),
             lambda like: {"width": like.most_common_neighbours, "cap": like.most_common_neighbours},
         )
 
-    def stars(self, leaves: int, *, method: str | None = None) -> Question:
-        """How many stars with so many leaves there are."""
+    def stars(self, leaves: int, *, method: str | None = None, max_degree: int | None = None) -> Question:
+        """How many stars with so many leaves there are; at edge level perhaps with degrees clamped to a bound."""
+        self._bound_for_edges(max_degree, method)
         build = subgraph_questions.stars
         return self._asked(
             "stars",
-            lambda e, d: build(self.unit, leaves, e, d, count=self._count, method=method),
+            lambda e, d: build(self.unit, leaves, e, d, count=self._count, method=method, max_degree=max_degree),
             lambda like: {"width": like.highest_degrees()[0], "max_degree": like.highest_degrees()[0]},
         )
 

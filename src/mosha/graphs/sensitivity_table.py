@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from mosha.core.unit import Edge, Node, Unit
+from mosha.graphs.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
 from mosha.graphs.statistics import (
     ComponentCount,
     CumulativeDegrees,
@@ -20,10 +21,14 @@ from mosha.graphs.subgraphs import StarCount, TriangleCount
 __all__ = ["sensitivities"]
 
 
-def sensitivities(unit: Unit, *, vertices: int | None = None, leaves: int = 2) -> dict[str, int | None]:
+def sensitivities(
+    unit: Unit, *, vertices: int | None = None, leaves: int = 2, max_degree: int | None = None
+) -> dict[str, int | None]:
     """The worst case of each statistic (l1 for vectors); None where one unit can move it without a public limit.
 
-    At edge level triangles and stars are in fact released with noise for the graph at hand, which is far smaller.
+    At edge level triangles and stars are in fact released with noise for the graph at hand, which is far smaller. With
+    `max_degree` they are those of `triangles(max_degree=...)` and `stars(k, max_degree=...)`, which enforce the bound
+    (for triangles D - 1, and 1 for rounding the linear programme). At node level the bound is that of the unit.
 
     >>> sensitivities(Edge(), vertices=100)["triangles"], sensitivities(Node(max_degree=10))["degree histogram"]
     (98, 21)
@@ -36,8 +41,8 @@ def sensitivities(unit: Unit, *, vertices: int | None = None, leaves: int = 2) -
             "maximum degree": MaximumDegree().sensitivity(unit).l1,
             "degree sequence": SortedDegrees(0).sensitivity(unit).l1,
             "degree histogram": DegreeHistogram(max(n, 1)).sensitivity(unit).l1,
-            "triangles": TriangleCount(n).global_sensitivity if vertices is not None else None,
-            "stars": StarCount(n, leaves).global_sensitivity if vertices is not None else None,
+            "triangles": _triangles(vertices, max_degree),
+            "stars": _stars(vertices, leaves, max_degree),
             "components": ComponentCount().sensitivity(unit).l1,
         }
     assert isinstance(unit, Node)
@@ -52,5 +57,17 @@ def sensitivities(unit: Unit, *, vertices: int | None = None, leaves: int = 2) -
         "cumulative degrees": CumulativeDegrees(bound).sensitivity(unit).l1,
         "triangles": math.comb(bound, 2),
         "stars": StarsOfBounded(leaves).sensitivity(unit).l1 if bound >= 2 else 0,
-        "components": bound,
+        "components": max(bound, 2),
     }
+
+
+def _triangles(vertices: int | None, max_degree: int | None) -> int | None:
+    if max_degree is not None:
+        return TrianglesOfBounded(max_degree).sensitivity(Edge()).l1
+    return TriangleCount(vertices).global_sensitivity if vertices is not None else None
+
+
+def _stars(vertices: int | None, leaves: int, max_degree: int | None) -> int | None:
+    if max_degree is not None:
+        return StarsOfClamped(leaves, max_degree).sensitivity(Edge()).l1
+    return StarCount(vertices, leaves).global_sensitivity if vertices is not None else None

@@ -139,7 +139,7 @@ class SparkGraph:
         return int(roots + self.vertices - touched)
 
     def projected_degrees(self, bound: int) -> NDArray[np.int64]:
-        """The degrees that edge addition in lexicographic order leaves, found in rounds of window functions.
+        """The degrees that edge addition from the last vertex down leaves, found in rounds of window functions.
 
         Guarantee:
             The same as one edge after the other. A vertex with room for c more marks its first c waiting edges. An edge
@@ -171,7 +171,7 @@ class SparkGraph:
         from pyspark.sql import functions as f  # noqa: PLC0415
 
         sides = edges.select(f.col("a").alias("v"), "a", "b").union(edges.select(f.col("b").alias("v"), "a", "b"))
-        order = Window.partitionBy("v").orderBy("a", "b")
+        order = Window.partitionBy("v").orderBy(f.desc("b"), f.desc("a"))
         numbered = sides.withColumn("p", f.row_number().over(order))
         first = numbered.where("v = a").select("a", "b", f.col("p").alias("pa"))
         return first.join(numbered.where("v = b").select("a", "b", f.col("p").alias("pb")), ["a", "b"])

@@ -92,12 +92,12 @@ def most_common_neighbours(starts: Array, ends: Array) -> int:
 
 
 def projected(starts: Array, ends: Array, bound: int) -> tuple[Array, Array]:
-    """Degrees after edges were added, in the order of vertices, wherever both ends were below the bound; and a mask."""
+    """Degrees after edges were added, from the last vertex down, where both ends were below the bound; and a mask."""
     n = len(starts) - 1
     degrees = [0] * n
     kept = np.zeros(len(ends), np.bool_)
     sources = np.repeat(np.arange(n), np.diff(starts))
-    for i in np.flatnonzero(ends > sources):
+    for i in np.flatnonzero(ends < sources)[::-1]:
         u, v = int(sources[i]), int(ends[i])
         if degrees[u] < bound and degrees[v] < bound:
             degrees[u] += 1

@@ -1,6 +1,6 @@
 """Statistics of a graph that additive noise can be put on, each with how far an edge or a vertex moves it.
 
-At node level degrees are bounded first by edge addition in the order of labels (`projection.md`): only functions of the
+At node level degrees are bounded first by edge addition in an order of labels (`projection.md`): only functions of the
 bounded degrees are asked there, for which the bound is proved.
 """
 

@@ -11,6 +11,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node, Unit
 from mosha.graphs.bounded import bounded
+from mosha.graphs.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
 from mosha.graphs.counting import held
 from mosha.graphs.ladder import ladder
 from mosha.graphs.node_triangles import node_triangles
@@ -36,19 +37,32 @@ def subgraphs(statistic: SubgraphCount, unit: Unit, epsilon: float, delta: float
     return ladder(statistic, unit=unit, epsilon=epsilon)
 
 
-def triangles(unit: Unit, epsilon: float, delta: float, *, count: int, method: str | None = None) -> Measurement:
-    """How many triangles there are."""
+def triangles(
+    unit: Unit, epsilon: float, delta: float, *, count: int, method: str | None = None, max_degree: int | None = None
+) -> Measurement:
+    """How many triangles there are; at edge level with a bound on degrees, by Laplace noise for that bound."""
     if isinstance(unit, Node):
         return node_triangles(unit, epsilon)
+    if max_degree is not None:
+        return held(laplace(TrianglesOfBounded(max_degree), unit=unit, epsilon=epsilon), 0, TriangleCount(count).most)
     return subgraphs(TriangleCount(count), unit, epsilon, delta, method)
 
 
 def stars(
-    unit: Unit, leaves: int, epsilon: float, delta: float, *, count: int, method: str | None = None
+    unit: Unit,
+    leaves: int,
+    epsilon: float,
+    delta: float,
+    *,
+    count: int,
+    method: str | None = None,
+    max_degree: int | None = None,
 ) -> Measurement:
     """How many stars with so many leaves there are; at node level in the graph of bounded degrees."""
     if isinstance(unit, Node):
         return bounded(unit, epsilon, lambda u, e: held(laplace(_bounded_stars(leaves, u), unit=u, epsilon=e), 0))
+    if max_degree is not None:
+        return held(laplace(StarsOfClamped(leaves, max_degree), unit=unit, epsilon=epsilon), 0)
     return subgraphs(StarCount(count, leaves), unit, epsilon, delta, method)
 
 
