@@ -21,8 +21,14 @@ from mosha.streams.tree import SignedTree
 class Written:
     """A tape whose numbers are written by the test."""
 
+    size = 1
+
     def __init__(self, numbers=()):
         self.numbers = list(numbers)
+        self.made = None
+
+    def block(self, number):
+        return np.array([[self.row(number)]], object)
 
     def row(self, number):
         return self.numbers[number] if number < len(self.numbers) else 0

@@ -54,8 +54,7 @@ class Buffers:
 
     def residues(self) -> Vector:
         """alpha_i with c_j = sum alpha_i t_i^j for j >= 1."""
-        tau, eta = np.array(self.tau), np.array(self.eta)
-        return _residues(tau, eta)
+        return _known_residues(self.tau, self.eta)
 
     def decoder_residues(self) -> tuple[float, Vector]:
         """beta_0 and beta_i with (A C^-1)_j = beta_0 + sum beta_i h_i^j."""
@@ -78,6 +77,12 @@ class Buffers:
         terms = np.exp(sums) * np.expm1(sums * powers) / np.expm1(sums)
         return np.asarray(1.0 + terms @ weights)
 
+    def encoder_squares_from(self, steps: int, count: int) -> Vector:
+        """The same for the lengths steps, steps + 1, ...: one more squared coefficient each."""
+        start = self.residues() * np.exp(steps * np.log1p(-np.array(self.tau)))
+        coefficients = start @ _powers(self.tau, count)
+        return np.asarray(self.encoder_square(steps) + np.concatenate([[0.0], np.cumsum(coefficients[:-1] ** 2)]))
+
     def decoder_square(self, steps: int) -> float:
         """The sum of b_j^2 over j < steps: the variance of the last running sum, per unit of noise."""
         beta, weights = self.decoder_residues()
@@ -94,6 +99,17 @@ class Buffers:
         coefficients = powers @ self.residues()
         coefficients[0] = 1.0
         return np.asarray(coefficients)
+
+
+@lru_cache(maxsize=16)
+def _powers(tau: tuple[float, ...], count: int) -> Vector:
+    """t_i^j for j < count, a row for each i."""
+    return np.asarray(np.exp(np.multiply.outer(np.log1p(-np.array(tau)), np.arange(count))))
+
+
+@lru_cache(maxsize=64)
+def _known_residues(tau: tuple[float, ...], eta: tuple[float, ...]) -> Vector:
+    return _residues(np.array(tau), np.array(eta))
 
 
 def _residues(tau: Vector, eta: Vector) -> Vector:

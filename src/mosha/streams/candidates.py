@@ -145,9 +145,10 @@ def _sensitivity(question: Question, mechanism: LiftedToeplitz | BandedToeplitz,
         largest_norm=mechanism.largest_norm,
         unit=mechanism.unit,
         touched=touched,
-        most=min(presence.most, question.width),
+        most=presence.most,
         horizon=question.horizon,
         sides=presence.sides,
+        width=question.width,
     )
 
 

@@ -17,35 +17,39 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.streams.blt import Buffers
+from mosha.streams.lifting import Lifting
 from mosha.streams.tape import Tape
 
 __all__ = ["BandedToeplitz", "LiftedState", "LiftedToeplitz", "lifted_sensitivity", "lifted_unit"]
 
+Vector = NDArray[np.float64]
 FRACTION_BITS = 60  # of the buffers
 COEFFICIENT_BITS = 60
 WEIGHT_BITS = 40
 HALF = 1 << (WEIGHT_BITS - 1)
-WINDOW = 1024  # column norms are computed for so many steps at once
+LOW = 32  # bits of the lower half of a weight
+WINDOW = 4096  # column norms are computed for so many steps at once
 SPARE = 1 + 2.0**-30  # more than the rounding of every norm
 DRIFT = 2.0**-54  # what rounding the coefficients adds to a norm, per step of the horizon
-ROUNDING = 1 + 2.0**-8  # how far two roundings of Q_t differ at most, in steps
-FINENESS = 14  # what rounding adds to the sensitivity is below one part in 2**14
+ROUNDING = 1.5  # how far two roundings of Q_t differ at most, in steps
+FINENESS = 15  # what rounding adds to the sensitivity is below one part in 2**14
 
 
 def lifted_unit(horizon: int, touched: int) -> int:
     """Into how many steps one contribution is divided, so that rounding adds less than a part in 2**14.
 
-    >>> lifted_unit(1 << 20, 1) == 1 << 25
+    >>> lifted_unit(1 << 20, 1) == 1 << 26
     True
     """
     return 1 << (math.ceil(math.log2(2 * math.sqrt(horizon * touched))) + FINENESS)
 
 
 def lifted_sensitivity(
-    *, gain: float, largest_norm: float, unit: int, touched: int, most: int, horizon: int, sides: int
+    *, gain: float, largest_norm: float, unit: int, touched: int, most: int, horizon: int, sides: int, width: int
 ) -> float:
     """How far one unit moves the noise that explains a release, in steps, along every path: `lifted.md`.
 
@@ -57,20 +61,46 @@ def lifted_sensitivity(
         most: how many contributions there are.
         horizon: how many steps.
         sides: 1 where a unit is added or removed, 2 where it is replaced.
+        width: how many coordinates there are.
     """
     moved = (unit + largest_norm * math.sqrt(touched)) * (gain + DRIFT * horizon * most) * SPARE * sides
-    rounded = (2 + DRIFT * horizon**1.5) * ROUNDING * math.sqrt(float(horizon) * touched * most * sides)
+    rounded = (2 + DRIFT * horizon**1.5) * ROUNDING * math.sqrt(float(horizon) * touched * min(most, width) * sides)
     return float((moved + rounded) * SPARE)
 
 
 @dataclass(slots=True)
 class LiftedState:
-    """All that a running stream remembers: the last integer of noise, the sum of noise, the buffers."""
+    """All that a running stream remembers: the last lifted noise; the sum of noise and the buffers.
+
+    Sum and buffers are those before the present block of the tape: within it noise is lifted ahead of the data.
+    """
 
     time: int = 0
     noise: Any = 0
     total: Any = 0
     buffers: tuple[Any, ...] = ()
+
+
+class _Window:
+    """Weights of the data over 2**40, whole numbers, and what a step of the release is worth, for some steps."""
+
+    def __init__(self, weights: Vector, worths: Vector) -> None:
+        self.weights, self.worths = weights, worths
+        self._tops = np.floor(weights * 2.0**-LOW)
+        self._rests = (weights - self._tops * 2.0**LOW).astype(np.int64)
+        self._most = max(float(self._tops.max()), 2.0**LOW)
+
+    @cached_property
+    def at(self) -> list[tuple[int, float]]:
+        return [(int(weight), worth) for weight, worth in zip(self.weights.tolist(), self.worths.tolist(), strict=True)]
+
+    def rounded(self, data: NDArray[np.int64], part: slice) -> NDArray[Any]:
+        """floor(data weight / 2**40 + 1/2), in 64 bits where they suffice: the weight in two halves."""
+        if float(np.abs(data).max()) * self._most < 2.0**61:
+            rests = (data * self._rests[part] + HALF) >> LOW
+            return np.asarray((data * self._tops[part].astype(np.int64) + rests) >> (WEIGHT_BITS - LOW))
+        weights = np.array([int(weight) for weight in self.weights[part]], object)
+        return np.asarray((data.astype(object) * weights + HALF) >> WEIGHT_BITS)
 
 
 @dataclass(frozen=True)
@@ -87,7 +117,7 @@ class LiftedToeplitz:
     size: int
     unit: int
     normalised: bool = True
-    _windows: dict[int, tuple[list[int], list[float]]] = field(default_factory=dict, repr=False, compare=False)
+    _windows: dict[int, _Window] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def _coefficients(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
@@ -111,39 +141,80 @@ class LiftedToeplitz:
         """The largest d_t."""
         return math.sqrt(self.buffers.encoder_square(self.horizon)) * SPARE if self.normalised else 1.0
 
-    def _weights(self, time: int) -> tuple[int, float]:
-        """The weight of the data at a step, over 2**40, rounded down, and what a step of the release is worth."""
-        window, place = divmod(time, WINDOW)
-        if window not in self._windows:
+    def _window(self, time: int) -> _Window:
+        """The weights of the data around a step."""
+        number = time // WINDOW
+        if number not in self._windows:
             norms = np.ones(WINDOW)
             if self.normalised:
-                left = self.horizon - np.arange(window * WINDOW, (window + 1) * WINDOW, dtype=np.float64)
-                norms = np.sqrt(self.buffers.encoder_squares(np.maximum(left, 1.0))) * SPARE
-            weights = [int(w) for w in (self.unit << WEIGHT_BITS) / self.size / norms]
+                left = self.horizon - np.arange(number * WINDOW, (number + 1) * WINDOW)
+                squares = self.buffers.encoder_squares_from(max(1, int(left[-1])), WINDOW)
+                norms = np.sqrt(squares[np.maximum(left, 1) - max(1, int(left[-1]))]) * SPARE
             self._windows.clear()
-            self._windows[window] = (weights, (norms * (self.size / self.unit)).tolist())
-        weights, worth = self._windows[window]
-        return weights[place], worth[place]
+            weights = np.floor((self.unit << WEIGHT_BITS) / self.size / norms)
+            self._windows[number] = _Window(weights, norms * (self.size / self.unit))
+        return self._windows[number]
+
+    def _weights(self, time: int) -> tuple[int, float]:
+        """The weight of the data at a step, over 2**40, rounded down, and what a step of the release is worth."""
+        return self._window(time).at[time % WINDOW]
 
     def start(self, width: int) -> LiftedState:
         nothing: Any = 0 if width == 1 else np.zeros(width, object)
         return LiftedState(0, nothing, nothing, (nothing,) * len(self.buffers))
 
+    @cached_property
+    def _lifting(self) -> Lifting:
+        return Lifting(*self._coefficients)
+
+    def _ahead(self, state: LiftedState, tape: Tape) -> _Block:
+        """The block of lifted noise that the next step lies in."""
+        number = state.time // tape.size
+        if tape.made is None or tape.made[0] != number:
+            lifted, total, buffers = self._lifting.block(tape.block(number), state.total, state.buffers)
+            tape.made = (number, _Block(lifted, total, buffers))
+        made: _Block = tape.made[1]
+        return made
+
     def step(self, state: LiftedState, data: Any, tape: Tape) -> tuple[Any, LiftedState]:
         """An estimate of the data of one step, in steps of the data."""
-        noise = tape.row(state.time)
-        first, betas, rates = self._coefficients
-        weight, worth = self._weights(state.time)
-        past, arrived = (state.total * first) << FRACTION_BITS, noise << FRACTION_BITS
-        buffers = []
-        for beta, rate, buffer in zip(betas, rates, state.buffers, strict=True):
-            past = past + beta * buffer
-            buffers.append(((buffer + arrived) * rate) >> COEFFICIENT_BITS)
-        lifted = noise + (past >> (COEFFICIENT_BITS + FRACTION_BITS))
-        released = ((data * weight + HALF) >> WEIGHT_BITS) + (
-            lifted - state.noise
-        )  # V_t - V_(t-1); the rest is post-processing
-        return released * worth, LiftedState(state.time + 1, lifted, state.total + noise, tuple(buffers))
+        time = state.time
+        ahead, place = self._ahead(state, tape), time % tape.size
+        weight, worth = self._weights(time)
+        lifted = ahead.rows[place]
+        # V_t - V_(t-1); the rest is post-processing
+        released = ((data * weight + HALF) >> WEIGHT_BITS) + (lifted - state.noise)
+        if place + 1 == tape.size:
+            return released * worth, LiftedState(time + 1, lifted, ahead.total, ahead.buffers)
+        return released * worth, LiftedState(time + 1, lifted, state.total, state.buffers)
+
+    def chunk(self, state: LiftedState, data: NDArray[np.int64], tape: Tape) -> tuple[Vector, LiftedState]:
+        """Estimates of the data of many steps of one series at once: the very numbers that single steps give."""
+        estimates, taken = np.empty(data.size), 0
+        while taken < data.size:
+            ahead, place = self._ahead(state, tape), state.time % tape.size
+            room = min(data.size - taken, tape.size - place, WINDOW - state.time % WINDOW)
+            part = slice(state.time % WINDOW, state.time % WINDOW + room)
+            lifted, window = ahead.lifted[place : place + room, 0], self._window(state.time)
+            rounded = window.rounded(data[taken : taken + room], part)
+            moved = rounded + np.diff(lifted, prepend=np.array([state.noise], lifted.dtype))
+            estimates[taken : taken + room] = moved.astype(np.float64) * window.worths[part]
+            kept = (ahead.total, ahead.buffers) if place + room == tape.size else (state.total, state.buffers)
+            state = LiftedState(state.time + room, int(lifted[-1]), *kept)
+            taken += room
+        return estimates, state
+
+
+class _Block:
+    """Lifted noise of one block, and the sum and the buffers after it."""
+
+    def __init__(self, lifted: NDArray[Any], total: Any, buffers: tuple[Any, ...]) -> None:
+        self.lifted, self.total, self.buffers = lifted, total, buffers
+
+    @cached_property
+    def rows(self) -> list[Any]:
+        """As numbers for one series, else as arrays of whole numbers of any size."""
+        return self.lifted[:, 0].tolist() if self.lifted.shape[1] == 1 else list(self.lifted.astype(object))
 
 
 @dataclass(frozen=True)

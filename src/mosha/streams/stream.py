@@ -13,6 +13,7 @@ from mosha.core.unit import Unit
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.statistic import fingerprint
 from mosha.streams.bounding import exact_step
+from mosha.streams.lifting import SPAN
 from mosha.streams.plan import Plan, StreamState, published
 from mosha.streams.tape import BLOCK, Tape
 
@@ -44,9 +45,9 @@ class Stream(Measurement):
 
 
 def new_tape(plan: Plan, source: Any) -> Tape:
-    """The tape of a plan; short streams draw no more than they need."""
-    need = 2 * plan.horizon + 64
-    return Tape(plan.law, plan.width, source, min(BLOCK, need))
+    """The tape of a plan, in blocks of whole spans: short streams draw no more than they need, wide ones less."""
+    need, room = 2 * (plan.horizon // SPAN + 1) * SPAN, max(1, BLOCK // plan.width // SPAN) * SPAN
+    return Tape(plan.law, plan.width, source, min(room, need))
 
 
 def take_step(plan: Plan, state: StreamState, data: Any) -> tuple[Any, StreamState]:

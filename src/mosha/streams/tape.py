@@ -15,7 +15,7 @@ from mosha.streams.unbounded import unbounded_gaussian, unbounded_laplace
 
 __all__ = ["BLOCK", "Law", "Tape"]
 
-BLOCK = 2048
+BLOCK = 8192
 """So many draws are made at once: noise for later steps waits in memory and never in a checkpoint."""
 
 
@@ -49,15 +49,24 @@ class Tape:
     """
 
     def __init__(self, law: Law, width: int, source: Callable[[int], Rng], block: int = BLOCK) -> None:
-        self._law, self._width, self._source, self._size = law, width, source, block
+        self._law, self._width, self._source, self.size = law, width, source, block
         self._block = -1
-        self._rows: list[Any] = []
+        self._drawn: NDArray[Any] = np.zeros((0, width))
+        self._rows: list[Any] | None = None
+        self.made: tuple[int, Any] | None = None
+        """What a mechanism made of a whole block ahead of the data: the block's number, and what it is."""
+
+    def block(self, number: int) -> NDArray[Any]:
+        """The draws of one block, a row each."""
+        if number != self._block:
+            self._drawn = self._law.draw(self.size, self._width, self._source(number))
+            self._block, self._rows = number, None
+        return self._drawn
 
     def row(self, number: int) -> Any:
         """Noise for one draw: an integer where the width is 1, else an array of integers of any size."""
-        block, place = divmod(number, self._size)
-        if block != self._block:
-            drawn = self._law.draw(self._size, self._width, self._source(block))
+        block, place = divmod(number, self.size)
+        if block != self._block or self._rows is None:
+            drawn = self.block(block)
             self._rows = drawn[:, 0].tolist() if self._width == 1 else list(drawn.astype(object))
-            self._block = block
         return self._rows[place]
