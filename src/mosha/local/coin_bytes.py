@@ -46,25 +46,31 @@ class CoinBytes:
         self._table = np.minimum(np.searchsorted(self._short, np.arange(65536), side="right"), 255).astype(np.uint16)
         unsure = [int(end * 65536) for end in self._ends if (end * 65536).denominator > 1]
         self._table[unsure] = _UNSURE
+        self._rare = 255 if 2 * chance < 1 else 0  # stands for "unsure" too, and is looked up a second time
+        self._quick = np.where(self._table == _UNSURE, self._rare, self._table).astype(np.uint8)
 
     def draw(self, count: int, rng: Rng) -> NDArray[np.uint8]:
         """`count` bytes."""
         drawn = np.empty(count, np.uint8)
+        places, known = [np.empty(0, np.int64)], [np.empty(0, np.uint16)]
         for start in range(0, count, _BLOCK):
             part = drawn[start : start + _BLOCK]
             words = np.frombuffer(rng.bytes(2 * len(part)), "<u2")
-            found = self._table.take(words)
-            part[:] = found
-            again = np.flatnonzero(found == _UNSURE)
-            if again.size:
-                part[again] = self._settle(words[again], rng)
+            self._quick.take(words, out=part, mode="clip")  # never clipped: 65536 entries
+            rare = np.flatnonzero(part == self._rare)
+            again = rare[self._table[words[rare]] == _UNSURE]
+            places.append(again + start)
+            known.append(words[again])
+        unsure = np.concatenate(places)
+        if unsure.size:
+            drawn[unsure] = self._settle(np.concatenate(known), rng)
         return drawn
 
     def _settle(self, known: NDArray[np.uint16], rng: Rng) -> NDArray[np.uint8]:
         rest = np.frombuffer(rng.bytes(8 * len(known)), "<u8") >> np.uint64(16)
         points = (known.astype(np.uint64) << np.uint64(48)) | rest
         found = np.searchsorted(self._long, points, side="right")
-        tied = np.flatnonzero(np.isin(points, self._long))
+        tied = np.flatnonzero((found > 0) & (self._long[np.maximum(found, 1) - 1] == points))
         for i in tied:
             found[i] = self._exact(int(points[i]), rng)
         return np.minimum(found, 255).astype(np.uint8)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from mosha.core.randomness import Rng
 from mosha.local.device import below, happens
@@ -58,7 +59,20 @@ def _geometric(rng: Rng) -> int:
 
 def _falls_below(exponent: Fraction, rng: Rng) -> bool:
     """True with probability exactly e^-exponent."""
-    return _coin(lambda _digits: (exponent, exponent), rng) if exponent else True
+    if not exponent:
+        return True
+    known = int.from_bytes(rng.bytes(8), "little")
+    least, most = _in_words(exponent)
+    if known < least:
+        return True
+    return known < most and _coin(lambda _digits: (exponent, exponent), rng, known)
+
+
+@lru_cache(maxsize=2 * STEPS)
+def _in_words(exponent: Fraction) -> tuple[int, int]:
+    """64-bit words below the first lie wholly below e^-exponent, those from the second on wholly above it."""
+    least, most = _enclosed(exponent, exponent, 30)
+    return int(least * (1 << 64)), math.ceil(most * (1 << 64))
 
 
 def _kept(square: int, ring: int, rng: Rng) -> bool:
@@ -71,28 +85,32 @@ def _kept(square: int, ring: int, rng: Rng) -> bool:
         root = math.isqrt(square * unit * unit)
         return Fraction(root - ring * unit, STEPS * unit), Fraction(root + 1 - ring * unit, STEPS * unit)
 
-    return _coin(bounds, rng)
+    return _coin(bounds, rng, int.from_bytes(rng.bytes(8), "little"))
 
 
-def _coin(bounds: Callable[[int], tuple[Fraction, Fraction]], rng: Rng) -> bool:
+def _coin(bounds: Callable[[int], tuple[Fraction, Fraction]], rng: Rng, known: int) -> bool:
     """True if U < e^-x, where x lies between the bounds for so many digits; U is revealed as far as needed.
 
-    With b bits U lies in [u, u + 1) / 2^b. `Decimal.exp` is correctly rounded, so that one unit of the last digit more
-    or less encloses it. Where the two intervals meet, both are narrowed: the answer is that of U and x themselves.
+    With b bits, the first 64 of them `known`, U lies in [u, u + 1) / 2^b. Where this meets the interval around e^-x,
+    both are narrowed: the answer is that of U and x themselves.
     """
-    digits, bits, known = 30, 64, int.from_bytes(rng.bytes(8), "little")
+    digits, bits = 30, 64
     while True:
-        low, high = bounds(digits)
-        context = Context(prec=digits)
-        slack = Fraction(1, 10 ** (digits - 2))
-        least = Fraction(context.exp(-context.divide(Decimal(high.numerator), Decimal(high.denominator)))) - slack
-        most = Fraction(context.exp(-context.divide(Decimal(low.numerator), Decimal(low.denominator)))) + slack
+        least, most = _enclosed(*bounds(digits), digits)
         if Fraction(known + 1, 1 << bits) <= least:
             return True
         if Fraction(known, 1 << bits) >= most:
             return False
         known = (known << 64) | int.from_bytes(rng.bytes(8), "little")
         digits, bits = digits + 20, bits + 64
+
+
+def _enclosed(low: Fraction, high: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Numbers around e^-x for low <= x <= high: `Decimal.exp` is correctly rounded, a hundred units more or less."""
+    context, slack = Context(prec=digits), Fraction(1, 10 ** (digits - 2))
+    least = Fraction(context.exp(-context.divide(Decimal(high.numerator), Decimal(high.denominator)))) - slack
+    most = Fraction(context.exp(-context.divide(Decimal(low.numerator), Decimal(low.denominator)))) + slack
+    return least, most
 
 
 def radius_quantile(share: float) -> float:

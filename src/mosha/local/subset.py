@@ -144,6 +144,7 @@ class SubsetSelection(Protocol):
         return counters
 
 
+@lru_cache(maxsize=1)
 def _ones() -> NDArray[np.uint8]:
     import numpy as np
 
