@@ -104,7 +104,8 @@ def _delta(e: float, n: int, k: int, total: float) -> float:
         return _alone(e, k, total)
     fewest, weights = _blankets(n - 1, share)
     worst = _alone(e, k, total)
-    found = sum(w * min(worst, _given(int(m) + 1, share, k, total)) for m, w in zip(fewest, weights, strict=True))
+    told = math.expm1(e) / (math.exp(e) + k - 1)  # 1 - share, without cancellation
+    found = sum(w * min(worst, _given(int(m) + 1, share, told, k, total)) for m, w in zip(fewest, weights, strict=True))
     return min(1.0, above(found + 1e-300))
 
 
@@ -127,9 +128,9 @@ def _blankets(people: int, share: float) -> tuple[list[float], list[float]]:
     return fewest, [w * (1 + error) for w in (tails[0], *grouped.tolist(), tails[1])]
 
 
-def _given(reports: int, share: float, k: int, total: float) -> float:
+def _given(reports: int, share: float, told: float, k: int, total: float) -> float:
     """The delta at `total` given that so many reports, one of them the person's, are under the blanket; rounded up."""
-    gain = (1 - share) * k / reports
+    gain = told * k / reports
     if gain <= 0:
         return 0.0
     nodes, weights, lost = _nodes(reports, k)

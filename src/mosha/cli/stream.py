@@ -337,6 +337,7 @@ def _whole(file: str, clock: Clock, service: Service, show: _Show, until: str | 
         raise InvalidParameter("say --until or --horizon: where to stop is public, and must not come from the data.")
     with sys.stdin if file == "-" else Path(file).open(newline="", encoding="utf-8") as lines:
         header = _header(next(lines, ""), clock.column)
+        clock.declare(header)
         clock.add(_rows(lines, header))
     last = service.taken + service.remaining
     if until is not None:
@@ -361,6 +362,7 @@ def _following(file: str, clock: Clock, service: Service, show: _Show, until: st
                     clock.add(_rows(iter([line]), header))
                 else:
                     header = _header(line, clock.column)
+                    clock.declare(header)
             open_ended = False
         except Empty:
             pass

@@ -267,6 +267,10 @@ class Shuffled(Event):
     people: int
     categories: int | None = None
 
+    def suits(self, neighbours: Neighbours) -> bool:
+        """Shuffling hides what a person said, never whether there is a report."""
+        return neighbours is Neighbours.REPLACE_ONE
+
     def __post_init__(self) -> None:
         _check(self, epsilon=positive, people=positive_integer)
         if self.categories is not None:

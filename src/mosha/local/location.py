@@ -115,16 +115,18 @@ class Location:
         return self._place_of(x + i, y + j)
 
     def trajectory(self, places: Sequence[Point], *, at_most: int, rng: Rng | None = None) -> list[Point]:
-        """Up to `at_most` places of one way, at this epsilon for all together: each gets its share of it.
+        """`at_most` reports of one way, at this epsilon for all together: each gets its share of it.
 
-        Reports of one way can be averaged, so their epsilons add up; `at_most` is public, and ways that are longer are
-        cut.
+        Reports of one way can be averaged, so their epsilons add up. How long a way was is private: longer ones are
+        cut, shorter ones stay at their last place (an empty one at the centre), so that there are always `at_most`.
 
-        >>> Location((0.0, 0.0), 5000, 0.05).trajectory([(0.0, 0.0)] * 3, at_most=10)[5:]
-        []
+        >>> len(Location((0.0, 0.0), 5000, 0.05).trajectory([(0.0, 0.0)] * 3, at_most=10))
+        10
         """
         share = Location(self.centre, self.within, self.epsilon / positive_integer("at_most", at_most))
-        return [share.report(place, rng=rng) for place in list(places)[:at_most]]
+        way = list(places)[:at_most] or [self.centre]
+        way += [way[-1]] * (at_most - len(way))
+        return [share.report(place, rng=rng) for place in way]
 
     def plot(self, reported: Point) -> Any:
         """What is hidden: circles around a report that hold the place with 50, 90 and 99% (needs the extra `plot`)."""

@@ -81,10 +81,11 @@ class Repeated(Frequency):
     @property
     def once(self) -> Measurement:
         """The permanent answer, to be paid from the device's own account."""
+        first = self._first
         return Measurement(
             unit=Self(),
-            event=RandomizedResponse(self.permanent, self.randomiser.size),
-            step=lambda state, data, ask, rng: (self._first.draw(self._own(data), rng), state),  # noqa: ARG005
+            event=RandomizedResponse(self.permanent, first.size),
+            step=lambda state, data, ask, rng: (first.draw(self._own(data), rng), state),  # noqa: ARG005
             name="permanent answer",
             question=self.id.hex(),
         )

@@ -107,11 +107,12 @@ class Survey(ABC):
 
     @property
     def measurement(self) -> Measurement:
-        """One report, to be paid from the device's own account."""
+        """One report, to be paid from the device's own account. Randomiser and price are taken together, once."""
+        randomiser, tag = self.randomiser, bytes([tag_of(self.id)])
         return Measurement(
             unit=Self(),
-            event=self.randomiser.event,
-            step=lambda state, data, ask, rng: (self.report(data, rng=rng), state),  # noqa: ARG005
+            event=randomiser.event,
+            step=lambda state, data, ask, rng: (tag + randomiser.draw(self._own(data), rng), state),  # noqa: ARG005
             name=f"local {self.kind}",
             question=self.id.hex(),
         )

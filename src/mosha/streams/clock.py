@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.errors import InvalidParameter
 from mosha.core.number import non_negative, positive
 
 __all__ = ["Clock", "seconds", "timestamp"]
@@ -78,8 +78,12 @@ class Clock:
             raise InvalidParameter("start must be a time such as 2026-01-01 or 2026-01-01T08:00:00+08:00.")
         self.lateness = seconds(lateness) if isinstance(lateness, str) else non_negative("lateness", lateness)
         self.closed = 0
-        self._waiting: dict[int, dict[str, list[Any]]] = {}
-        self._columns: tuple[str, ...] = ()
+        self._waiting: dict[int, list[dict[str, Any]]] = {}
+        self._columns: dict[str, None] = dict.fromkeys([column])
+
+    def declare(self, columns: Iterable[str]) -> None:
+        """Say which columns rows have: batches have them all, also where nobody came."""
+        self._columns |= dict.fromkeys(columns)
 
     def step_of(self, time: Any) -> int:
         """The step (0 is the first) that a time lies in; negative before the start, -1 for no time at all."""
@@ -87,22 +91,18 @@ class Clock:
         return math.floor(number) if abs(number) < 2.0**60 else -1
 
     def add(self, rows: Any) -> None:
-        """Take rows (dicts), or columns by name; each waits for its step."""
+        """Take rows (dicts), or columns by name; each waits for its step. A row without a time is left out, alone."""
         for row in _rows(rows):
-            if self.column not in row:
-                raise DataError(f"a row has no column {self.column!r}, which says when it was.")
-            if not self._columns:
-                self._columns = tuple(row)
-            step = self.step_of(row[self.column])
+            step = self.step_of(row.get(self.column))
             if step < self.closed:
                 continue
-            waiting = self._waiting.setdefault(step, {name: [] for name in self._columns})
-            for name in self._columns:
-                waiting[name].append(row.get(name))
+            waiting = self._waiting.setdefault(step, [])
+            waiting.append(dict(row))
+            self._columns |= dict.fromkeys(row)
 
     def empty(self) -> dict[str, list[Any]]:
         """The batch of a step in which nothing happened."""
-        return {name: [] for name in self._columns or (self.column,)}
+        return {name: [] for name in self._columns}
 
     def close_until(self, now: Any) -> list[dict[str, list[Any]]]:
         """The batches of all steps that ended `lateness` or more before `now`, empty ones included."""
@@ -111,9 +111,9 @@ class Clock:
 
     def close_next(self) -> dict[str, list[Any]]:
         """The batch of the next step, whatever the time."""
-        batch = self._waiting.pop(self.closed, None) or self.empty()
+        rows = self._waiting.pop(self.closed, [])
         self.closed += 1
-        return batch
+        return {name: [row.get(name) for row in rows] for name in self._columns}
 
 
 def _rows(rows: Any) -> Iterable[Mapping[str, Any]]:

@@ -58,7 +58,12 @@ def presence_of(unit: Unit, horizon: int, apart: int = 1) -> Presence:
             raise InvalidParameter("apart=... is for persons: one event is at one step.")
         return Presence(1, 1, sides, None)
     if isinstance(unit, Window):
-        return Presence(-(-unit.steps // apart), apart, sides, unit.column, unit.steps)
+        if apart != 1:
+            raise InvalidParameter(
+                "apart=... is for a Person: which later rows are kept would depend on rows inside a window, so that a "
+                "window could move the stream for ever. Hide a Person, or leave apart=... out."
+            )
+        return Presence(unit.steps, 1, sides, unit.column, unit.steps)
     if unit.groups or unit.per_group or unit.total:
         raise InvalidParameter("a stream bounds a person by at_most=... and apart=...: leave out the other limits.")
     room = math.ceil(horizon / apart)

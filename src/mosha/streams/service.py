@@ -2,7 +2,8 @@
 
     serve(account, stream, name="feeder-7", state="feeder-7.state") -> Service
 
-Noise is a keyed function of (stream, step), the state is written before an output leaves, the ledger notes each step.
+Noise is a keyed function of (stream, payment, step), the state is written before an output leaves, the ledger notes
+each step.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class _Durable:
         self.digest: str = "" if found is None else found["digest"]
         self.answer: Any = None if found is None else decode(found["answer"])
         self._tape: Any = None
+        self.payment = ""  # the entry of the ledger that pays: the noise of one payment is never that of another
         if found is None:
             self._save(self.time, self.state, "", None)
 
@@ -72,7 +74,7 @@ class _Durable:
         return hmac.new(self._checkpoint.digest_key, _described(data).encode(), "sha256").hexdigest()
 
     def _source(self, *context: str | int) -> Rng:
-        return KeyedRandom(self._checkpoint.noise_key, self.charter, *context)
+        return KeyedRandom(self._checkpoint.noise_key, self.charter, self.payment, *context)
 
     def step(self, held: _Held, data: Any, ask: Any, rng: Rng) -> tuple[Any, _Held]:
         """A step for the first time: compute, write ahead, answer. The last step again: the answer it had."""
@@ -117,10 +119,10 @@ class Service:
     Guarantee:
         Each step has one answer: it leaves after the checkpoint and the ledger's row are on disk, and the ledger takes
         one row a step, from its last claimant only. A step that was computed and not noted is noted from the
-        checkpoint, not computed again. The noise of a step is a function of (key, stream, step): whatever was
+        checkpoint, not computed again. The noise of a step is a function of (key, stream, payment, step): whatever was
         computed and never left used the same noise on data that were never shown. A state older than the
         ledger's last row is refused, as is other data for the last step; a second process on one file finds the
-        lock, a copy of the file loses the claim to whoever steps first.
+        lock, a copy of the file loses the claim to whoever steps first, and on another account has noise of its own.
     """
 
     def __init__(self, account: Account, measurement: Measurement, name: str, checkpoint: Checkpoint) -> None:
@@ -128,6 +130,7 @@ class Service:
         self._durable = _Durable(measurement, checkpoint)
         self.stream = measurement
         self._run = account.open(self._durable.as_measurement(name), key=f"stream {name}")
+        self._durable.payment = self._run.receipt.entry
         self.last: Release | None = None
         for _ in range(self._durable.time):
             self.last = self._run.step(_PENDING)
