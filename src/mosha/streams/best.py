@@ -10,6 +10,7 @@ from mosha.core.unit import Unit
 from mosha.mechanisms import Count
 from mosha.mechanisms.statistic import Statistic, check_statistic
 from mosha.streams.candidates import Question, candidates
+from mosha.streams.comparisons import comparisons
 from mosha.streams.plan import Budget, Plan
 from mosha.streams.presence import presence_of
 from mosha.streams.readout import readout_of
@@ -49,13 +50,14 @@ def best(
         release: "running", "instant", `Sliding(steps)` or `Decayed(factor)`.
         apart: two contributions of one person are at least so many steps apart (enforced).
         memory: how many numbers may be remembered for each series.
-        mechanism: take the one whose name contains this, instead of the best.
+        mechanism: take the one whose name contains this, instead of the best; "Honaker", "binary tree" and
+            "square-root Toeplitz" are there for comparison.
         name: what to call it in a ledger.
 
     Guarantee:
         Whichever is taken keeps its event's price for streams that are chosen adaptively: `lifted.md` and
-        `unbounded.md` (buffers, bands), `SignedTree` (trees), `Increments` (per step). The choice looks at public
-        numbers alone.
+        `unbounded.md` (buffers, bands), `SignedTree` and `BinaryTree` (trees), `Increments` (per step). The choice
+        looks at public numbers alone.
 
     Units:
         Errors are in the unit of the statistic, the horizon in steps.
@@ -80,7 +82,8 @@ def best(
     budget = Budget(epsilon, delta, rho, mu)
     plans = sorted(candidates(asked, budget), key=lambda plan: plan.root_mean_square)
     if mechanism is not None:
-        plans = [plan for plan in plans if mechanism in plan.name]
+        plans = [plan for plan in [*plans, *comparisons(asked, budget)] if mechanism in plan.name]
+        plans.sort(key=lambda plan: plan.root_mean_square)
     if not plans:
         raise InvalidParameter("no mechanism of that name keeps this budget within this memory. Nothing was spent.")
     told = {"alternatives": tuple((plan.name, plan.root_mean_square) for plan in plans), "reason": _reason(plans)}

@@ -22,7 +22,7 @@ from mosha.streams.readout import Readout
 from mosha.streams.toeplitz import decoder, pattern_norm, root_coefficients
 from mosha.streams.tree import best_tree
 
-__all__ = ["Question", "candidates"]
+__all__ = ["Question", "asked", "candidates", "toeplitz_sensitivity"]
 
 PATTERNS = 1 << 20  # a pattern of contributions is added up over so many steps at most
 BANDS = 512
@@ -67,7 +67,7 @@ def _laplace_steps(question: Question, budget: Budget) -> Iterator[Plan]:
     l1 = contribution(question.statistic).l1 * presence.most * presence.sides
     law, event = laplace_law(budget, l1)
     shape = profile.of_increments(question.readout, question.horizon)
-    yield Plan("per-step Laplace", *_asked(question), Increments(), law, event, shape, question.statistic.grid)
+    yield Plan("per-step Laplace", *asked(question), Increments(), law, event, shape, question.statistic.grid)
 
 
 def _tree(question: Question, budget: Budget) -> Iterator[Plan]:
@@ -76,7 +76,7 @@ def _tree(question: Question, budget: Budget) -> Iterator[Plan]:
     law, event = laplace_law(budget, l1)
     shape = profile.of_tree(tree, question.readout, question.horizon)
     name = f"{tree.base}-ary tree with negative digits, {tree.levels} levels"
-    yield Plan(name, *_asked(question), tree, law, event, shape, question.statistic.grid)
+    yield Plan(name, *asked(question), tree, law, event, shape, question.statistic.grid)
 
 
 def _gaussian_steps(question: Question, budget: Budget) -> Iterator[Plan]:
@@ -86,7 +86,7 @@ def _gaussian_steps(question: Question, budget: Budget) -> Iterator[Plan]:
     law, event = gaussian_law(budget, l2 * finer, question.horizon * question.width)
     shape = profile.of_increments(question.readout, question.horizon)
     mechanism = Increments(finer)
-    yield Plan("per-step Gaussian", *_asked(question), mechanism, law, event, shape, question.statistic.grid / finer)
+    yield Plan("per-step Gaussian", *asked(question), mechanism, law, event, shape, question.statistic.grid / finer)
 
 
 def _buffers(question: Question, budget: Budget) -> Iterator[Plan]:
@@ -104,11 +104,11 @@ def _buffers(question: Question, budget: Budget) -> Iterator[Plan]:
     gain = 1.0
     if not normalised:
         gain = pattern_norm(buffers.coefficients(horizon), horizon, presence.most, presence.apart)
-    sensitivity = _sensitivity(question, mechanism, gain, touched)
+    sensitivity = toeplitz_sensitivity(question, mechanism, gain, touched)
     law, event = gaussian_law(budget, sensitivity, horizon * question.width)
     shape = profile.of_buffers(buffers, question.readout, horizon, normalised=normalised)
     name = f"{'column-normalised ' if normalised else ''}BLT, {count} buffers"
-    yield Plan(name, *_asked(question), mechanism, law, event, shape, question.statistic.grid * size / unit)
+    yield Plan(name, *asked(question), mechanism, law, event, shape, question.statistic.grid * size / unit)
 
 
 def _bands(question: Question, budget: Budget) -> Iterator[Plan]:
@@ -132,13 +132,18 @@ def _bands(question: Question, budget: Budget) -> Iterator[Plan]:
         return
     _, coefficients, gain = best
     mechanism = BandedToeplitz(tuple(coefficients.tolist()), horizon, size, unit)
-    law, event = gaussian_law(budget, _sensitivity(question, mechanism, gain, touched), horizon * question.width)
+    law, event = gaussian_law(
+        budget, toeplitz_sensitivity(question, mechanism, gain, touched), horizon * question.width
+    )
     shape = profile.of_band(coefficients, question.readout, horizon)
     name = f"square root in {coefficients.size} bands"
-    yield Plan(name, *_asked(question), mechanism, law, event, shape, question.statistic.grid * size / unit)
+    yield Plan(name, *asked(question), mechanism, law, event, shape, question.statistic.grid * size / unit)
 
 
-def _sensitivity(question: Question, mechanism: LiftedToeplitz | BandedToeplitz, gain: float, touched: int) -> float:
+def toeplitz_sensitivity(
+    question: Question, mechanism: LiftedToeplitz | BandedToeplitz, gain: float, touched: int
+) -> float:
+    """That of `lifted_sensitivity`, for what is asked."""
     presence = question.presence
     return lifted_sensitivity(
         gain=gain,
@@ -152,5 +157,6 @@ def _sensitivity(question: Question, mechanism: LiftedToeplitz | BandedToeplitz,
     )
 
 
-def _asked(question: Question) -> tuple[Statistic, Presence, Readout, int]:
+def asked(question: Question) -> tuple[Statistic, Presence, Readout, int]:
+    """The parts of a question that a plan keeps."""
     return question.statistic, question.presence, question.readout, question.horizon

@@ -9,6 +9,7 @@ import numpy as np
 
 from mosha.core.errors import StateRefused
 from mosha.streams.alarms import AlarmState
+from mosha.streams.honaker import BinaryState
 from mosha.streams.lifted import LiftedState
 from mosha.streams.plan import StreamState
 from mosha.streams.tree import TreeState
@@ -17,7 +18,7 @@ from mosha.streams.window import WindowState
 __all__ = ["plain", "revived"]
 
 _KINDS: dict[str, type] = {
-    kind.__name__: kind for kind in (AlarmState, LiftedState, StreamState, TreeState, WindowState)
+    kind.__name__: kind for kind in (AlarmState, BinaryState, LiftedState, StreamState, TreeState, WindowState)
 }
 
 
