@@ -1,7 +1,8 @@
 """Graphs: errors on real graphs and time over the exact statistic, against what is published and against networkx.
 
-Errors are means of relative errors over 500 releases or more at epsilon 1; `ratio` is the published number over ours: 1
-is the bar. Data: $MOSHA_DATA/graphs, or beside the repository. Figures of others are quoted, their source in the row.
+Errors are means of relative errors over 500 releases or more at epsilon 1 (5 synthetic graphs, 200 choices of seeds);
+`ratio` is the published number over ours: 1 is the bar. Data: $MOSHA_DATA/graphs, or beside the repository. Figures of
+others are quoted, their source in the row.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mosha.graphs.seeds import coverage, greedy_seeds
 from mosha.graphs.similarity import METRICS, profile
 
 DRAWS: Final = 500
+SYNTHETIC_DRAWS: Final = 5
 DATA: Final = Path(os.environ.get("MOSHA_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "graphs"
 SIZES: Final = {"facebook": 4039, "ca-GrQc": 5242, "ca-HepPh": 12008, "email-Enron": 36692, "wiki-Vote": 7115}
 FOUR: Final = ("facebook", "ca-GrQc", "ca-HepPh", "email-Enron")
@@ -73,17 +75,62 @@ def degrees() -> list[Row]:
 
 def node_level() -> list[Row]:
     rows = []
-    bounds = dict(zip(FOUR, (148, 40, 124, 512), strict=True))
+    bounds = dict(zip(FOUR, (148, 40, 128, 384), strict=True))  # declared, as the published bar has its best bounds
     for name, bar, distance in zip(FOUR, (0.027, 0.037, 0.025, 0.043), (0.08, 0.026, 0.036, 0.053), strict=True):
         data = graph(name)
         found = draws(protect(data, unit=mosha.Node()).edges(), data)
         values = np.array([answer["value"] for answer in found])
         error = np.abs(values - data.edge_count).mean() / data.edge_count
         rows.append(beside("edges, node level, D chosen", name, error, bar))
-        curves = draws(protect(data, unit=mosha.Node(max_degree=bounds[name])).degree_distribution(), data)
-        truth = np.cumsum(data.degree_counts(data.vertices)) / data.vertices
-        far = [np.abs(np.append(c["value"], np.ones(data.vertices - c["value"].size)) - truth).max() for c in curves]
-        rows.append(beside("degree distribution, node level, KS", name, float(np.mean(far)), distance))
+        told, chosen = (
+            furthest(data, draws(protect(data, unit=unit).degree_distribution(), data, count))
+            for unit, count in ((mosha.Node(max_degree=bounds[name]), DRAWS), (mosha.Node(), 100))
+        )
+        rows.append(beside(f"degree distribution, node level, D {bounds[name]}, KS", name, told, distance))
+        rows.append(
+            Row(
+                f"degree distribution, node level, D chosen, KS, {name}",
+                "published bar",
+                distance / chosen,
+                None,
+                f"{chosen:.3g}",
+                f"{distance:.3g}",
+            )
+        )
+    return rows
+
+
+def furthest(data: Graph, answers: list[Any]) -> float:
+    """The mean Kolmogorov-Smirnov distance of released distributions."""
+    truth = np.cumsum(data.degree_counts(data.vertices)) / data.vertices
+    curves = [answer["value"] for answer in answers]
+    return float(
+        np.mean(
+            [np.abs(np.append(c, np.ones(max(data.vertices - c.size, 0)))[: truth.size] - truth).max() for c in curves]
+        )
+    )
+
+
+def node_components() -> list[Row]:
+    """No bar is published; the error of noise for n - 1 is n - 1, relative to the components."""
+    rows = []
+    for name in ("ca-GrQc", "ca-HepPh"):
+        data = graph(name)
+        start = time.process_time()
+        found = draws(protect(data, unit=mosha.Node(max_degree=16)).components(), data, 20)
+        spent = (time.process_time() - start) / 20
+        error = float(np.mean([abs(a["value"] - data.components) for a in found])) / data.components
+        naive = (data.vertices - 1) / data.components
+        rows.append(
+            Row(
+                f"components, node level, D 16, {name} (20 draws)",
+                "Laplace noise for n - 1",
+                naive / error,
+                None,
+                f"{error:.3g}, {spent:.2f} s each",
+                f"{naive:.3g}",
+            )
+        )
     return rows
 
 
@@ -112,7 +159,7 @@ def synthetic() -> list[Row]:
         data = graph(name)
         known = profile(data)
         question = protect(data, unit=mosha.Edge()).synthetic()
-        made = [Graph.of(a["value"], vertices=data.vertices) for a in draws(question, data, 3)]
+        made = [Graph.of(a["value"], vertices=data.vertices) for a in draws(question, data, SYNTHETIC_DRAWS)]
         scores = [similarity(known, one) for one in made]
         mean = {metric: float(np.mean([score[metric] for score in scores])) for metric in METRICS}
         wins = sum(mean[metric] < peer for metric, peer in zip(METRICS, best, strict=True))
@@ -207,7 +254,7 @@ def memory() -> list[Row]:
     ]
 
 
-PARTS: Final = (triangles, degrees, node_level, node_triangles, seeds, speed, memory, synthetic)
+PARTS: Final = (triangles, degrees, node_level, node_triangles, node_components, seeds, speed, memory, synthetic)
 
 
 def main() -> list[Row]:

@@ -202,6 +202,14 @@ def test_synthetic_graphs_are_simple_and_have_the_edges(kind):
         assert similarity(graph, graph)["degree divergence"] == 0.0
 
 
+@pytest.mark.parametrize("kind", ["clustered", "communities", "filter"])
+def test_the_order_of_synthetic_pairs_tells_nothing(kind):
+    graph = Graph.of([(i, i + 20) for i in range(20)], vertices=40)
+    pairs = asked(protect(graph, unit=mosha.Edge()).synthetic(kind), graph, epsilon=2)["value"].tolist()
+    assert pairs == sorted([low, high] for low, high in pairs)
+    assert all(low < high for low, high in pairs)
+
+
 def test_generators_survive_degenerate_degrees():
     generator = np.random.default_rng()
     for degrees in ([0, 0, 0, 0], [1, 1, 0, 0], [3, 3, 3, 3], [9] * 10, [9] + [1] * 9):

@@ -15,15 +15,16 @@ from mosha.graphs.subgraphs import TriangleCount
 from tests.graphs.small_graphs import every_graph
 
 ENTRIES = own_entries()
+LEAST = 100  # runs of slow ones, on one pair of neighbours: an error in them is found, a small excess is not
 QUICK = {
     "edges, node level, bound chosen": 150,
     "communities": 300,
     "triangles, local": 100,
-    "components, node level": 60,
-    "triangles, degrees bounded": 60,
-    "triangles, node level": 60,
+    "components, node level": 100,
+    "triangles, degrees bounded": 100,
+    "triangles, node level": 100,
     "degrees, local": 200,
-    "synthetic, clustered": 40,
+    "synthetic, clustered": 100,
     "synthetic, communities": 200,
     "synthetic, filter": 300,
     "adjacency": 300,
@@ -34,7 +35,7 @@ QUICK = {
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
 def test_an_attack_finds_no_more_than_the_claim(entry):
     runs = QUICK.get(entry.name.removeprefix("graphs: "), 600)
-    proposals = entry.proposals[1:3]
+    proposals = entry.proposals[1:3] if runs > LEAST else entry.proposals[2:3]
     verdict = replace(entry, proposals=proposals).attack(runs=runs, confidence=1 - 1e-9 / len(ENTRIES))
     assert verdict.outcome is not mosha.audit.Outcome.BROKEN, verdict
 

@@ -103,8 +103,7 @@ def test_directed_graphs_are_refused_or_declared_symmetric():
 BAD = {
     "a truncated gz": ("g.txt.gz", gzip.compress(TEXT.encode() * 50)[:-20]),
     "no gz at all": ("g.txt.gz", b"0 1\n"),
-    "three ends": ("g.txt", b"0 1 2\n3 4 5\n"),
-    "one end": ("g.txt", b"0\n1\n2\n"),
+    "one column": ("g.csv", b"a\n0\n"),
     "no parquet": ("g.parquet", b"0 1\n"),
 }
 
@@ -118,7 +117,7 @@ def test_a_damaged_file_is_refused_with_a_sentence_that_holds_no_data(name, tmp_
 
 
 def test_a_missing_file_and_things_that_are_no_graph_are_refused(tmp_path):
-    for source in (tmp_path / "no.txt", tmp_path / "no.csv", object(), [(1, 2, 3)], np.zeros(3)):
+    for source in (tmp_path / "no.txt", tmp_path / "no.csv", object(), 3, np.zeros((1, 3)), np.zeros(3)):
         with pytest.raises(DataError):
             read(source, vertices=3)
     with pytest.raises(DataError, match="square"):
@@ -135,8 +134,73 @@ def test_the_vertices_are_declared_or_come_with_the_graph():
     for wrong in (-1, 2**31, True, 1.5, "all"):
         with pytest.raises(InvalidParameter):
             read(PAIRS, vertices=wrong)
-    with pytest.raises(InvalidParameter, match="node level"):
-        protect(PAIRS, unit=mosha.Node(), vertices="endpoints")
+
+
+@pytest.mark.parametrize("unit", [mosha.Edge(), mosha.Node()], ids=["edge", "node"])
+def test_who_has_an_edge_is_never_made_public(unit):
+    with pytest.raises(InvalidParameter, match="which vertices there are"):
+        protect(PAIRS, unit=unit, vertices="endpoints")
+
+
+@pytest.mark.parametrize("label", ["x", "0", (1, 2), float("nan"), 2.5, 10**30, True, b"b", frozenset()], ids=repr)
+def test_no_label_reorders_the_others(label):
+    numbers = [10, 9, 100, -3, 2]
+    alone, joined = nx.Graph(), nx.Graph()
+    alone.add_nodes_from(numbers)
+    joined.add_nodes_from([label, *numbers])
+    assert [name for name in read(joined).labels if name in numbers and name is not label] == sorted(numbers)
+    assert list(read(alone).labels) == sorted(numbers)
+    listed = read([(10, 9), ("10", 100)], vertices=[label, *numbers])
+    assert [name for name in listed.labels if name in numbers] == sorted(numbers)
+    assert listed.edge_count == 2
+
+
+def test_unlike_labels_of_a_graph_object_stay_apart():
+    assert read(nx.Graph([(1, "1"), ("1", frozenset())])).edge_count == 2
+
+
+WORDS = [("0001", "2"), ("2", "3"), ("3", "1")]
+
+
+@pytest.mark.parametrize("more", ["", "ann", "9" * 30, "1.5", "-", '"'])
+def test_one_word_does_not_rename_the_others(more, tmp_path):
+    rows = [*WORDS, (more, "1")] if more else WORDS
+    frame = pd.DataFrame(rows, columns=["a", "b"], dtype=object)
+    mixed = pd.DataFrame([*([1, 2], [2, 3], [3, 1]), *([[more, 1]] if more else [])], columns=["a", "b"], dtype=object)
+    text = written(tmp_path / "g.txt", "".join(f"{a} {b}\n" for a, b in rows).encode())
+    csv = written(tmp_path / "g.csv", b"a,b\n" + "".join(f"{a},{b}\n" for a, b in rows).encode())
+    zipped = written(tmp_path / "g.csv.gz", gzip.compress(csv.read_bytes()))
+    sources = [
+        rows,
+        np.array(rows),
+        frame,
+        mixed,
+        pl.DataFrame(rows, schema=["a", "b"], orient="row"),
+        text,
+        csv,
+        zipped,
+    ]
+    sources += [pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}), duckdb.sql("SELECT * FROM frame")]
+    for source in sources:
+        for vertices in (4, [1, 2, 3], ["1", 2, "03", "bob"]):
+            assert read(source, vertices=vertices).triangles == 1, type(source)
+
+
+@pytest.mark.parametrize("line", ["5", "x 1", "", "0 1 2", "\xff\xfe", '"0', "0\t", "# 5", "9" * 5000 + " 1"])
+def test_a_line_that_cannot_be_read_is_left_out_alone(line, tmp_path):
+    for name, first in (("g.txt", ""), ("g.csv", "a,b\n")):
+        comma = line.replace(" ", ",") if first else line
+        content = first + "0,1\n" + comma + "\n1,2\n2,0"
+        graph = read(written(tmp_path / name, content.encode("latin-1")), vertices=7)
+        assert list(graph) == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_rows_that_are_no_pairs_are_left_out_alone():
+    odd = [(1, 2, 3), (4,), 5, "67", None, (None, 1), (float("nan"), 2), [[1], 2], (2**70, 1), (0.5, 1)]
+    assert list(read([(0, 1), *odd, (1, 2.0), ("2", 0)], vertices=7)) == [(0, 1), (0, 2), (1, 2)]
+    missing = pd.DataFrame({"a": [0.0, 1.0, np.nan], "b": [1.0, np.nan, 2.0]})
+    assert list(read(missing, vertices=7)) == [(0, 1)]
+    assert list(read(pl.DataFrame({"a": [0, 1, None], "b": [1, None, 2]}), vertices=7)) == [(0, 1)]
 
 
 def test_an_empty_graph_is_answered():

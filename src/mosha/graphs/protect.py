@@ -42,7 +42,8 @@ def protect(
     Guarantee:
         Reading drops self loops and merges repeated edges, pair by pair, so neighbouring lists give neighbouring
         graphs. At edge level the vertices are public: they come with a graph object or are declared. At node level they
-        are private, and cannot be guessed from the ends of edges: with a vertex its lonely neighbours would vanish.
+        are private. At neither are they read off the ends of edges: with an edge its lonely ends would vanish. Each
+        label is read and placed by itself, so that no vertex changes the order of the others (`labels`).
 
     >>> import mosha
     >>> friends = protect([(0, 1), (1, 2)], unit=mosha.Edge(), vertices=10)
@@ -57,8 +58,11 @@ def protect(
             f"account {account.name!r} protects {account.unit.describe()}, and this graph {unit.describe()}. Open an "
             "account for that unit. Nothing was spent."
         )
-    if isinstance(unit, Node) and isinstance(vertices, str):
-        raise InvalidParameter("at node level say which vertices there are: with one vertex others may lose all edges.")
+    if isinstance(vertices, str):
+        raise InvalidParameter(
+            "say which vertices there are: a number or a list. Those that happen to have an edge are private, for an "
+            "edge less may take two of them away."
+        )
     if type(source).__module__.startswith("pyspark."):
         from mosha.graphs.spark import SparkGraph  # noqa: PLC0415  (Spark is heavy)
 

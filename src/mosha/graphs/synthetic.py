@@ -33,13 +33,14 @@ _LESS = 1 - 2.0**-40
 
 
 def synthetic(unit: Unit, epsilon: float, *, count: int, kind: str = "clustered") -> Measurement:
-    """A whole graph on as many vertices; the answer's value is an array of pairs.
+    """A whole graph on as many vertices; the answer's value is an array of pairs in lexicographic order.
 
     Guarantee:
         epsilon-differential privacy at edge level. "clustered": 55% for the degree sequence, 35% for the triangles, 10%
         for the edges; "communities": half for a partition, half for the edges between communities; "filter": a 64th
         for the edges, the rest for asymmetric randomized response. Each part proves its own price, they compose, and
-        the generator sees nothing else.
+        the generator sees nothing else. The answer is a set of pairs, in the one order that a set has (`_canonical`):
+        which of them were drawn first is not told.
 
     Units:
         Pairs of vertices. "clustered" does not know which vertex is which; the other two do.
@@ -51,13 +52,17 @@ def synthetic(unit: Unit, epsilon: float, *, count: int, kind: str = "clustered"
     if count < 4:
         raise InvalidParameter("a synthetic graph needs at least 4 vertices.")
     epsilon = positive("epsilon", epsilon) * _LESS
-    if kind == "clustered":
-        return _clustered(unit, epsilon, count)
-    if kind == "communities":
-        return _of_communities(unit, epsilon, count)
-    if kind == "filter":
-        return _filtered(unit, epsilon, count)
-    raise InvalidParameter(f"kind must be one of {', '.join(KINDS)}.")
+    kinds = {"clustered": _clustered, "communities": _of_communities, "filter": _filtered}
+    if kind not in kinds:
+        raise InvalidParameter(f"kind must be one of {', '.join(KINDS)}.")
+    return kinds[kind](unit, epsilon, count).map(_canonical)
+
+
+def _canonical(answer: dict[str, Any]) -> dict[str, Any]:
+    """The pairs as a set, smaller end first and sorted: the order in which they were made may follow the edges."""
+    pairs = np.sort(np.asarray(answer["value"], np.int64).reshape(-1, 2), axis=1)
+    codes = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
+    return {**answer, "value": np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1)}
 
 
 def _generator(rng: Rng) -> Any:
