@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks._peers import PeerUnavailable, peer, run
 from benchmarks._rows import Row, best_cpu
-from mosha.accounting import blanket, shuffle
+from mosha import audit, guarantees
+from mosha.accounting import blanket, pure, shuffle
+from mosha.audit.own_local import own_entries
 from mosha.local import Distribution, Frequency
 from mosha.local.numeric import numeric_named, worst_variance
 from mosha.local.planar import radius_quantile
@@ -62,8 +66,25 @@ print(json.dumps(rows))
 """
 
 
+LEAKY_SUBSET: Final = """
+import json
+from multi_freq_ldpy.pure_frequency_oracles import SS
+print(json.dumps([[int(SS.SS_Client(value, 100, 1.0)[0]) for _ in range(400_000)] for value in (0, 1)]))
+"""
+
+LEAKY_RAPPOR: Final = """
+import json
+from pure_ldp.frequency_oracles import RAPPORClient
+client = RAPPORClient(0.5, 4, [[lambda text: int(text)]], num_of_cohorts=1)  # f = 0.5: epsilon 2 log 3
+print(json.dumps([[client.privatise(value + 1)[0] for _ in range(20_000)] for value in (0, 1)]))
+"""
+
+PURE: Final = ("pure-ldp==1.2.0", "xxhash<4", "scikit-learn", "statsmodels", "setuptools<81")
+MULTI: Final = ("multi-freq-ldpy==0.2.5", "xxhash<4", "setuptools<81")
+
+
 def main() -> list[Row]:
-    return [*errors(), *numbers(), *sizes(), *decoding(), *shuffles(), *speed()]
+    return [*errors(), *numbers(), *sizes(), *decoding(), *shuffles(), *leaks(), *audited(), *speed()]
 
 
 def errors() -> list[Row]:
@@ -141,10 +162,56 @@ def shuffles() -> list[Row]:
     ]
 
 
+def leaks() -> list[Row]:
+    """The attacker on what two peers really draw: the epsilon it proves, over the one that was configured."""
+    peers = (
+        ("multi-freq-ldpy 0.2.5, subset", MULTI, LEAKY_SUBSET, 1.0, 4.4),
+        ("pure-ldp 1.2.0, RAPPOR", PURE, LEAKY_RAPPOR, 2 * math.log(3), 5.0),
+    )
+    rows = []
+    for name, requirements, code, configured, bar in peers:
+        try:
+            drawn = [np.array(answers) for answers in run(peer(*requirements), code)]
+        except PeerUnavailable as reason:
+            print(f"{name} is left out: {reason}\n")
+            continue
+        claim = guarantees.Pure(configured)
+        verdict = audit.attack(_replayed(drawn), neighbours=(0, 1), claim=claim, runs=len(drawn[0]), batch=True)
+        least = bar / configured if verdict.outcome is audit.Outcome.BROKEN else math.inf
+        rows.append(
+            Row(f"{name}: epsilon found", "configured", verdict.lower / configured, least,
+                f"{verdict.lower:.2f}", f"{configured:.2f}")
+        )  # fmt: skip
+    return rows
+
+
+def _replayed(drawn: list[NDArray[np.int64]]) -> Callable[[int, int], NDArray[np.int64]]:
+    """Answers that were drawn before, each handed out once."""
+    places = [0, 0]
+
+    def answers(world: int, count: int) -> NDArray[np.int64]:
+        start, places[world] = places[world], places[world] + count
+        if places[world] > len(drawn[world]):
+            raise ValueError("the attacker asked for more answers than were drawn")
+        return drawn[world][start : places[world]]
+
+    return answers
+
+
+def audited() -> list[Row]:
+    """Planar Laplace noise, which devices draw one by one; the other randomisers are attacked in the tests."""
+    (entry,) = (entry for entry in own_entries() if entry.name == "local: location")
+    verdict = entry.attack(runs=60_000, confidence=1 - 1e-6)
+    claim = pure.epsilon(entry.build().event)
+    held = verdict.outcome is audit.Outcome.CONSISTENT
+    share = verdict.lower / claim if held else 0.0
+    return [Row("planar Laplace: epsilon found", "claim", share, 0.85, f"{verdict.lower:.3f}", f"{claim:.3f}")]
+
+
 def speed() -> list[Row]:
     peers = (
-        ("pure-ldp 1.2.0", ("pure-ldp==1.2.0", "xxhash<4", "scikit-learn", "statsmodels", "setuptools<81"), PURE_LDP),
-        ("multi-freq-ldpy 0.2.5", ("multi-freq-ldpy==0.2.5", "xxhash<4", "setuptools<81"), MULTI_FREQ),
+        ("pure-ldp 1.2.0", PURE, PURE_LDP),
+        ("multi-freq-ldpy 0.2.5", MULTI, MULTI_FREQ),
     )
     rows = []
     for name, requirements, code in peers:

@@ -110,6 +110,22 @@ def test_distributions_are_close_to_the_truth(smoothing):
     assert density.mean == pytest.approx(5 / 7, abs=0.03)
 
 
+def test_error_bars_of_a_distribution_hold_the_truth_and_are_of_its_size():
+    """Bars of twice 6.1 deviations: false alarm far below 1e-9; those of a sixteenth of the reports are wider."""
+    survey, widths = Distribution(between=(0, 1), epsilon=1.0), []
+    for count in (4_000, 64_000):
+        density = survey.estimate(survey.reports(np.random.default_rng().beta(5, 2, count)))
+        for value, truth in ((0.5, 7 / 64), (0.75, 0.53393554), (0.9, 0.885735)):
+            interval = density.below_interval(value, confidence=1 - 1e-9)
+            assert abs(interval.value - truth) < 2 * interval.error
+        mean = density.mean_interval(confidence=1 - 1e-9)
+        assert abs(mean.value - 5 / 7) < 2 * mean.error
+        assert density.error()[0] == density.error()[-1] == 0
+        assert np.array_equal(density.error(), density.error())
+        widths.append(density.error().max())
+    assert 0.001 < widths[1] < widths[0] < 0.2
+
+
 def test_each_of_several_questions_is_estimated_from_those_who_were_asked():
     rng = np.random.default_rng()
     questions = {"age": Mean(between=(0, 100), epsilon=2.0), "pet": Frequency(["cat", "dog", "none"], epsilon=2.0)}

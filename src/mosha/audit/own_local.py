@@ -66,6 +66,12 @@ def _numbers() -> list[Entry]:
 
 
 def _places() -> list[Entry]:
-    city = local.Location((10.0, 20.0), 100.0, 0.005)  # across its 200 metres: epsilon 1
+    city = local.Location((10.0, 20.0), 100.0, 0.015)  # across its 200 metres: epsilon 3
     north, south = (10.0 + 100.0 / 111_195, 20.0), (10.0 - 100.0 / 111_195, 20.0)
-    return [_entry("location", lambda: city.measurement, [Proposal("one edge against the other", north, south)])]
+
+    def nearer(report: tuple[float, float]) -> float:
+        """By how many metres a report is nearer to the one place: the loss of planar Laplace noise, over epsilon."""
+        return local.distance(report, south) - local.distance(report, north)
+
+    pair = [Proposal("one edge against the other", north, south)]
+    return [_entry("location", lambda: city.measurement.map(nearer), pair)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter, MissingExtra
@@ -17,20 +19,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from mosha.local.estimate import Interval
+
 __all__ = ["Density", "Distribution", "square_wave"]
 
 BINS = 128
 OUTPUTS = 1024
+REPEATS = 20  # collections simulated for an error bar
 
 
 @dataclass(frozen=True, eq=False)
 class Density:
-    """An estimated distribution: the share of each of equal bins of `between`."""
+    """An estimated distribution: the share of each of equal bins of `between`.
+
+    Fields:
+        between: the range.
+        shares: of each bin.
+        reports: how many reports were counted.
+        epsilon: of each of them.
+        again: the estimate from another collection of as many reports of these very shares, for error bars.
+    """
 
     between: tuple[float, float]
     shares: NDArray[np.float64]
     reports: int
     epsilon: float
+    again: Callable[[np.random.Generator], NDArray[np.float64]]
 
     @property
     def edges(self) -> NDArray[np.float64]:
@@ -42,6 +56,48 @@ class Density:
     def mean(self) -> float:
         edges = self.edges
         return float(self.shares @ (edges[1:] + edges[:-1]) / 2)
+
+    @cached_property
+    def _repeated(self) -> NDArray[np.float64]:
+        """Estimates from simulated collections; made of public numbers alone, so the same each time and free."""
+        import numpy as np
+
+        generator = np.random.default_rng(self.reports)
+        return np.array([self.again(generator) for _ in range(REPEATS)])
+
+    def error(self, confidence: float = 0.95) -> NDArray[np.float64]:
+        """The half-width of the error bar of the share below each edge.
+
+        Units:
+            Shares. Collections like this one are simulated from the estimate itself, and estimated again; the bar is
+            the root mean square of what they miss, so that what smoothing takes away is in it, in normal deviations.
+            Shapes that are too fine for this epsilon to show are not: the bar is of the smooth part.
+        """
+        import numpy as np
+
+        from mosha.local.estimate import deviations
+
+        missed = np.cumsum(self._repeated - self.shares, axis=1)
+        spread = np.sqrt(np.mean(missed**2, axis=0))
+        return np.concatenate([[0.0], deviations(confidence) * spread[:-1], [0.0]])
+
+    def below_interval(self, value: float, *, confidence: float = 0.95) -> Interval:
+        """The share of devices whose number is at most `value`, with its error bar."""
+        import numpy as np
+
+        from mosha.local.estimate import Interval
+
+        return Interval(self.below(value), float(np.interp(value, self.edges, self.error(confidence))))
+
+    def mean_interval(self, *, confidence: float = 0.95) -> Interval:
+        """The mean, with its error bar; `mosha.local.Mean` asks for it alone and with less error."""
+        import numpy as np
+
+        from mosha.local.estimate import Interval, deviations
+
+        middles = (self.edges[1:] + self.edges[:-1]) / 2
+        missed = (self._repeated - self.shares) @ middles
+        return Interval(self.mean, deviations(confidence) * float(np.sqrt(np.mean(missed**2))))
 
     def below(self, value: float) -> float:
         """The share of devices whose number is at most `value`."""
@@ -123,7 +179,13 @@ class Distribution(Survey):
         count = enough(reports)
         law = law_of_cells(self.randomiser, BINS)
         smooth = averaged if self.smoothing == "averaged" else expectation_maximisation
-        return Density(self.between, smooth(law, counters), count, self.epsilon)
+        shares = smooth(law, counters)
+        expected = law @ shares
+
+        def again(generator: np.random.Generator) -> NDArray[np.float64]:
+            return smooth(law, generator.multinomial(count, expected / expected.sum()))
+
+        return Density(self.between, shares, count, self.epsilon, again)
 
 
 def half_width(epsilon: float) -> float:
