@@ -39,11 +39,8 @@ class Examples:
                 "cannot be sampled. Give a data set with __len__ and __getitem__, or a tuple of tensors. Nothing was "
                 "spent."
             ) from None
-        if (owners is not None) != (each > 1):
-            raise InvalidParameter(
-                "owners=... and a Person unit with at_most above 1 belong together: one says whose an example is, the "
-                "other how many of a person's examples are used. Nothing was spent."
-            )
+        if owners is None and each > 1:
+            raise InvalidParameter("a Person unit needs owners=...: whose each example is. Nothing was spent.")
         self._persons = None if owners is None else owners_of(owners, self.count)
         self.units = self.count if self._persons is None else len(self._persons)
 
@@ -74,10 +71,14 @@ class Examples:
 
     def shapes(self, rows: int) -> tuple[Any, ...]:
         """A public batch of the same shapes and types: zeros for whole numbers, random numbers for others."""
+        if self._tensors is not None:
+            return tuple(_public(values, rows) for values in self._tensors)  # an empty data set has shapes as well
         if self.count == 0:
-            raise InvalidParameter("the data set is empty: there is nothing to train on. Nothing was spent.")
-        example = self.batch(np.zeros(1, np.int64))
-        return tuple(_public(values, rows) for values in example)
+            raise InvalidParameter(
+                "the data set is empty and does not say what its examples look like: give a tuple of tensors, which "
+                "does, or leave it out (that it is empty is told by this error). Nothing was spent."
+            )
+        return tuple(_public(values, rows) for values in self.batch(np.zeros(1, np.int64)))
 
 
 def _are_tensors(dataset: Any) -> bool:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter
 from mosha.core.release import Receipt
+from mosha.core.unit import Person
 from mosha.learning.checkpoint import Checkpoint
 from mosha.learning.distributed import Team
 from mosha.learning.engine import Engine
@@ -213,6 +214,11 @@ def begin(
 ) -> Training:
     """Check everything that can be checked without data, then pay."""
     losses = losses_by(loss, autocast)
+    if (owners is not None) != isinstance(plan.unit, Person):
+        raise InvalidParameter(
+            "owners=... and a Person unit belong together: one says whose an example is, the other how many of a "
+            "person's examples are used. Nothing was spent."
+        )
     examples = Examples(dataset, owners=owners, each=plan.each)
     team = Team(group)
     if team.leads != isinstance(account, Account):

@@ -23,6 +23,7 @@ from torch.utils.data import DataLoader
 
 from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter, RunClosed
+from mosha.core.unit import Person
 from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
 from mosha.learning.mechanism import Gradients
@@ -138,7 +139,7 @@ def private(
         raise InvalidParameter("reduction must be 'mean' or 'sum': what the loss does over a batch.")
     if not isinstance(loader, DataLoader):
         raise InvalidParameter("private(...) takes a torch.utils.data.DataLoader: its data set is what is sampled.")
-    if plan.each > 1 or plan.loss_at_most is not None or plan.bands > 1 or plan.clipping == "adaptive":
+    if isinstance(plan.unit, Person) or plan.loss_at_most is not None or plan.bands > 1 or plan.clipping == "adaptive":
         raise InvalidParameter(
             "persons, private losses, adaptive clipping and correlated noise need plan.train(...). Nothing was spent."
         )
