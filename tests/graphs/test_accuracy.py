@@ -4,6 +4,7 @@ False alarms: each statistical assertion below 1e-9, by the margins stated besid
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -208,6 +209,15 @@ def test_the_order_of_synthetic_pairs_tells_nothing(kind):
     pairs = asked(protect(graph, unit=mosha.Edge()).synthetic(kind), graph, epsilon=2)["value"].tolist()
     assert pairs == sorted([low, high] for low, high in pairs)
     assert all(low < high for low, high in pairs)
+
+
+@pytest.mark.parametrize("epsilon", [2.0**-20, 2.0**-13, 0.01, 1.0, 1000.0])
+def test_the_ladder_pays_for_its_growth_rounded_up(epsilon):
+    rungs = Rungs(TriangleCount(10**9), epsilon)
+    told = Fraction(epsilon) - rungs.decay
+    x = Fraction(1, rungs.floor)  # the order of triangles is 1: growth is 1 + x
+    above = x - x**2 / 2 + x**3 / 3
+    assert above - x**4 / 4 < told < above * (1 + Fraction(1, 2**38))
 
 
 def test_generators_survive_degenerate_degrees():

@@ -48,9 +48,8 @@ class Rungs:
         self.statistic = statistic
         self.floor = math.ceil(Fraction(FLOORS * order) / Fraction(epsilon)) + order - 1
         constant = self.floor >= statistic.cap
-        growth = Fraction(1) if constant else Fraction(self.floor + 1, self.floor + 1 - order)
-        told = Fraction(math.log(growth) * (1 + 2.0**-40))
-        self.decay = Fraction(epsilon) - told
+        more = Fraction(0) if constant else Fraction(order, self.floor + 1 - order)  # growth - 1
+        self.decay = Fraction(epsilon) - _logarithm_up(more)
         if self.decay <= 0:
             raise InvalidParameter("epsilon is too small for a ladder.")
 
@@ -101,6 +100,13 @@ class Rungs:
         weight = np.exp(log_weight - log_weight.max())
         reached = np.searchsorted(np.cumsum(weight) / weight.sum(), confidence) + 1
         return float(reaches[:reached].sum())
+
+
+def _logarithm_up(more: Fraction) -> Fraction:
+    """At least ln(1 + more), close to it for small `more` too: log1p loses a few units in the last place at most."""
+    if not more:
+        return Fraction(0)
+    return Fraction(math.nextafter(math.log1p(math.nextafter(float(more), math.inf)) * (1 + 2.0**-40), math.inf))
 
 
 def _geometric(scale: Fraction, rng: Rng) -> int:
