@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosha.core.event import Event
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Randomiser", "bytes_for", "pack", "unpack"]
+__all__ = ["Randomiser", "bytes_for", "in_blocks", "pack", "unpack"]
+
+_BLOCK = 1 << 14  # reports that are drawn at a time: what they need stays near the processor
 
 
 class Randomiser(ABC):
@@ -66,6 +69,18 @@ class Randomiser(ABC):
     def described(self) -> dict[str, Any]:
         """The law in whole numbers, for a device in another language."""
         return {"protocol": self.name, "odds": [self.odds.top, self.odds.bottom], **self.settings}
+
+
+def in_blocks(
+    draw: Callable[[NDArray[np.int64], Rng], NDArray[np.uint8]], values: NDArray[np.int64], width: int, rng: Rng
+) -> NDArray[np.uint8]:
+    """What `draw` makes of the values, some thousand at a time: reports are independent, so the law is the same."""
+    import numpy as np
+
+    rows = np.empty((len(values), width), np.uint8)
+    for start in range(0, len(values), _BLOCK):
+        rows[start : start + _BLOCK] = draw(values[start : start + _BLOCK], rng)
+    return rows
 
 
 def pack(numbers: NDArray[np.int64], width: int) -> NDArray[np.uint8]:

@@ -10,6 +10,7 @@ from mosha.core.randomness import Rng
 from mosha.local.device import below
 from mosha.local.odds import Odds
 from mosha.local.protocol import Protocol
+from mosha.local.randomiser import in_blocks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +47,9 @@ class _Unary(Protocol):
         return found.to_bytes(self.width, "little")
 
     def draw_many(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
+        return in_blocks(self._draw_block, values, self.width, rng)
+
+    def _draw_block(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
         import numpy as np
 
         from mosha.local.coin_bytes import coin_bytes
