@@ -124,21 +124,22 @@ class Lifting:
         rest = (parts[1] << 28) + (parts[2] << 12) + (parts[3] >> 4)
         arrived = [array.astype(object).reshape(spans, width, count) for array in (parts[0], rest)]
         added = rows.sum(axis=2).astype(object)
-        sums, starts = np.empty((spans, width)), np.empty((count, spans, width))
-        ends = list(buffers)
+        ends, seen = list(buffers), []
         if width == 1:  # plain numbers are quicker than arrays of one
             ends, totals = [buffer[0] for buffer in buffers], totals[0]
             arrived, added = [array[:, 0] for array in arrived], added[:, 0]
-        for n in range(spans):
-            sums[n] = totals
+        for n, (tops, rests) in enumerate(zip(*(array.swapaxes(1, -1) for array in arrived), strict=True)):
+            seen.append([totals, *ends])
             totals = totals + added[n]
-            tops, rests = arrived[0][n].T, arrived[1][n].T
-            for i, decay in enumerate(self._decays):
-                starts[i, n] = ends[i]
-                ends[i] = (ends[i] * decay >> DECAY) + (tops[i] << (BITS - KEPT)) + rests[i]
+            ends = [
+                (end * decay >> DECAY) + (top << (BITS - KEPT)) + rest
+                for end, decay, top, rest in zip(ends, self._decays, tops, rests, strict=True)
+            ]
+        starts = np.array(seen, np.float64).reshape(spans, count + 1, width)
         if width == 1:
             ends, totals = [np.array([end], object) for end in ends], np.array([totals], object)
-        return sums.ravel(), starts.reshape(count, -1) * 2.0**-BITS, totals, ends
+        past = starts[:, 1:].transpose(1, 0, 2).reshape(count, -1) * 2.0**-BITS
+        return starts[:, 0].ravel(), past, totals, ends
 
     def _mended(
         self, noise: Any, wrong: tuple[Any, Any], lifted: Any, totals: Any, buffers: list[Any]
