@@ -15,6 +15,7 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # small tables: compile quickly
     "spark.sql.session.timeZone": "Asia/Shanghai",  # a zone that is not UTC: answers must not depend on it
 }
 
