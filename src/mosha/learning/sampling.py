@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.randomness import Rng
 from mosha.learning.plan import DPSGD
+from mosha.mechanisms.bounding import entries, identify, listed
 from mosha.noise import bernoulli, uniform
 
 __all__ = ["Sampler", "owners_of", "shuffled"]
@@ -35,8 +36,8 @@ class Sampler:
     Guarantee:
         "poisson": each unit is in the batch of each step by its own exact coin. "shuffled": in every epoch each unit is
         in one of `bins` batches, chosen uniformly on its own (the same one in every epoch where noise is
-        correlated). "fixed size": `size` units, all subsets equally likely. The order within a batch is uniformly
-        random, which `rounding.md` uses.
+        correlated); an epoch whose bins were lost is not gone on with. "fixed size": `size` units, all subsets equally
+        likely. The order within a batch is uniformly random, which `rounding.md` uses.
     """
 
     def __init__(self, plan: DPSGD, population: int) -> None:
@@ -47,6 +48,7 @@ class Sampler:
             )
         self._plan, self._population = plan, population
         self._bins: Indices | None = None
+        self._epoch = -1  # the one that the bins are of
 
     def draw(self, step: int, rng: Rng) -> Indices:
         """The units of step number `step`, the first of which is 0, in random order."""
@@ -55,16 +57,23 @@ class Sampler:
             return shuffled(np.flatnonzero(bernoulli(plan.rate, self._population, rng=rng)), rng)
         if plan.sampling == "fixed size":
             return shuffled(np.arange(self._population), rng)[: plan.size]
-        if self._bins is None or (step % plan.bins == 0 and plan.bands == 1):
-            self._bins = uniform(plan.bins, self._population, rng=rng)
+        epoch = step // plan.bins if plan.bands == 1 else 0
+        if epoch != self._epoch:
+            if step != epoch * plan.bins:
+                raise RunClosed(
+                    "who was in the earlier batches of this epoch went with the process that drew them, and nobody may "
+                    "be in two: write checkpoints after every step (every=1), or begin again under a new key."
+                )
+            self._bins, self._epoch = uniform(plan.bins, self._population, rng=rng), epoch
         return shuffled(np.flatnonzero(self._bins == step % plan.bins), rng)
 
     def state(self) -> Any:
         """What a checkpoint has to keep (private: it says who is in which batch)."""
-        return None if self._bins is None else self._bins.copy()
+        return None if self._bins is None else (self._epoch, self._bins.copy())
 
     def restore(self, state: Any) -> None:
-        self._bins = None if state is None else np.asarray(state, np.int64)
+        if state is not None:
+            self._epoch, self._bins = state
 
     def physical(self, units: Indices, each: int) -> Iterator[Indices]:
         """The units in pieces of at most `physical // each`, in order."""
@@ -74,11 +83,21 @@ class Sampler:
 
 
 def owners_of(owners: Any, examples: int) -> list[Indices]:
-    """The examples of each person, as lists of positions, in the order in which persons are met first."""
-    values = np.asarray(list(owners) if not isinstance(owners, np.ndarray) else owners)
+    """The examples of each person, as lists of positions.
+
+    Persons are told apart as everywhere (`mechanisms.bounding.identify`): 1 and "1" are two, 1 and 1.0 are one, and
+    examples whose owner is missing are all of one and the same person.
+
+    >>> len(owners_of([1, "1", 1.0, None, float("nan")], 5))
+    3
+    """
+    values = entries(owners)
     if values.shape != (examples,):
         raise InvalidParameter("owners=... must say for each example whose it is: one value an example.")
+    if values.dtype.kind not in "iu":
+        seen: dict[int | str, int] = {}
+        values = np.array([seen.setdefault(identify(owner), len(seen)) for owner in listed(values)], np.int64)
     _, places = np.unique(values, return_inverse=True)
     order = np.argsort(places, kind="stable")
     cuts = np.flatnonzero(np.diff(places[order])) + 1
-    return [np.asarray(part, np.int64) for part in np.split(order, cuts)]
+    return [np.asarray(part, np.int64) for part in np.split(order, cuts) if len(part)]

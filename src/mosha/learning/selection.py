@@ -21,6 +21,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import real
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
+from mosha.core.unit import Unit
 from mosha.learning.selection_runs import number_of_runs
 from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import uniform
@@ -79,7 +80,7 @@ def best_of_random_runs(
             chosen = uniform(len(names), rng=rng)
             candidate = measurements[chosen]
             answer, _ = candidate.step(candidate.init(), training, ask, rng)
-            judged = _judged(score(names[chosen], answer), score_event, validation, rng)
+            judged = _judged(score(names[chosen], answer), unit, score_event, validation, rng)
             rank = (judged, int.from_bytes(rng.bytes(16), "big"))
             if best is None or rank > best:
                 best, kept = rank, (names[chosen], answer, judged)
@@ -94,13 +95,15 @@ def best_of_random_runs(
     )
 
 
-def _judged(given: Any, score_event: Event, validation: Any, rng: Rng) -> float:
+def _judged(given: Any, unit: Unit, score_event: Event, validation: Any, rng: Rng) -> float:
     if score_event == NOTHING:
         if isinstance(given, Measurement):
             raise InvalidParameter("a score that is measured on private data needs score_event=..., its price.")
         return real("score", given)
     if not isinstance(given, Measurement) or given.event != score_event or given.horizon != 1:
         raise InvalidParameter("score(name, answer) must give a measurement of one step whose event is score_event.")
+    if not given.unit.protects_same(unit):
+        raise InvalidParameter("the score must hide the same unit as the candidates: its price is for that unit.")
     return real("score", given.step(given.init(), validation, None, rng)[0])
 
 

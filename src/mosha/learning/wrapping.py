@@ -54,6 +54,11 @@ class PrivateOptimizer:
         """The groups of the optimiser inside, for schedulers of the learning rate."""
         return self.optimizer.param_groups
 
+    def discard(self) -> None:
+        """A new batch is drawn: what an abandoned one left in the sum is forgotten."""
+        self._total, self._noted = self._nothing(), False
+        self._gradients.engine.tape.recording, self._gradients.engine.tape.records = False, {}
+
     def begin(self, rows: int) -> None:
         """A piece of `rows` rows is about to pass: from now on layers note."""
         tape = self._gradients.engine.tape
@@ -104,11 +109,15 @@ class PrivateLoader:
         rng, before = secure(), self._optimizer.run.remaining
         pieces = list(self._sampler.physical(self._sampler.draw(self.taken, rng), 1))
         self.taken += 1
+        mine = self.taken
+        self._optimizer.discard()
         for number, units in enumerate(pieces, start=1):
             self._optimizer.last_piece = number == len(pieces)
             batch = self._examples.batch(units)
             self._optimizer.begin(len(units))
             yield batch
+            if self.taken != mine:
+                raise RunClosed("another batch was drawn before this one was over: take one batch at a time.")
         if not pieces:
             self._optimizer.finish()  # an empty batch is a step like any other: noise alone
         elif self._optimizer.run.remaining == before:
