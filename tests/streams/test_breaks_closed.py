@@ -2,11 +2,16 @@
 
 import shutil
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import mosha
 from mosha import Event, streams
-from mosha.core.errors import InvalidParameter
+from mosha.cli import main
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Window
 from mosha.streams.clock import Clock
 
@@ -51,3 +56,32 @@ def test_the_length_of_a_state_does_not_count_persons(tmp_path):
             service.step({"who": [f"p{i}" for i in range(persons)]})
         sizes.add((tmp_path / f"{persons}.state").stat().st_size)
     assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("batch", [12, -5, None, float("nan"), "abc", np.array(12)], ids=repr)
+def test_a_number_is_no_batch_of_rows(batch, tmp_path):
+    account = mosha.Ledger(tmp_path / "book.db").account("a", unit=Event(), epsilon=500)
+    with account.open(streams.counter(unit=Event(), horizon=2, epsilon=500)) as run, pytest.raises(DataError):
+        run.step(batch)
+
+
+@pytest.mark.parametrize(
+    "make", [pd.Series, lambda x: pa.table({"a": x, "b": x}), lambda x: pd.DataFrame({"a": x}), pl.Series, np.array]
+)
+def test_seven_rows_are_seven_in_every_form(make, tmp_path):
+    """The noise is 1 or more with a probability below e^-100."""
+    account = mosha.Ledger(tmp_path / "book.db").account("a", unit=Event(), epsilon=500)
+    with account.open(streams.counter(unit=Event(), horizon=1, epsilon=500)) as run:
+        assert run.step(make([1] * 7)).value == 7
+
+
+@pytest.mark.parametrize(
+    "words", [["absent.csv"], ["."], ["rows.csv", "--time", "else"], ["rows.csv", "--person", "x"]]
+)
+def test_a_file_that_cannot_be_read_costs_nothing(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("t,id\n1,a\n", encoding="utf-8")
+    given = ["stream", "count", *words, "--every", "1h", "--start", "1970-01-01", "--horizon", "4", "--epsilon", "1"]
+    assert main(given if "--time" in words else [*given, "--time", "t"]) == 1
+    assert "Nothing was spent" in " ".join(capsys.readouterr().err.split())
+    assert {path.name for path in tmp_path.iterdir()} == {"rows.csv"}

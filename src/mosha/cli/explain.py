@@ -182,7 +182,7 @@ def _show(found: Meaning, plot: Path | None) -> None:
     from mosha.cli.curve import draw  # noqa: PLC0415
 
     screen = console()
-    screen.print(f"[bold]{found.guarantee}[/bold]")
+    screen.print(str(found.guarantee), style="bold")
     for sentence in found.words():
         screen.print(Padding(sentence, (0, 0, 0, 2)))
     screen.print(_numbers(found))

@@ -107,7 +107,7 @@ def _show(found: Plan) -> None:
 
     cost = f"epsilon {found.epsilon:.6g}" + (f", delta {found.delta:.3g}" if found.delta else "")
     screen = console()
-    screen.print(f"[bold]{found.mechanism} noise, sensitivity {number(found.sensitivity)}: {cost}[/bold]")
+    screen.print(f"{found.mechanism} noise, sensitivity {number(found.sensitivity)}: {cost}", style="bold")
     table = Table(show_header=False, box=None, padding=(0, 2))
     table.add_row("standard deviation", number(found.standard_deviation))
     table.add_row(f"within, {percent(found.confidence)} of the time", number(found.within))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.errors import DataError, HorizonExceeded, InvalidParameter
 from mosha.core.unit import Event, Person, Unit, Window
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def total(
         confidence,
         follow=follow,
         plot=plot,
+        needs=(column,),
     )
 
 
@@ -255,6 +256,7 @@ def _serve(
     *,
     follow: bool,
     plot: bool,
+    needs: tuple[str, ...] = (),
 ) -> None:
     import mosha  # noqa: PLC0415
     from mosha.streams import Clock, serve  # noqa: PLC0415
@@ -264,6 +266,7 @@ def _serve(
             "say --start: when the first step begins is public, and must not come from the data (the first row's time "
             "would show it). --start now goes with --follow. Nothing was spent."
         )
+    _check_file(file, [column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
     stem = "stdin" if file == "-" else file
     begin = time.time() if start == "now" else start
     late = 0.0 if lateness == "0" else lateness
@@ -274,7 +277,26 @@ def _serve(
             clock.closed = service.taken
             typer.echo(f"mosha: {service.receipt}", err=True)
             show = _Show(service, clock, confidence, plot=plot)
-            (_following if follow else _whole)(file, clock, service, show, until)
+            try:
+                (_following if follow else _whole)(file, clock, service, show, until)
+            except HorizonExceeded:  # an alarm that has rung as often as was paid for
+                typer.echo("mosha: all alarms that were paid for have been given.", err=True)
+
+
+def _check_file(file: str, columns: list[str]) -> None:
+    """What is public about a file is looked at before anything is paid: that it is there, and its header."""
+    if file == "-":
+        return
+    try:
+        with Path(file).open(newline="", encoding="utf-8") as lines:
+            line = next(lines, "")
+    except (OSError, UnicodeDecodeError):
+        raise DataError(
+            f"{file!r} is not a text file that can be read (a CSV with a header). Nothing was spent."
+        ) from None
+    absent = [name for name in columns if name not in next(csv.reader([line]), [])]
+    if absent:
+        raise DataError(f"the header of {file!r} has no column {absent[0]!r}. Nothing was spent.")
 
 
 def _account(book: Any, name: str, made: Measurement) -> Any:
@@ -325,7 +347,7 @@ def _rows(lines: Iterator[str], header: list[str]) -> list[dict[str, str]]:
 def _header(line: str, column: str) -> list[str]:
     header = next(csv.reader([line]), [])
     if column not in header:
-        raise DataError(f"the header has no column {column!r}. Nothing was read.")
+        raise DataError(f"the header has no column {column!r}. The stream is paid; run it again with a right header.")
     return header
 
 

@@ -35,7 +35,7 @@ def console() -> Console:
     """Where people read; plain when it is no terminal."""
     from rich.console import Console  # noqa: PLC0415  (slow to load, and --json needs none of it)
 
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, soft_wrap=False, markup=False, emoji=False)  # names are shown as they are
 
 
 @contextmanager

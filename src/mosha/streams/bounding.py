@@ -32,9 +32,21 @@ def exact_step(statistic: Statistic, presence: Presence, data: Any, time: int, m
     A batch without the declared columns was never read: the step may be tried again with a better one.
     """
     try:
-        return _exact(statistic, presence, data, time, memory)
+        return _exact(statistic, presence, _batch(data), time, memory)
     except DataError as problem:
         raise SourceUnavailable(str(problem)) from None
+
+
+def _batch(data: Any) -> Any:
+    """Rows or columns in a form that all statistics read: what kind of thing a batch is, is public."""
+    if data is None or isinstance(data, str | bytes | int | float) or getattr(data, "ndim", 1) == 0:
+        raise DataError("a step takes the rows of a step: a list, an array, columns by name or a data frame.")
+    names = getattr(data, "column_names", getattr(data, "columns", None))
+    if names is not None and not callable(names):  # Arrow, pandas, Polars
+        return {str(name): np.asarray(data[name]) for name in names}
+    if hasattr(data, "to_numpy"):  # one column of a data frame
+        return np.asarray(data.to_numpy())
+    return data
 
 
 def _exact(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:
