@@ -188,5 +188,7 @@ def test_every_round_has_a_label_of_its_own():
     plan = distributed()
     measurement = plan.measurement(3)
     federation = Listed({i: np.ones(3) for i in range(10)})
-    labels = {measurement.step(None, federation, Ask(1, np.zeros(3)), secure())[0]["label"] for _ in range(3)}
+    labels = {
+        measurement.step(measurement.init(), federation, Ask(1, np.zeros(3)), secure())[0]["label"] for _ in range(3)
+    }
     assert len(labels) == 3

@@ -1,5 +1,6 @@
 """Noise at the server: prices before data, sensitivity on neighbours, adaptive clips, weights, dropouts, faults."""
 
+import contextlib
 import itertools
 import math
 
@@ -8,8 +9,9 @@ import pytest
 
 import mosha
 from mosha import accounting, errors, events
-from mosha.federated import AdaptiveClip, Ask, Block, ServerSide, Weights, train
+from mosha.federated import AdaptiveClip, Ask, Block, ClientSide, Distributed, ServerSide, Weights, train
 from mosha.federated.clipping import STEPS
+from mosha.federated.turns import Turn
 from mosha.noise import SeededRandom, secure
 from tests.federated.parties import Listed, purse, unit_vectors
 
@@ -19,7 +21,8 @@ ASK = Ask(1, np.zeros(3))
 def exact(plan, federation, clip=None, seed=7):
     """The answer of one round; the same seed gives the same draw and the same noise."""
     measurement = plan.measurement(3)
-    return measurement.step(clip or measurement.init(), federation, ASK, SeededRandom(seed))
+    state = measurement.init() if clip is None else (clip, Turn())
+    return measurement.step(state, federation, ASK, SeededRandom(seed))
 
 
 def everybody(**changes):
@@ -40,7 +43,7 @@ def test_probe_1_noise_is_not_the_global_generator_of_numpy():
     answers = []
     for _ in range(2):
         np.random.seed(7)  # noqa: NPY002  (the point)
-        answers.append(plan.measurement(3).step(1.0, Listed({}), ASK, secure())[0]["steps"])
+        answers.append(plan.measurement(3).step((1.0, Turn()), Listed({}), ASK, secure())[0]["steps"])
     assert (answers[0] != answers[1]).any()
 
 
@@ -66,8 +69,8 @@ def test_probe_5_the_norm_is_at_most_the_clip_in_exact_integers():
         row = unit_vectors(1, 4810).astype(np.float32)[0]
         plan = everybody()
         measurement = plan.measurement(4810)
-        one = measurement.step(1.0, Listed({"a": row}), ASK, SeededRandom(1))[0]["steps"]
-        none = measurement.step(1.0, Listed({}), ASK, SeededRandom(1))[0]["steps"]
+        one = measurement.step((1.0, Turn()), Listed({"a": row}), ASK, SeededRandom(1))[0]["steps"]
+        none = measurement.step((1.0, Turn()), Listed({}), ASK, SeededRandom(1))[0]["steps"]
         assert sum(int(s) ** 2 for s in one - none) <= STEPS**2
 
 
@@ -95,9 +98,9 @@ def test_probe_7_noise_follows_the_clip_in_force_and_not_the_next_one():
     plan = ServerSide(rounds=5, clients=100, clip=AdaptiveClip(start=2.0), noise_multiplier=1.0)
     measurement = plan.measurement(3)
     answer, after = measurement.step(measurement.init(), Listed({}), ASK, secure())
-    assert answer["clip"] == 2.0 != after
+    assert answer["clip"] == 2.0 != after[0]
     assert plan.decoder()({"steps": np.full(3, STEPS), "clip": 2.0})[0] == pytest.approx(2.0 / 100)
-    assert measurement.resume(2.0, answer) == after
+    assert measurement.resume(measurement.init(), answer) == after
 
 
 def test_the_bit_of_an_adaptive_clip_is_inside_the_sensitivity():
@@ -105,7 +108,8 @@ def test_the_bit_of_an_adaptive_clip_is_inside_the_sensitivity():
     event = plan.event_after(1)
     measurement = plan.measurement(3)
     answers = [
-        measurement.step(1.0, Listed(sent), ASK, SeededRandom(3))[0] for sent in ({}, {"a": np.array([5.0, 0.0, 0.0])})
+        measurement.step((1.0, Turn()), Listed(sent), ASK, SeededRandom(3))[0]
+        for sent in ({}, {"a": np.array([5.0, 0.0, 0.0])})
     ]
     moved = [int(s) for s in answers[1]["steps"] - answers[0]["steps"]] + [answers[1]["within"] - answers[0]["within"]]
     assert STEPS**2 < sum(m * m for m in moved) <= event.sensitivity**2
@@ -278,6 +282,63 @@ def test_turns_depend_on_the_own_name_alone_and_come_once_a_period():
         fewer = [n for n in names if n != "client 5" or name == n]
         assert [t for t in range(7) if name in plan.sampling.draw(fewer, 29, t + 1, secure())] == turns
     assert plan.event_after(7) == plan.event_after(1) * 3
+
+
+class Breaking(Listed):
+    """A federation that breaks, or cannot be reached, in some of its rounds."""
+
+    def __init__(self, sent, faults):
+        super().__init__(sent)
+        self.faults = list(faults)
+
+    def updates(self, chosen, ask):
+        yield from super().updates(chosen, ask)
+        if self.faults and (fault := self.faults.pop(0)) is not None:
+            raise fault
+
+
+PERIODIC = {
+    "server": lambda **more: ServerSide(rounds=6, clients=30, clip=1.0, period=3, noise_multiplier=1.0, **more),
+    "client": lambda **more: ClientSide(rounds=6, clients=30, clip=1.0, period=3, noise_multiplier=1.0, **more),
+    "shares": lambda **more: Distributed(
+        rounds=6, clients=30, clip=1.0, period=3, survivors=2, noise_multiplier=1.0, **more
+    ),
+}
+
+
+def cohorts(plan, asks, faults=(), resumed=0):
+    names = [f"client {i}" for i in range(60)]
+    federation = Breaking({name: np.zeros(3) for name in names}, faults)
+    account = mosha.Ledger.memory().account("a", unit=plan.unit, epsilon=1e6, delta=1e-3)
+    run = account.open(plan.measurement(3), key="k")
+    for i, ask in enumerate(asks):
+        if resumed and i == resumed:
+            run = account.open(plan.measurement(3), key="k")
+            for _ in range(resumed):
+                run.step(None, Ask(1, np.zeros(3)))
+        with contextlib.suppress(errors.MoshaError):
+            run.step(federation, ask)
+    return [sorted(chosen) for chosen, _ in federation.asked]
+
+
+@pytest.mark.parametrize("kind", sorted(PERIODIC))
+def test_whose_turn_it_is_follows_from_the_run_and_not_from_what_is_asked(kind):
+    plan = PERIODIC[kind]()
+    turns = [sorted(plan.sampling.draw([f"client {i}" for i in range(60)], 30, t, secure())) for t in range(1, 7)]
+    assert turns[0] != turns[1]
+    assert cohorts(plan, [Ask(1, np.zeros(3))] * 6) == turns
+    assert cohorts(plan, [None] * 6) == turns
+    assert cohorts(plan, [Ask(1, np.zeros(3))] * 6, resumed=4) == turns
+    broken = [None, RuntimeError("x"), None]
+    assert cohorts(plan, [Ask(1, np.zeros(3))] * 6, broken) == turns
+    away = [None, errors.SourceUnavailable("away"), None]
+    assert cohorts(plan, [Ask(9, np.zeros(3))] * 7, away) == [turns[0], *turns[1:2], *turns[1:]]
+
+
+def test_correlated_rounds_end_with_one_that_breaks():
+    plan = PERIODIC["server"](bands=3)
+    assert len(cohorts(plan, [ASK] * 6)) == 6
+    assert len(cohorts(plan, [ASK] * 6, [None, RuntimeError("x")])) == 2
 
 
 def test_correlated_noise_moves_all_rounds_by_no_more_than_its_sensitivity():

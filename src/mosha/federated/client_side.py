@@ -24,6 +24,7 @@ from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
 from mosha.federated.pricing import chosen_noise, least_noise, sold
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.server_side import COORDINATES
+from mosha.federated.turns import Turn
 from mosha.mechanisms.grid import enlarged, noised
 from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
@@ -133,12 +134,12 @@ class ClientSide:
         width = positive_integer("coordinates", coordinates)
         self._scale()
 
-        def step(state: Any, update: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Any]:
+        def step(turn: Turn, update: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Turn]:
             del ask
             values = np.asarray(update)
             fits = values.shape == (width,) and values.dtype.kind in "fiu"
             row = values.astype(np.float64)[None] if fits else np.zeros((1, width))
-            return {"steps": self.report(row, rng)[0], "clip": self.clip}, state
+            return {"steps": self.report(row, rng)[0], "clip": self.clip}, turn.after()
 
         name = "reports of one client"
         return self._measured(step, self.reports, name, fingerprint(self, self.unit, width, about))
@@ -148,13 +149,14 @@ class ClientSide:
         width = positive_integer("coordinates", coordinates)
         self._scale()
 
-        def step(state: Any, federation: Federation, ask: Any, rng: Rng) -> tuple[dict[str, Any], Any]:
-            chosen = self.sampling.draw(federation.clients(), self.clients, int(getattr(ask, "number", 1)), rng)
+        def step(turn: Turn, federation: Federation, ask: Any, rng: Rng) -> tuple[dict[str, Any], Turn]:
             total, count = np.zeros(width, np.int64), 0
-            for block in accepted(federation.updates(chosen, ask), chosen, width):
-                total += self.report(block.updates, rng).sum(axis=0)
-                count += len(block.clients)
-            return {"steps": total, "clip": self.clip, "reports": count}, state
+            with turn.round() as number:
+                chosen = self.sampling.draw(federation.clients(), self.clients, number, rng)
+                for block in accepted(federation.updates(chosen, ask), chosen, width):
+                    total += self.report(block.updates, rng).sum(axis=0)
+                    count += len(block.clients)
+            return {"steps": total, "clip": self.clip, "reports": count}, turn.after()
 
         name = "federated rounds, noise on the clients"
         return self._measured(step, self.rounds, name, fingerprint(self, self.unit, width, about))
@@ -164,8 +166,9 @@ class ClientSide:
             unit=self.unit,
             event=self.event,
             step=step,
+            init=Turn,
             horizon=horizon,
-            resume=lambda state, answer: state,  # noqa: ARG005  (there is no state)
+            resume=lambda turn, answer: turn.after(),  # noqa: ARG005  (an answer is one round more)
             name=name,
             question=question,
         )

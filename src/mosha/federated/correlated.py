@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.core.errors import RunError
 from mosha.core.randomness import Rng
 from mosha.federated.clipping import STEPS
+from mosha.federated.turns import Turn
 from mosha.mechanisms.grid import noised
 from mosha.mechanisms.statistic import root_up
 from mosha.noise import discrete_gaussian
@@ -19,6 +21,7 @@ from mosha.noise import discrete_gaussian
 __all__ = ["MOST_BANDS", "CorrelatedRounds", "Inverse", "scale_of", "whole_sensitivity"]
 
 MOST_BANDS = 64
+Past = tuple[NDArray[np.int64], ...]
 _SCALE = 1 << 12
 
 
@@ -54,17 +57,21 @@ class CorrelatedRounds:
     def __init__(self, sums: Any, bands: int, sigma: Fraction) -> None:
         self.sums, self.sigma, self.encoder = sums, sigma, encoder(bands)
 
-    def init(self) -> tuple[NDArray[np.int64], ...]:
-        return ()
+    def init(self) -> tuple[Past, Turn]:
+        return (), Turn()
 
     def step(
-        self, past: tuple[NDArray[np.int64], ...], federation: Any, ask: Any, rng: Rng
-    ) -> tuple[dict[str, Any], tuple[NDArray[np.int64], ...]]:
+        self, state: tuple[Past, Turn], federation: Any, ask: Any, rng: Rng
+    ) -> tuple[dict[str, Any], tuple[Past, Turn]]:
+        past, turn = state
+        if turn.broken:
+            raise RunError("a round broke, and the noise of later ones leans on it: this run is over.")
         clip = self.sums.first_clip()
-        now = (self.sums.of(federation, ask, clip, rng), *past)[: len(self.encoder)]
-        encoded = sum(c * x for c, x in zip(self.encoder, now, strict=False))
-        noisy = noised(np.asarray(encoded, np.int64), discrete_gaussian(self.sigma, self.sums.width, rng=rng))
-        return {"steps": noisy, "clip": clip}, now[: len(self.encoder) - 1]
+        with turn.round() as number:
+            now = (self.sums.of(federation, ask, clip, number, rng), *past)[: len(self.encoder)]
+            encoded = sum(c * x for c, x in zip(self.encoder, now, strict=False))
+            noisy = noised(np.asarray(encoded, np.int64), discrete_gaussian(self.sigma, self.sums.width, rng=rng))
+        return {"steps": noisy, "clip": clip}, (now[: len(self.encoder) - 1], turn.after())
 
 
 class Inverse:

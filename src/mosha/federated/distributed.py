@@ -29,6 +29,7 @@ from mosha.federated.rounding import longest_rounded, rounded
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.server_side import COORDINATES
 from mosha.federated.session import Session
+from mosha.federated.turns import Turn
 from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.statistic import fingerprint, root_up
 from mosha.noise import discrete_gaussian
@@ -205,24 +206,26 @@ class Distributed:
         self._check_width(Rotation(width, b"").width)
         self._share(self._noise())
 
-        def step(state: Any, federation: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Any]:
-            chosen = self.sampling.draw(federation.clients(), self.clients, int(getattr(ask, "number", 1)), rng)
-            if isinstance(federation, SecureFederation):
-                opened = federation.secure_sum(chosen, ask)
-            else:
-                opened = self._simulated(federation, chosen, ask, width, rng)
+        def step(turn: Turn, federation: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Turn]:
+            with turn.round() as number:
+                chosen = self.sampling.draw(federation.clients(), self.clients, number, rng)
+                if isinstance(federation, SecureFederation):
+                    opened = federation.secure_sum(chosen, ask)
+                else:
+                    opened = self._simulated(federation, chosen, ask, width, rng)
             if opened.survivors < self.survivors:
                 raise SourceUnavailable("fewer clients than planned with survived the round: it was not opened.")
             steps = opened.total.view(np.int32).astype(np.int64)
             known = {"survivors": opened.survivors, "label": opened.label, "coordinates": width}
-            return {"steps": steps, "clip": self.clip, **known}, state
+            return {"steps": steps, "clip": self.clip, **known}, turn.after()
 
         return Measurement(
             unit=self.unit,
             event=self.event,
             step=step,
+            init=Turn,
             horizon=self.rounds,
-            resume=lambda state, answer: state,  # noqa: ARG005  (there is no state)
+            resume=lambda turn, answer: turn.after(),  # noqa: ARG005  (an answer is one round more)
             name="federated rounds, noise of all clients",
             question=fingerprint(self, self.unit, width, about),
         )

@@ -26,6 +26,7 @@ from mosha.federated.federation import Block, Federation, accepted
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
 from mosha.federated.pricing import chosen_noise, least_noise, sold
 from mosha.federated.sampling import Everybody, FixedSize, Poisson, Sampling, TakingTurns
+from mosha.federated.turns import Turn
 from mosha.mechanisms.grid import enlarged, noised
 from mosha.mechanisms.statistic import fingerprint, root_up
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
@@ -61,7 +62,8 @@ class ServerSide:
         A round answers z + sum over drawn clients of v, z discrete Gaussian with parameter s >= noise_multiplier D.
         Each v depends on its client alone (`accepted`, `bounded_steps`) and is an integer vector with
         |v|^2 <= STEPS^2 + half^2 (`half`: the bit of an adaptive clip), so that sums of neighbours differ by at most
-        D = moves * sqrt(STEPS^2 + half^2). Drawing is the sampling's own and priced by it. Who drops out adds zero and
+        D = moves * sqrt(STEPS^2 + half^2). Drawing is the sampling's own and priced by it; whose turn it is
+        follows from the run's own count of rounds (`Turn`), whatever is asked. Who drops out adds zero and
         the divisor is public: dropouts change no noise. The clip in force is a function of earlier answers; rounds
         compose, `resume` computes that same function. Finite support: `mechanisms/held.md`; correlated noise:
         `correlated.md`.
@@ -236,8 +238,7 @@ class _Sums:
         clip = self.plan.clip
         return clip.start if isinstance(clip, AdaptiveClip) else clip
 
-    def of(self, federation: Federation, ask: Any, clip: float, rng: Rng) -> NDArray[np.int64]:
-        number = int(getattr(ask, "number", 1))
+    def of(self, federation: Federation, ask: Any, clip: float, number: int, rng: Rng) -> NDArray[np.int64]:
         chosen = self.plan.sampling.draw(federation.clients(), self.plan.clients, number, rng)
         total = np.zeros(self.width, np.int64)
         for block in accepted(federation.updates(chosen, ask), chosen, self.coordinates):
@@ -268,20 +269,25 @@ class _Sums:
 
 
 class _Rounds:
-    """Fresh noise in each round; the clip in force is all the state there is, and earlier answers give it."""
+    """Fresh noise in each round; the state is the clip in force and the count of rounds; earlier answers give it."""
 
     def __init__(self, sums: _Sums, sigma: Fraction) -> None:
         self.sums, self.sigma = sums, sigma
-        self.init = sums.first_clip
 
-    def step(self, clip: float, federation: Federation, ask: Any, rng: Rng) -> tuple[dict[str, Any], float]:
-        total = self.sums.of(federation, ask, clip, rng)
-        noisy = noised(total, discrete_gaussian(self.sigma, self.sums.width, rng=rng))
+    def init(self) -> tuple[float, Turn]:
+        return self.sums.first_clip(), Turn()
+
+    def step(
+        self, state: tuple[float, Turn], federation: Federation, ask: Any, rng: Rng
+    ) -> tuple[dict[str, Any], tuple[float, Turn]]:
+        clip, turn = state
+        with turn.round() as number:
+            total = self.sums.of(federation, ask, clip, number, rng)
+            noisy = noised(total, discrete_gaussian(self.sigma, self.sums.width, rng=rng))
         answer: dict[str, Any] = {"steps": noisy[: self.sums.coordinates], "clip": clip}
         if self.sums.half:
             answer["within"] = int(noisy[-1])
-        return answer, self.sums.next_clip(answer)
+        return answer, self.resume(state, answer)
 
-    def resume(self, clip: float, answer: dict[str, Any]) -> float:
-        del clip
-        return self.sums.next_clip(answer)
+    def resume(self, state: tuple[float, Turn], answer: dict[str, Any]) -> tuple[float, Turn]:
+        return self.sums.next_clip(answer), state[1].after()
