@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from mosha import errors
+from mosha.federated import AdaptiveClip, ClientSide, Distributed, ServerSide
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, lengths
 from mosha.federated.rounding import longest_rounded, rounded
 from mosha.noise import secure
@@ -22,7 +23,7 @@ def square(row):
 @settings(max_examples=200, deadline=None)
 @given(
     arrays.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 6)), elements=ANY),
-    st.floats(1e-100, 1e100),
+    st.floats(1e-30, 1e30),
 )
 def test_no_row_is_longer_than_the_clip_in_exact_integers(rows, clip):
     steps, within = bounded_steps(rows, clip)
@@ -36,7 +37,7 @@ def test_no_row_is_longer_than_the_clip_in_exact_integers(rows, clip):
 @settings(max_examples=100, deadline=None)
 @given(arrays.arrays(np.float32, st.tuples(st.integers(1, 3), st.integers(1, 50)), elements=st.floats(width=32)))
 def test_single_precision_keeps_the_bound_too(rows):
-    for clip in (1e-20, 1.0, 3.3, 1e20):
+    for clip in (1e-30, 1e-20, 1.0, 3.3, 1e20, 1e30):
         assert all(square(row) <= STEPS**2 for row in bounded_steps(rows, clip)[0])
 
 
@@ -63,10 +64,28 @@ def test_a_zero_update_and_one_of_norm_1e30_are_ordinary():
     assert within.tolist() == [True, False]
 
 
-@pytest.mark.parametrize("clip", [0, -1, float("nan"), float("inf"), "1", True])
+@pytest.mark.parametrize("clip", [0, -1, float("nan"), float("inf"), "1", True, 1e-305, 9e-31, 1.1e30])
 def test_a_bad_clip_is_refused(clip):
     with pytest.raises(errors.InvalidParameter):
         bounded_steps(np.ones((1, 2)), clip)
+    with pytest.raises(errors.InvalidParameter):
+        bounded_sum_steps(np.ones((1, 2)), clip)
+    with pytest.raises(errors.InvalidParameter):
+        AdaptiveClip(start=clip)
+    for plan in (ServerSide, ClientSide):
+        with pytest.raises(errors.InvalidParameter):
+            plan(rounds=1, clients=3, clip=clip)
+    with pytest.raises(errors.InvalidParameter):
+        Distributed(rounds=1, clients=3, clip=clip, survivors=2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("clip", [1e-30, 1e30])
+def test_at_the_ends_of_the_range_of_clips_a_zero_stays_zero(dtype, clip):
+    rows = np.array([[0.0, 1.0], [0.0, 1e-38], [0.0, 3e38], [0.0, 0.0]], dtype)
+    for steps in (bounded_steps(rows, clip)[0], bounded_sum_steps(rows, clip)):
+        assert not steps[:, 0].any()
+        assert (np.abs(steps) <= STEPS).all()
 
 
 def test_integer_rows_and_vectors_are_refused_where_floats_are_expected():

@@ -162,6 +162,33 @@ def test_a_server_that_starts_again_gets_the_reports_that_were_made_and_nobody_p
     assert accounts[100].spent == spent
 
 
+def broken(weights):
+    raise ValueError("patient 4711 has no label")
+
+
+@pytest.mark.parametrize("kind", ["reports", "shares"])
+def test_an_app_that_breaks_sends_zeros_as_usual_and_not_a_word(kind):
+    if kind == "reports":
+        plan = ClientSide(rounds=1, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
+    else:
+        plan = Distributed(rounds=1, clients=5, clip=1.0, survivors=5, noise_multiplier=TINY, delta=1e-4)
+    accounts = {node: purse(unit=mosha.Self(), epsilon=1e12) for node in five()}
+    more = lambda node: (accounts[node],) if kind == "reports" else ()
+    nodes = Nodes({n: app(broken if n == 100 else towards(STEP), flower_mod(plan, *more(n))) for n in accounts})
+    arrays, _ = started(flower(plan) if kind == "reports" else flower(plan, rich()), nodes)
+    assert np.allclose(arrays["w"], 0.8 * np.array(STEP), atol=0.1)  # zeros count among five
+    assert len({account.spent for account in accounts.values()}) == 1
+
+
+def test_a_client_whose_account_cannot_be_opened_says_no_more():
+    plan = ClientSide(rounds=1, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
+    mod = flower_mod(plan, broken)
+    with pytest.raises(errors.RunError) as caught:
+        mod._purse(None)
+    assert "4711" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
 def test_a_client_that_cannot_pay_sends_nothing():
     plan = ClientSide(rounds=1, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
     accounts = {node: purse(unit=mosha.Self(), epsilon=1e12 if node > 100 else 1.0) for node in five()}

@@ -18,7 +18,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import non_negative, positive, positive_integer, probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self as OwnValue
-from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps
+from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
 from mosha.federated.federation import Federation, accepted
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
 from mosha.federated.pricing import chosen_noise, least_noise, sold
@@ -65,7 +65,7 @@ class ClientSide:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rounds", positive_integer("rounds", self.rounds))
         object.__setattr__(self, "clients", positive_integer("clients", self.clients))
-        object.__setattr__(self, "clip", positive("clip", self.clip))
+        object.__setattr__(self, "clip", clip_in_range(self.clip))
         object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
         if self.noise not in ("gaussian", "laplace"):
             raise InvalidParameter("noise must be 'gaussian' or 'laplace'.")

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from mosha.core.number import positive, strict_probability
+from mosha.federated.clipping import clip_in_range
 
 __all__ = ["AdaptiveClip", "Weights"]
 
@@ -36,7 +37,7 @@ class AdaptiveClip:
     count_noise: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", positive("start", self.start))
+        object.__setattr__(self, "start", clip_in_range(self.start))
         object.__setattr__(self, "quantile", strict_probability("quantile", self.quantile))
         object.__setattr__(self, "rate", positive("rate", self.rate))
         if self.count_noise is not None:

@@ -10,13 +10,29 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive
 
-__all__ = ["STEPS", "bounded_steps", "bounded_sum_steps", "lengths", "scaled_steps"]
+__all__ = ["STEPS", "bounded_steps", "bounded_sum_steps", "clip_in_range", "lengths", "scaled_steps"]
 
 STEPS: Final = 1 << 20
 """The longest update has so many grid steps; a step is the clip over this number, whatever the clip is."""
 
 _MARGIN: Final = 1.0 - 2.0**-20  # more than all rounding of a length and of a product; see `bounded_steps`
 _LARGEST_DIMENSION: Final = 1 << 30
+
+
+SMALLEST_CLIP: Final = 1e-30
+LARGEST_CLIP: Final = 1e30
+
+
+def clip_in_range(clip: float) -> float:
+    """A clip under which no scale STEPS / clip, nor a product with it, leaves the range of 32-bit floats.
+
+    >>> clip_in_range(1)
+    1.0
+    """
+    value = positive("clip", clip)
+    if not SMALLEST_CLIP <= value <= LARGEST_CLIP:
+        raise InvalidParameter("clip must lie between 1e-30 and 1e30: choose another unit for the model's weights.")
+    return value
 
 
 def lengths(updates: NDArray[Any]) -> NDArray[np.float64]:
@@ -45,7 +61,7 @@ def bounded_steps(updates: NDArray[Any], clip: float) -> tuple[NDArray[np.int32]
         Each row of the result is an integer vector of length at most STEPS, and depends on that row alone.
         With u the unit of the row's float type, the product p = fl(x s) has |p_i| <= (1 + u) s |x_i| (what underflows
         is cut to zero), and s = fl(STEPS m / max(L, clip)) with m = 1 - 2**-20 and L the float length, too small by at
-        most (d + 4) 2**-53 relative, d <= 2**30. So |p| <= (1 + 2**-22) STEPS m < STEPS, and cutting towards zero
+        most (d + 4) 2**-53 relative, d <= 2**30; with clip in [1e-30, 1e30] no s is infinite. So |p| <= (1 + 2**-22) STEPS m < STEPS, and cutting towards zero
         makes no entry larger.
 
     Units:
@@ -64,7 +80,7 @@ def scaled_steps(
     updates: NDArray[Any], norms: NDArray[np.float64], clip: float, shares: NDArray[np.float64] | None = None
 ) -> NDArray[np.int32]:
     """The rows as whole steps, given their lengths (see `bounded_steps`); `shares` in [0, 1] shorten them further."""
-    limit = positive("clip", clip)
+    limit = clip_in_range(clip)
     if updates.ndim != 2 or updates.dtype not in (np.float32, np.float64):
         raise InvalidParameter("updates must be rows of 32-bit or 64-bit floats, one row for each client.")
     if updates.shape[1] > _LARGEST_DIMENSION:
@@ -72,11 +88,12 @@ def scaled_steps(
     with np.errstate(all="ignore"):
         scale = np.where(np.isfinite(norms), STEPS * _MARGIN / np.maximum(norms, limit), 0.0)
         scale = scale if shares is None else scale * np.clip(shares, 0.0, 1.0)
-        extreme = (norms > 1e30) | (limit < 1e-30)
+        extreme = norms > 1e30
         product = updates * scale.astype(updates.dtype)[:, None]
         for row in np.flatnonzero(extreme | ~np.isfinite(norms)):  # where a 32-bit product could leave its range
             finite = np.isfinite(norms[row])
             product[row] = updates[row].astype(np.float64) * scale[row] if finite else 0.0
+        product[np.isnan(product)] = 0.0
     cut: NDArray[np.int32] = product.astype(np.int32)
     return cut
 
@@ -91,10 +108,11 @@ def bounded_sum_steps(updates: NDArray[Any], clip: float) -> NDArray[np.int64]:
     >>> bounded_sum_steps(np.array([[3.0, -1.0]]), clip=1.0) / STEPS
     array([[ 0.74999905, -0.24999905]])
     """
-    limit = positive("clip", clip)
+    limit = clip_in_range(clip)
     with np.errstate(all="ignore"):
         values = updates.astype(np.float64)
         sums = np.abs(values).sum(axis=1, keepdims=True)
         whole = np.isfinite(sums)
         scaled = np.where(whole, values, 0.0) * np.where(whole, STEPS * _MARGIN / np.maximum(sums, limit), 0.0)
-    return scaled.astype(np.int64)
+    cut: NDArray[np.int64] = np.where(np.isnan(scaled), 0.0, scaled).astype(np.int64)
+    return cut

@@ -19,7 +19,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import non_negative, positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
-from mosha.federated.clipping import lengths
+from mosha.federated.clipping import clip_in_range, lengths
 from mosha.federated.federation import Federation, accepted
 from mosha.federated.keys import Ring
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
@@ -97,7 +97,7 @@ class Distributed:
     def __post_init__(self) -> None:
         for name in ("rounds", "clients", "survivors", "neighbours", "coordinates"):
             object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
-        object.__setattr__(self, "clip", positive("clip", self.clip))
+        object.__setattr__(self, "clip", clip_in_range(self.clip))
         object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
         for name, kind in (("noise_multiplier", positive), ("delta", strict_probability)):
             if getattr(self, name) is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.account import Account
-from mosha.core.errors import InvalidParameter, MissingExtra, RunError
+from mosha.core.errors import InvalidParameter, MissingExtra, MoshaError, RunError
 from mosha.federated.client_side import ClientSide
 from mosha.federated.distributed import Distributed
 from mosha.federated.layout import Layout
@@ -53,7 +53,8 @@ def flower_mod(
             the client pays nothing more.
 
     Guarantee:
-        That of the plan: the reply of the wrapped app, its metrics included, stays on the client; what leaves is a paid
+        That of the plan: the reply of the wrapped app, its metrics and errors included, stays on the client: an app
+        that breaks reports zeros, with the usual noise at the usual price. What leaves is a paid
         report, or a masked sum with noise. A Distributed client takes part in no more rounds than the plan pays for.
     """
     if isinstance(plan, ClientSide) == (account is None):
@@ -70,15 +71,18 @@ def _answer(message: Any, config: dict[str, Any] | None = None, arrays: dict[str
 
 
 def _trained(message: Any, context: Any, call: Call) -> NDArray[np.float64]:
-    """What local training changed; nothing where the app answered with anything but a model of the same shape."""
+    """What local training changed; nothing where it broke, or answered with anything but a model of the same shape."""
     sent = arrays_of(message.content.array_records[ARRAYS])
     layout = Layout.of(sent)
-    reply = call(message, context)
     change = None
-    if not reply.has_error():
-        for record in reply.content.array_records.values():
-            change = layout.change(arrays_of(record), layout.flat(sent))
-            break
+    try:
+        reply = call(message, context)
+        if not reply.has_error():
+            for record in reply.content.array_records.values():
+                change = layout.change(arrays_of(record), layout.flat(sent))
+                break
+    except Exception:  # noqa: BLE001  (what the app says in an error, and that it failed, stays on the client)
+        change = None
     return np.zeros(layout.coordinates) if change is None else change
 
 
@@ -90,7 +94,7 @@ class _Reporting:
 
     def __call__(self, message: Any, context: Any, call: Call) -> Any:
         update = _trained(message, context, call)
-        account = self.account(context) if callable(self.account) else self.account
+        account = self._purse(context)
         state = dict(context.state.config_records.get(_STATE, {}))
         done = int(state.get("reports", 0))
         key = self.key or f"federation {message.metadata.run_id}"
@@ -100,6 +104,15 @@ class _Reporting:
         report = run.step(update).value["steps"]
         context.state[_STATE] = ConfigRecord({"reports": done + 1})
         return _answer(message, {}, {REPORT: report})
+
+    def _purse(self, context: Any) -> Account:
+        try:
+            found: Account = self.account(context) if callable(self.account) else self.account
+        except MoshaError:
+            raise
+        except Exception:  # noqa: BLE001  (its text would leave with the reply)
+            raise RunError("client refuses: its account could not be opened.") from None
+        return found
 
 
 class _Masking:

@@ -20,7 +20,7 @@ from mosha.core.number import non_negative, positive, positive_integer, strict_p
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.federated.clip_norm import AdaptiveClip, Weights
-from mosha.federated.clipping import STEPS, lengths, scaled_steps
+from mosha.federated.clipping import STEPS, clip_in_range, lengths, scaled_steps
 from mosha.federated.correlated import MOST_BANDS, CorrelatedRounds, Inverse, scale_of, whole_sensitivity
 from mosha.federated.federation import Block, Federation, accepted
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
@@ -94,7 +94,7 @@ class ServerSide:
         object.__setattr__(self, "clients", positive_integer("clients", self.clients))
         object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
         if not isinstance(self.clip, AdaptiveClip):
-            object.__setattr__(self, "clip", positive("clip", self.clip))
+            object.__setattr__(self, "clip", clip_in_range(self.clip))
         for name, kind in (("noise_multiplier", positive), ("delta", strict_probability)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, kind(name, getattr(self, name)))
