@@ -28,6 +28,7 @@ __all__ = ["Answer", "Gradients", "State"]
 
 Whole = NDArray[np.int64]
 PIECE = 1 << 16  # coordinates that are worked on together, so that they stay in the cache
+DRAWN = 1 << 20  # coordinates whose noise is drawn together: fewer, larger draws cost less
 FOLLOWING = 0.2  # how fast an adaptive clip follows its quantile
 
 
@@ -136,18 +137,23 @@ class Gradients:
     def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> Whole:
         """The exact sum, in whole steps, of all contributions of the batch of this step (private)."""
         examples, sampler = data
-        total = self._zeros()
+        total, empty = self._room(), True
         for units in sampler.physical(sampler.draw(state.step, rng), self.plan.each):
             rows, counts = examples.positions(units, rng)
             batch = examples.batch(rows)
-            self.add(total, self._clipped(state, batch, len(rows), counts), state)
+            put = self._put if empty else self.add
+            put(total, self._clipped(state, batch, len(rows), counts), state)
+            empty = False
+        if empty:  # nobody was drawn
+            total.zero_()
         found = total.numpy()
         return found if self.reduce is None else self.reduce(found)
 
-    def _zeros(self) -> Tensor:
+    def _room(self) -> Tensor:
+        """Where the sum goes; what stands there is older and is overwritten."""
         if self._total is None or not self.reuse:
             self._total = torch.zeros(self.size + self.extras, dtype=torch.int64)
-        return self._total.zero_()
+        return self._total
 
     def _clipped(self, state: State, batch: tuple[Any, ...], rows: int, counts: Tensor | None) -> Batch:
         def losses(model: nn.Module) -> Tensor:
@@ -160,6 +166,19 @@ class Gradients:
         scale = self.plan.gradient_share * self.grid.target * 2.0**self.grid.bits
         return clipping_rule(self.plan.clipping, clip=state.clip, scale=scale)
 
+    def _put(self, total: Tensor, found: Batch, state: State) -> None:
+        """The same as `add` to zeros, whatever stood in `total`, without the pass that would write the zeros."""
+        start = 0
+        for name, shape in self.shapes.items():
+            part = total[start : start + shape.numel()]
+            start += shape.numel()
+            if name in found.sums:
+                part.copy_(found.sums[name].reshape(-1))  # towards zero
+            else:
+                part.zero_()
+        total[start:].zero_()
+        self._add_extras(total, found, state)
+
     def add(self, total: Tensor, found: Batch, state: State) -> None:
         """Add a physical batch to the sum: single-precision sums are cut to whole numbers, then everything is exact."""
         start = 0
@@ -171,6 +190,11 @@ class Gradients:
                     part = values[place : place + PIECE]
                     total[start + place : start + place + len(part)].add_(part.to(torch.int64))  # towards zero
             start = end
+        self._add_extras(total, found, state)
+
+    def _add_extras(self, total: Tensor, found: Batch, state: State) -> None:
+        """The sum of clipped losses and the count below the clip, where the plan has them."""
+        start = self.size
         most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
         if self.plan.loss_at_most is not None:
             losses = found.losses.double().view(-1, self.plan.each).mean(dim=1).nan_to_num(self.plan.loss_at_most)
@@ -189,8 +213,8 @@ class Gradients:
             sums = (total.copy(), *state.sums)[: self.plan.bands]
             encoded = sum((c * x for c, x in zip(self._encoder, sums, strict=False)), np.zeros_like(total))
             sigma = sigma * STEPS
-        for start in range(0, len(encoded), PIECE):
-            piece = encoded[start : start + PIECE]
+        for start in range(0, len(encoded), DRAWN):
+            piece = encoded[start : start + DRAWN]
             piece += discrete_gaussian(sigma, len(piece), rng=rng)
         answer = Answer(encoded, state.clip)
         return answer, State(state.step + 1, self._next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))

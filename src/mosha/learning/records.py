@@ -136,14 +136,15 @@ def bytes_to_form(units: int, outputs: int, inputs: int) -> int:
 
 
 def gram_is_cheaper(positions: int, outputs: int, inputs: int) -> bool:
-    """Whether Gram matrices take fewer multiplications than forming, even though forming replaces the final sum.
+    """Whether Gram matrices are taken to cost less than forming, even though forming replaces the final sum.
 
-    Forming costs `positions * outputs * inputs`, which the sum would have cost as well, and the traffic of keeping the
-    result, about FORMED_TRAFFIC multiplications for each entry.
+    A model of the cost and not a measurement: forming costs `positions * outputs * inputs`, which the sum would have
+    cost as well, and the traffic of keeping the result, put at FORMED_TRAFFIC multiplications for each entry. It
+    decides about time and memory; both ways give the same sums, up to what A2 in `rounding.md` says.
     """
     gram = positions**2 * (outputs + inputs)
     return gram < FORMED_TRAFFIC * outputs * inputs or math.isclose(positions, 1)
 
 
 FORMED_TRAFFIC = 24
-"""Measured on one core: writing, norming and summing a formed entry costs about this many multiply-adds."""
+"""Assumed: writing, norming and summing a formed entry costs as much as this many multiply-adds of a product."""

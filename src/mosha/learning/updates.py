@@ -26,33 +26,31 @@ class Updates:
         self._gradients = gradients
         self._encoder = coefficients(gradients.plan.bands)
         self._before: list[NDArray[np.float64]] = []
-        self._flat = torch.zeros(gradients.size + gradients.extras)
+        self._flat = torch.zeros(gradients.size)
 
     def read(self, answer: Answer) -> Tensor:
-        """The noisy sum in single precision, in units of one contribution."""
-        plan, bits = self._gradients.plan, self._gradients.grid.bits
-        if plan.bands == 1:
-            return self._flat.copy_(torch.from_numpy(answer.total)).mul_(2.0**-bits)
+        """The noisy sums in steps of the grid; where noise was correlated, with the encoder undone."""
+        if self._gradients.plan.bands == 1:
+            return torch.from_numpy(answer.total)
         now = answer.total / STEPS
         for c, y in zip(self._encoder[1:], self._before, strict=False):
             now -= (c / STEPS) * y
-        self._before = [now, *self._before][: plan.bands - 1]
-        return self._flat.copy_(torch.from_numpy(now)).mul_(2.0**-bits)
+        self._before = [now, *self._before][: self._gradients.plan.bands - 1]
+        return torch.from_numpy(now)
 
     def apply(self, answer: Answer) -> float | None:
         """Put the noisy mean gradient into `grad` of every parameter; returns the noisy mean loss, if there is one."""
-        gradients, plan = self._gradients, self._gradients.plan
-        values = self.read(answer)
-        size = gradients.size
-        scale = answer.clip / (plan.divisor * plan.gradient_share * gradients.grid.target)
-        flat, start = values[:size].mul_(scale), 0
+        gradients, plan, grid = self._gradients, self._gradients.plan, self._gradients.grid
+        steps, size, start = self.read(answer), gradients.size, 0
+        one = grid.target * 2.0**grid.bits * plan.divisor  # a step is so small a part of a mean contribution
+        torch.mul(steps[:size], answer.clip / (plan.gradient_share * one), out=self._flat)
         for name, shape in gradients.shapes.items():
             end = start + shape.numel()
-            gradients.engine.parameters[name].grad = flat[start:end].view(shape)
+            gradients.engine.parameters[name].grad = self._flat[start:end].view(shape)
             start = end
         if plan.loss_at_most is None:
             return None
-        return float(values[size]) / (SHARE * gradients.grid.target) * plan.loss_at_most / plan.divisor
+        return float(steps[size]) / (SHARE * one) * plan.loss_at_most
 
     def state(self) -> Any:
         return [y.copy() for y in self._before]
