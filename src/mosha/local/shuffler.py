@@ -31,7 +31,7 @@ def shuffled_event(survey: Survey, people: int) -> Shuffled:
             "permanent answer, which devices have paid. Shuffle a Frequency survey instead."
         )
     categories = survey.randomiser.size if isinstance(survey.randomiser, KAry) else None
-    return Shuffled(survey.epsilon, people, categories)
+    return Shuffled(survey.randomiser.epsilon, people, categories)
 
 
 class Shuffler:
