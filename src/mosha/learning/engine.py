@@ -152,8 +152,8 @@ class Engine:
             squares = {name: values.masked_fill(lost, 0.0) for name, values in squares.items()}
         weights = rule({name: values.sqrt() for name, values in squares.items()})
         sums: dict[str, Tensor] = {}
-        for key, record in records.items():
-            found = record.weighted_sum(weights[key.name].float())
+        for key in list(records):
+            found = records.pop(key).weighted_sum(weights[key.name].float())  # what was noted is needed no more
             if key.rows is not None:
                 whole = sums.setdefault(key.name, torch.zeros_like(self.parameters[key.name]))
                 whole[key.rows[0] : key.rows[1]] += found
