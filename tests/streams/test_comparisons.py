@@ -115,7 +115,7 @@ def test_they_run_as_services_and_survive_a_stop(tmp_path, mechanism):
 
 def test_many_series_go_through_a_binary_tree():
     stream = histogram(unit=Event(), horizon=16, keys=["a", "b"], rho=1e4, mechanism="Honaker")
-    account = Ledger(":memory:").account("door", unit=Event(), rho=1e5)
+    account = Ledger.memory().account("door", unit=Event(), rho=1e5)
     with account.open(stream) as run:
         for step in range(16):
             value = run.step(["a", "b", "a"]).value
