@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.graphs.exact_programme import maximise
 from mosha.graphs.graph import Graph
 
 __all__ = ["bounded_forest"]
@@ -47,7 +50,7 @@ def bounded_forest(graph: Graph, bound: int) -> int:
         if upper - lower <= TOLERANCE:
             return int(np.floor(upper + 0.5))
         if mixture.size == before:
-            raise ArithmeticError("the linear programme was not solved closely enough.")
+            return math.floor(mixture.exactly_best() + Fraction(1, 2))
         asked = [prices, 0.7 * trusted + 0.3 * prices]  # those in between hold the search steady
 
 
@@ -109,9 +112,36 @@ class _Mixture:
         sizes = np.array(self.sizes, np.float64)
         solved = solve(-sizes, A_ub=rows, b_ub=limits, bounds=(0, None), method="highs")
         if solved.x is None:
-            raise ArithmeticError("the linear programme was not solved.")
+            return 0.0, np.zeros(self.vertices)
         weights = np.maximum(solved.x, 0.0)
         within = np.max(rows @ weights / limits, initial=1.0)
         prices = np.zeros(self.vertices)
         prices[crowded] = np.maximum(-solved.ineqlin.marginals[:-1], 0.0)
         return float(sizes @ weights / within), prices
+
+    def exactly_best(self) -> Fraction:
+        """The optimum over all forests in exact fractions: forests are added as long as one would gain."""
+        found = [dict(enumerate(degrees.tolist())) for degrees in self.degrees]
+        limits = [self.bound] * self.vertices + [1]
+        while True:
+            columns = [{**{v: d for v, d in degrees.items() if d}, self.vertices: 1} for degrees in found]
+            value, prices = maximise(columns, [sum(degrees.values()) // 2 for degrees in found], limits)
+            degrees, gain = self._heaviest(prices)
+            if gain <= prices[self.vertices]:
+                return value
+            found.append(degrees)
+
+    def _heaviest(self, prices: list[Fraction]) -> tuple[dict[int, int], Fraction]:
+        """The degrees of a heaviest forest under weights 1 - y_u - y_v, greedily, and its weight."""
+        weighed = sorted(((1 - prices[u] - prices[v], u, v) for u, v in self.pairs.tolist()), reverse=True)
+        root, degrees, total = list(range(self.vertices)), dict.fromkeys(range(self.vertices), 0), Fraction(0)
+        for weight, u, v in weighed:
+            ends = [u, v]
+            for i in (0, 1):
+                while root[ends[i]] != ends[i]:
+                    root[ends[i]] = root[root[ends[i]]]
+                    ends[i] = root[ends[i]]
+            if weight > 0 and ends[0] != ends[1]:
+                root[ends[0]] = ends[1]
+                degrees[u], degrees[v], total = degrees[u] + 1, degrees[v] + 1, total + weight
+        return degrees, total

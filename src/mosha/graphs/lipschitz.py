@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.graphs.exact_programme import maximise
 from mosha.graphs.graph import Graph, kernels
 
 __all__ = ["capped_triangles", "capped_triangles_at", "triangles_capped_at_edges"]
@@ -22,7 +25,8 @@ def capped_triangles(graph: Graph, cap: int) -> int:
         has one vertex more, x = 0 on its triangles shows f(G') >= f(G), and leaving them out f(G') <= f(G) + cap.
         Where no vertex has more than cap triangles, f(G) is their number. The solver is not trusted: dual y >= 0 give
         f <= cap sum y + sum max(0, 1 - y at t), any x that is scaled into the constraints f >= sum x. The upper bound
-        u is rounded if both are within 1/4, else the step fails. As f <= u <= f + 1/4, u moves by -1/4 to cap + 1/4
+        u is rounded if both are within 1/4, else u = f is found in exact fractions (`maximise`): there is always an
+        answer. As f <= u <= f + 1/4, u moves by -1/4 to cap + 1/4
         when a vertex is added, and its rounded value by -1 to cap + 1.
 
     Units:
@@ -76,8 +80,17 @@ def _optimum(listed: NDArray[Any], counts: NDArray[Any], cap: int) -> int:
     rows = places[groups[member, side]]
     lower, upper = _certified(rows, member, sizes.astype(np.float64), int(crowded.sum()), float(cap))
     if not upper - lower <= TOLERANCE:
-        raise ArithmeticError("the linear programme was not solved closely enough.")
+        return int(len(listed) - touching.sum()) + math.floor(_exact(rows, member, sizes, cap) + Fraction(1, 2))
     return int(len(listed) - touching.sum()) + int(np.floor(upper + 0.5))
+
+
+def _exact(rows: NDArray[Any], columns: NDArray[Any], sizes: NDArray[Any], cap: int) -> Fraction:
+    """The optimum itself: a limit for each crowded vertex, and one for each group."""
+    height = int(rows.max()) + 1
+    taken: list[dict[int, int]] = [{height + group: 1} for group in range(len(sizes))]
+    for row, group in zip(rows.tolist(), columns.tolist(), strict=True):
+        taken[group][row] = 1
+    return maximise(taken, [1] * len(sizes), [cap] * height + [int(size) for size in sizes])[0]
 
 
 def _certified(
@@ -92,7 +105,7 @@ def _certified(
     solve: Any = linprog  # its stub knows no sparse matrices
     solved = solve(-np.ones(len(sizes)), A_ub=matrix, b_ub=np.full(height, cap), bounds=bounds, method="highs")
     if solved.x is None:
-        raise ArithmeticError("the linear programme was not solved.")
+        return 0.0, np.inf
     weights = np.clip(solved.x, 0, sizes)
     load = matrix @ weights
     scale = np.minimum(1.0, cap / np.maximum(load, cap))
