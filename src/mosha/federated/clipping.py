@@ -61,8 +61,8 @@ def bounded_steps(updates: NDArray[Any], clip: float) -> tuple[NDArray[np.int32]
         Each row of the result is an integer vector of length at most STEPS, and depends on that row alone.
         With u the unit of the row's float type, the product p = fl(x s) has |p_i| <= (1 + u) s |x_i| (what underflows
         is cut to zero), and s = fl(STEPS m / max(L, clip)) with m = 1 - 2**-20 and L the float length, too small by at
-        most (d + 4) 2**-53 relative, d <= 2**30; with clip in [1e-30, 1e30] no s is infinite. So |p| <= (1 + 2**-22) STEPS m < STEPS, and cutting towards zero
-        makes no entry larger.
+        most (d + 4) 2**-53 relative, d <= 2**30; with clip in [1e-30, 1e30] no s is infinite. So
+        |p| <= (1 + 2**-22) STEPS m < STEPS, and cutting towards zero makes no entry larger.
 
     Units:
         `updates` and `clip` are in the unit of the model's weights; the result is in steps of clip / STEPS.
