@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import datetime as dt
 import json
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -16,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosha.core.errors import DataError, HorizonExceeded, InvalidParameter
+from mosha.cli.stream_files import check_file, feed, header_of, rows_of
+from mosha.core.errors import HorizonExceeded, InvalidParameter
 from mosha.core.unit import Event, Person, Unit, Window
 
 if TYPE_CHECKING:
@@ -266,7 +265,7 @@ def _serve(
             "say --start: when the first step begins is public, and must not come from the data (the first row's time "
             "would show it). --start now goes with --follow. Nothing was spent."
         )
-    _check_file(file, [column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
+    check_file(file, [column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
     stem = "stdin" if file == "-" else file
     begin = time.time() if start == "now" else start
     late = 0.0 if lateness == "0" else lateness
@@ -281,22 +280,6 @@ def _serve(
                 (_following if follow else _whole)(file, clock, service, show, until)
             except HorizonExceeded:  # an alarm that has rung as often as was paid for
                 typer.echo("mosha: all alarms that were paid for have been given.", err=True)
-
-
-def _check_file(file: str, columns: list[str]) -> None:
-    """What is public about a file is looked at before anything is paid: that it is there, and its header."""
-    if file == "-":
-        return
-    try:
-        with Path(file).open(newline="", encoding="utf-8") as lines:
-            line = next(lines, "")
-    except (OSError, UnicodeDecodeError):
-        raise DataError(
-            f"{file!r} is not a text file that can be read (a CSV with a header). Nothing was spent."
-        ) from None
-    absent = [name for name in columns if name not in next(csv.reader([line]), [])]
-    if absent:
-        raise DataError(f"the header of {file!r} has no column {absent[0]!r}. Nothing was spent.")
 
 
 def _account(book: Any, name: str, made: Measurement) -> Any:
@@ -340,17 +323,6 @@ class _Show:
         typer.echo(f"{stamp} {'█' * max(0, round(50 * value / self._largest)):<50} {value:,.1f}", err=True)
 
 
-def _rows(lines: Iterator[str], header: list[str]) -> list[dict[str, str]]:
-    return [dict(zip(header, row, strict=False)) for row in csv.reader(lines)]
-
-
-def _header(line: str, column: str) -> list[str]:
-    header = next(csv.reader([line]), [])
-    if column not in header:
-        raise DataError(f"the header has no column {column!r}. The stream is paid; run it again with a right header.")
-    return header
-
-
 def _whole(file: str, clock: Clock, service: Service, show: _Show, until: str | None) -> None:
     """Read everything there is, then publish every step up to the end that was declared."""
     from mosha.streams.clock import timestamp  # noqa: PLC0415
@@ -358,9 +330,9 @@ def _whole(file: str, clock: Clock, service: Service, show: _Show, until: str | 
     if until is None and service.remaining > 1 << 24:
         raise InvalidParameter("say --until or --horizon: where to stop is public, and must not come from the data.")
     with sys.stdin if file == "-" else Path(file).open(newline="", encoding="utf-8") as lines:
-        header = _header(next(lines, ""), clock.column)
+        header = header_of(next(lines, ""), clock.column)
         clock.declare(header)
-        clock.add(_rows(lines, header))
+        clock.add(rows_of(lines, header))
     last = service.taken + service.remaining
     if until is not None:
         last = min(last, int((timestamp(until) - clock.start) // clock.every))
@@ -374,16 +346,16 @@ def _following(file: str, clock: Clock, service: Service, show: _Show, until: st
 
     end = timestamp(until) if until is not None else float("inf")
     queue: SimpleQueue[str | None] = SimpleQueue()
-    threading.Thread(target=_feed, args=(file, queue), daemon=True).start()
+    threading.Thread(target=feed, args=(file, queue), daemon=True).start()
     header: list[str] = []
     open_ended = True
     while service.remaining and (open_ended or clock.start + clock.closed * clock.every < time.time()):
         try:
             while (line := queue.get(timeout=min(0.05, clock.every / 4))) is not None:
                 if header:
-                    clock.add(_rows(iter([line]), header))
+                    clock.add(rows_of(iter([line]), header))
                 else:
-                    header = _header(line, clock.column)
+                    header = header_of(line, clock.column)
                     clock.declare(header)
             open_ended = False
         except Empty:
@@ -392,22 +364,3 @@ def _following(file: str, clock: Clock, service: Service, show: _Show, until: st
             show(batch)
         if time.time() >= end:
             return
-
-
-def _feed(file: str, queue: SimpleQueue[str | None]) -> None:
-    """Lines as they appear: standard input until it is closed, a file for ever."""
-    if file == "-":
-        for line in sys.stdin:
-            queue.put(line)
-        queue.put(None)
-        return
-    with Path(file).open(newline="", encoding="utf-8") as lines:
-        kept = ""
-        while True:
-            part = lines.readline()
-            kept += part
-            if kept.endswith("\n"):
-                queue.put(kept)
-                kept = ""
-            elif not part:
-                time.sleep(0.05)
