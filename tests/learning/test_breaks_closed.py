@@ -8,9 +8,12 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import mosha
 from mosha import learning
-from mosha.core.errors import InvalidParameter, RunClosed
+from mosha.core.errors import DataError, InvalidParameter, RunClosed
+from mosha.learning.clipping import clipping_rule
+from mosha.learning.engine import Engine
 from mosha.learning.plan import DPSGD
 from mosha.learning.sampling import Sampler, owners_of
+from mosha.learning.secret_coins import secret_coins
 from mosha.noise import secure
 
 torch.set_num_threads(1)
@@ -155,3 +158,187 @@ def test_persons_are_told_apart_as_everywhere():
     person = plan_of(unit=mosha.Person("who", at_most=2))
     with_both = moved(person, torch.ones(2, 1), torch.tensor([100.0, -200.0]), times, owners=[1, "1"])
     assert abs(with_both) < 0.3  # two persons, a clip each, in opposite directions
+
+
+class Centred(nn.Module):
+    """Takes the mean over the batch in training, and keeps it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(1))
+
+    def forward(self, x):
+        if self.training:
+            self.mean.mul_(0).add_(x.detach().mean(0))
+            return x - x.mean(0)
+        return x - self.mean
+
+
+class Applied(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+class Words(nn.Module):
+    def __init__(self, function, *, frozen):
+        super().__init__()
+        self.table, self.layer, self.function = nn.Embedding(10, 1), nn.Linear(1, 1), function
+        self.table.requires_grad_(not frozen)
+
+    def forward(self, x):
+        return self.layer(self.function(self.table(x).sum(1)))
+
+
+def swapped_gradients(x):
+    return x + x.flip(0) - x.flip(0).detach()
+
+
+MIXES = {
+    "largest": lambda z: z * z.max().detach(),
+    "cumulative": lambda z: z.cumsum(0),
+    "backwards": swapped_gradients,
+}
+
+
+def trained(model, inputs):
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=1.0)
+    plan, account = plan_of(noise_multiplier=1.0), account_of(mosha.Example())
+    try:
+        with plan.train(model, (inputs, torch.zeros(len(inputs))), squares, optimizer, account=account) as training:
+            list(training)
+    finally:
+        spent = account.spent
+    return spent
+
+
+@pytest.mark.parametrize("kind", MIXES)
+def test_models_that_mix_rows_are_refused_for_numbers_and_for_tokens(kind):
+    for _ in range(3):
+        with pytest.raises(DataError, match="mixes"):
+            trained(nn.Sequential(Applied(MIXES[kind]), nn.Linear(1, 1)), torch.randn(8, 1))
+        for frozen in (False, True):
+            with pytest.raises(DataError, match="mixes"):
+                trained(Words(MIXES[kind], frozen=frozen), torch.randint(0, 10, (8, 3)))
+    assert trained(Words(torch.tanh, frozen=False), torch.randint(0, 10, (8, 3))) > 0
+    assert trained(nn.Sequential(nn.Linear(1, 8), nn.Dropout(0.5), nn.Linear(8, 1)), torch.randn(8, 1)) > 0
+
+
+def test_a_model_that_keeps_statistics_is_refused_in_whatever_mode_it_comes():
+    for mode in (True, False):
+        model = nn.Sequential(Centred(), nn.Linear(1, 1)).train(mode)
+        with pytest.raises(InvalidParameter, match="buffer"):
+            trained(model, torch.tensor([[1.0], [2.0], [123.5]]))
+        assert model[0].mean.item() == 0
+        assert model.training is mode
+
+
+class Late(nn.Module):
+    """Keeps what passes only where it is large, as made-up rows never are."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, x):
+        if float(x.detach().max()) > 1e5:
+            self.seen = x.detach().max().reshape(1)
+        return x
+
+
+def test_what_a_model_writes_down_later_is_put_back_and_refused():
+    model = nn.Sequential(Late(), nn.Linear(1, 1))
+    with pytest.raises(InvalidParameter, match="buffer"):
+        trained(model, torch.full((3, 1), 1e6))
+    assert model[0].seen.item() == 0
+    loader = DataLoader(TensorDataset(torch.full((3, 1), 1e6), torch.zeros(3)))
+    model, optimizer, loader = wrapped(model, loader)
+    inputs, targets = next(iter(loader))
+    squares(model(inputs), targets).mean().backward()
+    with pytest.raises(InvalidParameter, match="buffer"):
+        optimizer.step()
+    assert model[0].seen.item() == 0
+
+
+def wrapped(model, loader, **options):
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    return learning.private(model, optimizer, loader, plan=plan_of(), account=account_of(mosha.Example()), **options)
+
+
+def test_the_wrapping_looks_at_the_model_as_a_training_does():
+    loader = DataLoader(TensorDataset(torch.randn(8, 1), torch.zeros(8)))
+    for mixes in MIXES.values():
+        with pytest.raises(DataError, match="mixes"):
+            wrapped(nn.Sequential(Applied(mixes), nn.Linear(1, 1)), loader)
+    with pytest.raises(InvalidParameter, match="buffer"):
+        wrapped(nn.Sequential(Centred(), nn.Linear(1, 1)).eval(), loader)
+    bytes_only = DataLoader(TensorDataset(torch.zeros(8, 1, dtype=torch.uint8), torch.zeros(8)))
+    wrapped(nn.Linear(1, 1), bytes_only, forward=lambda model, batch: model(batch[0].float() / 255))
+
+
+def test_the_wrapping_refuses_a_collate_function_that_nobody_vouches_for():
+    loader = DataLoader(
+        TensorDataset(torch.randn(8, 1), torch.zeros(8)),
+        collate_fn=lambda rows: tuple(map(torch.stack, zip(*rows, strict=True))),
+    )
+    with pytest.raises(InvalidParameter, match="collate_fn"):
+        wrapped(nn.Linear(1, 1), loader)
+    wrapped(nn.Linear(1, 1), loader, rows_collated_apart=True)
+
+
+def test_dropout_is_drawn_from_secret_coins_and_the_public_generator_goes_on():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    masks = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        with secret_coins(secure()):
+            masks.append(torch.rand(2000))
+        assert torch.equal(torch.rand(3), expected)
+    assert not torch.equal(*masks)
+    assert all(0.3 < float(mask.mean()) < 0.7 for mask in masks)  # fails by chance with a probability below 1e-80
+    seen = set()
+    model = nn.Sequential(Applied(lambda x: (seen.add(float(torch.rand(()))), x)[1]), nn.Linear(1, 1))
+    trained(model, torch.randn(8, 1))
+    torch.manual_seed(7)
+    public = float(torch.rand(()))
+    for _ in range(2):
+        torch.manual_seed(7)
+        _, _, loader = wrapped(nn.Linear(1, 1), DataLoader(TensorDataset(torch.randn(8, 1), torch.zeros(8))))
+        torch.manual_seed(7)
+        for _ in loader:
+            seen.add(float(torch.rand(())))
+            break
+    assert public not in seen
+    assert len(seen) >= 4  # both loops drew something of their own
+
+
+@pytest.mark.parametrize("memory", [64 << 20, 0])
+def test_norms_do_not_vanish_where_squares_do(memory):
+    rule = clipping_rule("flat", clip=1.0, scale=1.0)
+    mixed = torch.full((1, 400, 512), 1e-23)
+    mixed[0, 0] = 1.0
+    small = torch.full((1, 400, 512), 1e-23)
+    cases = [
+        (nn.Linear(512, 64, bias=False), small, lambda out: (out * 2e17).sum((1, 2))),
+        (nn.Linear(512, 64, bias=False), mixed, lambda out: (out[:, 1:] * 2e17).sum((1, 2)) + out[:, 0].sum(1) * 1e-30),
+        (nn.Linear(400, 400, bias=False), torch.full((1, 400), 1e-23), lambda out: (out * 8e17).sum(1)),
+        (nn.Conv1d(64, 64, 1, bias=False), torch.full((1, 64, 2000), 1e-23), lambda out: (out * 1e17).sum((1, 2))),
+    ]
+    for layer, inputs, loss in cases:
+        engine = Engine(layer, memory=memory)
+        found = engine.clipped(lambda model, x=inputs, loss=loss: loss(model(x)), 1, rule)
+        engine.detach()
+        exact = layer.double()
+        exact.weight.grad = None
+        loss(exact(inputs.double())).sum().backward()
+        norm = float(exact.weight.grad.norm())
+        assert float(found.norms) == pytest.approx(norm, rel=1e-3)
+        assert float(found.sums["weight"].norm()) <= 1.001
+    engine = Engine(nn.Embedding(5, 300), memory=memory)
+    words = torch.zeros(1, 40, dtype=torch.long)
+    found = engine.clipped(lambda model: (model(words) * 1e-23).sum((1, 2)), 1, rule)
+    assert float(found.norms) == pytest.approx(40 * 300**0.5 * 1e-23, rel=1e-3)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mosha.learning.dense import Forward
-from mosha.learning.records import Record
+from mosha.learning.records import VANISHING, Record, row_norms_squared
 from mosha.learning.tape import Tape
 
 __all__ = ["Tokens", "embedding_forward"]
@@ -30,8 +30,17 @@ class Tokens:
     def squared_norms(self) -> Tensor:
         if self._tokens.shape[1] > LONGEST_GRAM:
             return self._by_sorting()
-        between = torch.bmm(self._g, self._g.transpose(1, 2))
-        same = self._tokens.unsqueeze(2) == self._tokens.unsqueeze(1)
+        found = self._by_pairs(self._g, self._tokens)
+        positions, width = self._g.shape[1:]
+        small = found * 2.0**-14 < VANISHING * positions**2 * width
+        if bool(small.any()):
+            found[small] = self._by_pairs(self._g[small].double(), self._tokens[small])
+        return found
+
+    @staticmethod
+    def _by_pairs(g: Tensor, tokens: Tensor) -> Tensor:
+        between = torch.bmm(g, g.transpose(1, 2))
+        same = tokens.unsqueeze(2) == tokens.unsqueeze(1)
         length = torch.diagonal(between, dim1=1, dim2=2).clamp_min(0).sqrt().double().sum(dim=1)
         found = between.mul_(same).sum(dim=2).double().sum(dim=1)
         return torch.maximum(found, length.square() * 2.0**-20)
@@ -41,7 +50,7 @@ class Tokens:
         keys = (torch.arange(units).unsqueeze(1) * self._rows + self._tokens).flatten()
         found, place = torch.unique(keys, return_inverse=True)
         sums = torch.zeros(len(found), width).index_add_(0, place, self._g.reshape(-1, width))
-        squares = torch.linalg.vector_norm(sums, dim=1).double().square()
+        squares = row_norms_squared(sums)
         return torch.zeros(units, dtype=torch.float64).index_add_(0, found // self._rows, squares)
 
     def per_unit(self) -> Tensor:

@@ -41,6 +41,7 @@ class Examples:
             ) from None
         if owners is None and each > 1:
             raise InvalidParameter("a Person unit needs owners=...: whose each example is. Nothing was spent.")
+        self._example: tuple[Any, ...] | None = None
         self._persons = None if owners is None else owners_of(owners, self.count)
         self.units = self.count if self._persons is None else len(self._persons)
 
@@ -78,7 +79,9 @@ class Examples:
                 "the data set is empty and does not say what its examples look like: give a tuple of tensors, which "
                 "does, or leave it out (that it is empty is told by this error). Nothing was spent."
             )
-        return tuple(_public(values, rows) for values in self.batch(np.zeros(1, np.int64)))
+        if self._example is None:
+            self._example = self.batch(np.zeros(1, np.int64))  # looked up once
+        return tuple(_public(values, rows) for values in self._example)
 
 
 def _are_tensors(dataset: Any) -> bool:

@@ -22,6 +22,7 @@ from mosha.learning.examples import Examples
 from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
 from mosha.learning.sampling import Sampler
+from mosha.learning.secret_coins import secret_coins
 from mosha.noise import discrete_gaussian
 
 __all__ = ["Answer", "Gradients", "State"]
@@ -140,9 +141,9 @@ class Gradients:
         total, empty = self._room(), True
         for units in sampler.physical(sampler.draw(state.step, rng), self.plan.each):
             rows, counts = examples.positions(units, rng)
-            batch = examples.batch(rows)
             put = self._put if empty else self.add
-            put(total, self._clipped(state, batch, len(rows), counts), state)
+            with secret_coins(rng):
+                put(total, self._clipped(state, examples.batch(rows), len(rows), counts), state)
             empty = False
         if empty:  # nobody was drawn
             total.zero_()

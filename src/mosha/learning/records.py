@@ -17,6 +17,12 @@ __all__ = ["Direct", "Outer", "Record", "Sequence", "row_norms_squared"]
 LONGEST_SUM = 4096
 """Squares are summed in pieces no longer than this in single precision, and the pieces in double precision."""
 
+SMALLEST = 2.0**-48
+"""A norm below it is computed again in double precision: squares in single precision may have vanished."""
+
+VANISHING = 2.0**-126
+"""What a product in single precision may lose by being too small to be written down, at most."""
+
 CANCELLATION = 2.0**-10
 """A squared norm from a Gram matrix counts at least so much of the square of the sum of the norms of its terms."""
 
@@ -48,6 +54,10 @@ def row_norms_squared(values: Tensor) -> Tensor:
             return row_norms_squared(flat[:, :cut]) + row_norms_squared(flat[:, cut:])
         flat = flat.reshape(values.shape[0], pieces, width // pieces)
     norms: Tensor = torch.linalg.vector_norm(flat, dim=-1).double()
+    small = norms < SMALLEST
+    if bool(small.any()):
+        rows = small if small.ndim == 1 else small.any(dim=1)
+        norms[rows] = torch.linalg.vector_norm(flat[rows].double(), dim=-1)
     return norms.square() if norms.ndim == 1 else norms.square().sum(dim=1)
 
 
@@ -108,12 +118,11 @@ class Sequence:
     def squared_norms(self) -> Tensor:
         if self._formed is not None:
             return row_norms_squared(self._formed)
-        between_a = torch.bmm(self._a, self._a.transpose(1, 2))
-        between_g = torch.bmm(self._g, self._g.transpose(1, 2))
-        diagonal = torch.diagonal(between_a, dim1=1, dim2=2) * torch.diagonal(between_g, dim1=1, dim2=2)
-        length = diagonal.clamp_min(0).sqrt().double().sum(dim=1)
-        found = between_a.mul_(between_g).sum(dim=2).double().sum(dim=1)
-        return torch.maximum(found, CANCELLATION * length.square())
+        found, lost = _gram(self._a, self._g)
+        small = found * 2.0**-14 < lost
+        if bool(small.any()):
+            found[small] = _gram(self._a[small].double(), self._g[small].double())[0]
+        return found
 
     def per_unit(self) -> Tensor:
         return torch.bmm(self._g.transpose(1, 2), self._a) if self._formed is None else self._formed
@@ -128,6 +137,16 @@ class Sequence:
         if self._formed is not None:
             return Direct(_silenced(self._formed, rows))
         return Sequence(_silenced(self._a, rows), _silenced(self._g, rows), form=False)
+
+
+def _gram(a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """Squared norms by Gram matrices, and what products that are too small for single precision may have taken away."""
+    between_a, between_g = torch.bmm(a, a.transpose(1, 2)), torch.bmm(g, g.transpose(1, 2))
+    of_a, of_g = (torch.diagonal(b, dim1=1, dim2=2).double().clamp_min(0) for b in (between_a, between_g))
+    length = (of_a * of_g).sqrt().sum(dim=1)
+    lost = VANISHING * a.shape[1] ** 2 * (a.shape[2] * of_g.amax(dim=1) + g.shape[2] * of_a.amax(dim=1) + 1)
+    found = between_a.mul_(between_g).sum(dim=2).double().sum(dim=1)
+    return torch.maximum(found, CANCELLATION * length.square()), lost
 
 
 def bytes_to_form(units: int, outputs: int, inputs: int) -> int:

@@ -19,9 +19,10 @@ from mosha.learning.checkpoint import Checkpoint
 from mosha.learning.distributed import Team
 from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
+from mosha.learning.kept import Kept
 from mosha.learning.mechanism import Answer, Gradients
 from mosha.learning.plan import DPSGD
-from mosha.learning.probe import Losses, probe
+from mosha.learning.probe import Losses, check_kept, probe
 from mosha.learning.sampling import Sampler
 from mosha.learning.updates import Updates
 
@@ -83,6 +84,7 @@ class Training:
         self._checkpoint: Checkpoint | None = None
         self._audit: Audit | None = None
         self._progress = False
+        self._kept: Kept | None = None
         self._began = time.monotonic()
         self._here = 0
 
@@ -104,8 +106,11 @@ class Training:
         broken = not all(bool(torch.isfinite(p.sum())) for p in self._gradients.engine.parameters.values())
         training = self.model.training
         self.model.train()
+        if self._kept is None:
+            self._kept = Kept(self.model)
         answer = self._answer()
         self.model.train(training)
+        check_kept(self._kept)
         self.number += 1
         self._here += 1
         loss = skipped = None

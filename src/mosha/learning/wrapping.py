@@ -14,21 +14,25 @@ Sharp edge: the loop sees private batches, and a loss that it prints is private 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
+from torch.utils._pytree import tree_leaves
+from torch.utils.data import DataLoader, default_collate
 
 from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.unit import Person
 from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
+from mosha.learning.kept import Kept
 from mosha.learning.mechanism import Gradients
 from mosha.learning.plan import DPSGD
+from mosha.learning.probe import Losses, check_kept, probe
 from mosha.learning.sampling import Sampler
+from mosha.learning.secret_coins import secret_coins
 from mosha.learning.training import check_optimizer
 from mosha.learning.updates import Updates
 from mosha.noise import secure
@@ -43,6 +47,7 @@ class PrivateOptimizer:
         self.optimizer, self.run = optimizer, run
         self._gradients, self._updates, self._mean = gradients, Updates(gradients), mean
         self._state, self._total = gradients.first(), self._nothing()
+        self._kept = Kept(gradients.engine.model)
         self.last_piece = True
         self._noted = False
 
@@ -76,6 +81,7 @@ class PrivateOptimizer:
         engine, self._noted = self._gradients.engine, False
         engine.tape.recording = False
         engine.check_unchanged()
+        check_kept(self._kept)
         found = engine.taken(self._gradients.rule(self._state), scale=engine.tape.units if self._mean else 1)
         self._gradients.add(self._total, found, self._state)
         if self.last_piece:
@@ -113,9 +119,10 @@ class PrivateLoader:
         self._optimizer.discard()
         for number, units in enumerate(pieces, start=1):
             self._optimizer.last_piece = number == len(pieces)
-            batch = self._examples.batch(units)
-            self._optimizer.begin(len(units))
-            yield batch
+            with secret_coins(rng):
+                batch = self._examples.batch(units)
+                self._optimizer.begin(len(units))
+                yield batch
             if self.taken != mine:
                 raise RunClosed("another batch was drawn before this one was over: take one batch at a time.")
         if not pieces:
@@ -134,8 +141,14 @@ def private(
     plan: DPSGD,
     account: Account,
     reduction: str = "mean",
+    forward: Callable[[nn.Module, tuple[Any, ...]], Any] | None = None,
+    rows_collated_apart: bool = False,
 ) -> tuple[nn.Module, PrivateOptimizer, PrivateLoader]:
     """Model, optimiser and loader in, private ones out; `reduction` is what the loss does over a batch.
+
+    `forward(model, batch)` says how your loop calls the model, for a look at it with made-up rows before paying
+    (`probe.py`); as it stands, `model(*batch[:-1])`. `rows_collated_apart=True` declares that the loader's own
+    collate_fn treats each example without regard to the others; one that pads to the longest of a batch does not.
 
     Guarantee:
         As `DPSGD`: batches are drawn by exact coins at the declared rate, each example is clipped by itself, sums are
@@ -152,9 +165,16 @@ def private(
         raise InvalidParameter(
             "persons, private losses, adaptive clipping and correlated noise need plan.train(...). Nothing was spent."
         )
+    if loader.collate_fn is not default_collate and not rows_collated_apart:
+        raise InvalidParameter(
+            "this loader has a collate_fn of its own: if it pads to the longest example of a batch, one changes all "
+            "others. Pad to a fixed length and declare rows_collated_apart=True. Nothing was spent."
+        )
     engine = Engine(model)
     try:
         check_optimizer(optimizer, engine)
+        shapes = Examples(loader.dataset, collate=loader.collate_fn).shapes
+        probe(engine, _row_by_row(forward or (lambda model, batch: model(*batch[:-1]))), shapes)
         gradients = Gradients(plan, engine, _not_called)
         measurement = gradients.measurement_of_sums()
         run = account.open(measurement)
@@ -163,6 +183,20 @@ def private(
         raise
     wrapped = PrivateOptimizer(optimizer, gradients, run, mean=reduction == "mean")
     return model, wrapped, PrivateLoader(loader, plan, wrapped)
+
+
+def _row_by_row(forward: Callable[[nn.Module, tuple[Any, ...]], Any]) -> Losses:
+    """One number a row of all that the model gives: the loop's own loss is not known here."""
+
+    def losses(model: nn.Module, batch: tuple[Any, ...]) -> Tensor:
+        rows = len(batch[0])
+        given = [v for v in tree_leaves(forward(model, batch)) if isinstance(v, Tensor) and v.is_floating_point()]
+        flat = [v.reshape(rows, -1).float() for v in given if v.ndim and v.shape[0] == rows]
+        if not flat:
+            raise InvalidParameter("the model gives nothing with one entry a row. Nothing was spent.")
+        return torch.stack([(v * torch.linspace(1, 2, v.shape[1])).sum(dim=1) for v in flat]).sum(dim=0)
+
+    return losses
 
 
 def _not_called(model: nn.Module, batch: Any) -> Tensor:

@@ -1,0 +1,66 @@
+"""What a model keeps besides its trained parameters: it must not change while private batches pass."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Kept"]
+
+
+class Kept:
+    """A copy of the buffers of a model, and of which frozen parameters it has.
+
+    Frozen parameters can be large: they are compared by identity and by PyTorch's count of changes, buffers by value.
+    Python attributes of a module are not seen: a module that stores what passed in one keeps it, in this process only.
+
+    >>> model = nn.BatchNorm1d(2)
+    >>> kept = Kept(model)
+    >>> _ = model(torch.randn(3, 2))
+    >>> kept.changed(), kept.restore(), kept.changed()
+    ('running_mean', None, None)
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._buffers = {place: (value, value.clone()) for place, value in _buffers(model).items()}
+        self._frozen = _frozen(model)
+
+    def changed(self) -> str | None:
+        """The name of something that is no longer what it was, or None."""
+        now = _buffers(self._model)
+        for place in sorted(now.keys() | self._buffers.keys()):
+            if place not in self._buffers or place not in now or not _same(now[place], self._buffers[place][1]):
+                return place
+        frozen = _frozen(self._model)
+        return next(
+            (name for name in sorted(frozen | self._frozen) if frozen.get(name) != self._frozen.get(name)), None
+        )
+
+    def restore(self) -> None:
+        """Put the buffers back, value by value."""
+        modules = dict(self._model.named_modules())
+        for place, (value, copy) in self._buffers.items():
+            owner, _, name = place.rpartition(".")
+            with torch.no_grad():
+                value.copy_(copy)
+            modules[owner]._buffers[name] = value  # noqa: SLF001
+        for place in _buffers(self._model).keys() - self._buffers.keys():
+            owner, _, name = place.rpartition(".")
+            del modules[owner]._buffers[name]  # noqa: SLF001
+
+
+def _buffers(model: nn.Module) -> dict[str, Tensor]:
+    return dict(model.named_buffers(remove_duplicate=False))
+
+
+def _frozen(model: nn.Module) -> dict[str, tuple[int, int]]:
+    return {name: (id(p), p._version) for name, p in model.named_parameters() if not p.requires_grad}  # noqa: SLF001
+
+
+def _same(now: Tensor, before: Tensor) -> bool:
+    if now.shape != before.shape or now.dtype != before.dtype:
+        return False
+    return torch.equal(now, before) or bool(
+        torch.equal(now.nan_to_num(), before.nan_to_num()) and torch.equal(now.isnan(), before.isnan())
+    )
