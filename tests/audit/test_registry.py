@@ -133,8 +133,10 @@ def test_graphs_differ_in_one_edge_or_one_vertex():
         assert n == m
         assert len(set(more) ^ set(less)) == 1
     for proposal in neighbours.of_graphs(Node(), vertices=6):
-        (_, more), (_, less) = proposal.pair
-        assert all(0 in edge for edge in set(more) ^ set(less))
+        (n, more), (m, less) = proposal.pair
+        assert n == m + 1
+        assert all(m in edge for edge in set(more) ^ set(less))
+        assert all(max(edge) < m for edge in less)
     with pytest.raises(InvalidParameter):
         neighbours.of_graphs(Row())
 

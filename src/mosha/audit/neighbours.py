@@ -136,11 +136,9 @@ def of_graphs(unit: Unit, *, vertices: int = 12) -> list[Proposal]:
         ]
         return [Proposal(why, (n, edges), (n, edges[1:] if rest is None else rest)) for why, edges, rest in pairs]
     if isinstance(unit, Node):
-        inner = [(i, j) for i, j in everything if 0 not in (i, j)]
-        pairs_of_nodes = [
-            ("a hub in an empty graph", star, []),
-            ("a hub in a ring", [*star, *((i, i + 1) for i in range(1, n - 1))], [(i, i + 1) for i in range(1, n - 1)]),
-            ("a hub in a complete graph", everything, inner),
-        ]
-        return [Proposal(why, (n, edges), (n, rest)) for why, edges, rest in pairs_of_nodes]
+        hub = [(other, n - 1) for other in range(n - 1)]  # the last vertex, so that the others keep their numbers
+        path = [(i, i + 1) for i in range(n - 2)]
+        inner = list(itertools.combinations(range(n - 1), 2))
+        without = {"an empty graph": [], "a path": path, "a complete graph": inner}
+        return [Proposal(f"a hub in {what}", (n, rest + hub), (n - 1, rest)) for what, rest in without.items()]
     raise InvalidParameter("graphs protect an Edge or a Node.")
