@@ -13,7 +13,7 @@ from mosha.learning.clipping import clipping_rule
 from mosha.learning.engine import Engine
 from mosha.learning.plan import DPSGD
 from mosha.learning.sampling import Sampler, owners_of
-from mosha.learning.secret_coins import secret_coins
+from mosha.learning.secret_coins import SecretCoins
 from mosha.noise import secure
 
 torch.set_num_threads(1)
@@ -295,7 +295,7 @@ def test_dropout_is_drawn_from_secret_coins_and_the_public_generator_goes_on():
     masks = []
     for _ in range(2):
         torch.manual_seed(5)
-        with secret_coins(secure()):
+        with SecretCoins(secure()).fresh():
             masks.append(torch.rand(2000))
         assert torch.equal(torch.rand(3), expected)
     assert not torch.equal(*masks)

@@ -18,7 +18,7 @@ class Kept:
     >>> kept = Kept(model)
     >>> _ = model(torch.randn(3, 2))
     >>> kept.changed(), kept.restore(), kept.changed()
-    ('running_mean', None, None)
+    ('num_batches_tracked', None, None)
     """
 
     def __init__(self, model: nn.Module) -> None:

@@ -22,7 +22,7 @@ from mosha.learning.examples import Examples
 from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
 from mosha.learning.sampling import Sampler
-from mosha.learning.secret_coins import secret_coins
+from mosha.learning.secret_coins import SecretCoins
 from mosha.noise import discrete_gaussian
 
 __all__ = ["Answer", "Gradients", "State"]
@@ -138,11 +138,11 @@ class Gradients:
     def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> Whole:
         """The exact sum, in whole steps, of all contributions of the batch of this step (private)."""
         examples, sampler = data
-        total, empty = self._room(), True
+        total, empty, coins = self._room(), True, SecretCoins(rng)
         for units in sampler.physical(sampler.draw(state.step, rng), self.plan.each):
             rows, counts = examples.positions(units, rng)
             put = self._put if empty else self.add
-            with secret_coins(rng):
+            with coins.fresh():
                 put(total, self._clipped(state, examples.batch(rows), len(rows), counts), state)
             empty = False
         if empty:  # nobody was drawn

@@ -32,7 +32,7 @@ from mosha.learning.mechanism import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_kept, probe
 from mosha.learning.sampling import Sampler
-from mosha.learning.secret_coins import secret_coins
+from mosha.learning.secret_coins import SecretCoins
 from mosha.learning.training import check_optimizer
 from mosha.learning.updates import Updates
 from mosha.noise import secure
@@ -115,11 +115,11 @@ class PrivateLoader:
         rng, before = secure(), self._optimizer.run.remaining
         pieces = list(self._sampler.physical(self._sampler.draw(self.taken, rng), 1))
         self.taken += 1
-        mine = self.taken
+        mine, coins = self.taken, SecretCoins(rng)
         self._optimizer.discard()
         for number, units in enumerate(pieces, start=1):
             self._optimizer.last_piece = number == len(pieces)
-            with secret_coins(rng):
+            with coins.fresh():
                 batch = self._examples.batch(units)
                 self._optimizer.begin(len(units))
                 yield batch
