@@ -12,9 +12,11 @@ from mosha.core.errors import DataError, InvalidParameter, RunClosed
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.engine import Engine
 from mosha.learning.plan import DPSGD
+from mosha.learning.probe import probe
 from mosha.learning.sampling import Sampler, owners_of
 from mosha.learning.secret_coins import SecretCoins
 from mosha.noise import secure
+from tests.learning.every_layer import MODELS, losses_of
 
 torch.set_num_threads(1)
 
@@ -342,3 +344,9 @@ def test_norms_do_not_vanish_where_squares_do(memory):
     words = torch.zeros(1, 40, dtype=torch.long)
     found = engine.clipped(lambda model: (model(words) * 1e-23).sum((1, 2)), 1, rule)
     assert float(found.norms) == pytest.approx(40 * 300**0.5 * 1e-23, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_models_that_keep_rows_apart_pass_the_look(kind):
+    make, batch = MODELS[kind]
+    probe(Engine(make()), losses_of, batch)
