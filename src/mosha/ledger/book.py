@@ -72,7 +72,7 @@ class Ledger:
             create: begin a book where there is none; otherwise that is LedgerUnavailable.
             clock: microseconds since 1970; entries keep their order whatever it says.
         """
-        if os.fspath(place) == ":memory:":
+        if place == ":memory:":
             raise InvalidParameter("a book that is forgotten is mosha.Ledger.memory(); ':memory:' would be a file.")
         seen = Witness(Path(witness).absolute()) if witness is not None else None
         options = {"patience": positive("patience", patience), "witness": seen, "create": create, "clock": clock}
