@@ -6,7 +6,8 @@
     claimed by another holder                    a retry under the same key; the first holder can no longer release
 
 A step that was started may have met the data. If its holder is gone without a word, one other holder may start it
-again for the same payment, once; then it counts as failed. A measurement that replays may be started at will.
+again for the same payment, once; then it counts as failed. A measurement that replays may be started at will. Proof:
+`payment.md`.
 """
 
 from __future__ import annotations

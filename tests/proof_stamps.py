@@ -1,20 +1,19 @@
 """Proof files name the code they prove: `*Proves `module:name` (code 0123456789ab).*`
 
 The code is a hash of the syntax tree without docstrings, so that comments, layout and words may change freely and
-anything else may not. After reading the proof again and finding it still true, stamp it:
+anything else may not. After reading a proof again and finding it still true, stamp it, and only it:
 
-    python tests/mechanisms/proof_stamps.py
+    python -m tests.proof_stamps learning/rounding.md
 """
 
 import ast
 import hashlib
-import importlib
-import inspect
 import re
-import textwrap
+import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "src" / "mosha" / "mechanisms"
+PACKAGE = Path(__file__).parents[1] / "src" / "mosha"
+PROOFS = sorted(PACKAGE.rglob("*.md"))
 STAMP = re.compile(r"^\*Proves `(?P<module>[\w.]+):(?P<name>\w+)` \(code (?P<code>[0-9a-f]{12})\)\.\*$", re.MULTILINE)
 
 
@@ -35,32 +34,41 @@ def is_docstring(node):
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def code(source):
-    """The stamp of a piece of source text."""
-    return hashlib.sha256(tree(ast.parse(textwrap.dedent(source))).encode()).hexdigest()[:12]
+def code(source, name):
+    """The stamp of what this source text defines as `name`: a function, a class or a constant."""
+    (node,) = (node for node in ast.parse(source).body if name in names(node))
+    return hashlib.sha256(tree(ast.Module(body=[node], type_ignores=[])).encode()).hexdigest()[:12]
+
+
+def names(node):
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def code_of(module, name):
-    return code(inspect.getsource(inspect.unwrap(getattr(importlib.import_module(module), name))))
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    return code(path.with_suffix(".py").read_text(encoding="utf-8"), name)
 
 
 def stamps():
     """(file, module, name, code) of every stamp in every proof file."""
     return [
         (path, match["module"], match["name"], match["code"])
-        for path in sorted(FOLDER.glob("*.md"))
-        for match in STAMP.finditer(path.read_text())
+        for path in PROOFS
+        for match in STAMP.finditer(path.read_text(encoding="utf-8"))
     ]
 
 
-def restamp():
-    for path in sorted(FOLDER.glob("*.md")):
-        text = path.read_text()
-        stamped = STAMP.sub(
-            lambda m: f"*Proves `{m['module']}:{m['name']}` (code {code_of(m['module'], m['name'])}).*", text
-        )
-        path.write_text(stamped)
+def restamp(path):
+    text = STAMP.sub(
+        lambda m: f"*Proves `{m['module']}:{m['name']}` (code {code_of(m['module'], m['name'])}).*",
+        path.read_text(encoding="utf-8"),
+    )
+    path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    restamp()
+    for given in sys.argv[1:]:
+        restamp(PACKAGE / given)

@@ -1,0 +1,10 @@
+"""What is public says what it is."""
+
+import inspect
+
+import mosha.graphs
+
+
+def test_every_public_name_says_what_it_is():
+    for name in mosha.graphs.__all__:
+        assert inspect.getdoc(getattr(mosha.graphs, name)), name

@@ -1,0 +1,67 @@
+"""A proof in a file of its own moves when the code moves; none is lost, none is forgotten by its code."""
+
+import re
+
+import pytest
+
+from tests.proof_stamps import PACKAGE, PROOFS, STAMP, code, code_of, stamps
+
+EVERY = {
+    "accounting": "advanced blanket concentrated contour convolution dominating gaussian loss pure renyi rules shuffle "
+    "subsampling tradeoff",
+    "audit": "canary",
+    "connect": "bounding",
+    "federated": "correlated distributed secure_aggregation",
+    "graphs": "forests ladder projection smooth",
+    "learning": "linear_descent rounding",
+    "ledger": "payment tree",
+    "local": "location projective",
+    "mechanisms": "held mean noisy_max partition_selection smooth_sensitivity sparse_vector",
+    "noise": "box envelope",
+    "streams": "alarms lifted unbounded",
+    "tables": "joint_noise keys spreads",
+}
+
+
+def label(path):
+    return f"{path.parent.name}/{path.name}"
+
+
+@pytest.mark.parametrize(("path", "module", "name", "stamp"), stamps(), ids=lambda value: str(value).split("/")[-1])
+def test_the_proof_is_about_the_code_there_is(path, module, name, stamp):
+    assert stamp == code_of(module, name), (
+        f"{module}:{name} has changed since {path.name} was written. Read the proof again; if it still holds, "
+        f"stamp it: python -m tests.proof_stamps {label(path)}"
+    )
+
+
+def test_no_proof_is_lost():
+    assert {label(path) for path in PROOFS} == {
+        f"{folder}/{name}.md" for folder, names in EVERY.items() for name in names.split()
+    }
+
+
+@pytest.mark.parametrize("path", PROOFS, ids=label)
+def test_every_proof_names_code_that_refers_to_it(path):
+    claims = list(STAMP.finditer(path.read_text(encoding="utf-8")))
+    assert claims, f"{path.name} says nothing about which code it proves"
+    modules = {PACKAGE.parent.joinpath(*claim["module"].split(".")).with_suffix(".py") for claim in claims}
+    assert any(f"{path.name}`" in module.read_text(encoding="utf-8") for module in modules)
+
+
+def test_every_proof_that_is_referred_to_exists():
+    known = {path.name for path in PROOFS}
+    for page in [*PACKAGE.rglob("*.py"), *PROOFS]:
+        for named in re.findall(r"`(?:mosha/)?(?:[a-z]+/)?(\w+\.md)`", page.read_text(encoding="utf-8")):
+            assert named in known or (PACKAGE.parents[1] / "docs" / named).exists(), f"{page.name} refers to {named}"
+
+
+def test_a_stamp_changes_with_the_code_and_with_nothing_else():
+    first = 'def f(x):\n    """One."""\n    return x + 1  # why\n'
+    same = 'def f(x):\n    """Two, longer."""\n\n    return x + 1\n'
+    other = 'def f(x):\n    """One."""\n    return x + 2\n'
+    assert code(first, "f") == code(same, "f")
+    assert code(first, "f") != code(other, "f")
+    inner = "class A:\n    def g(self):\n        return 1\n"
+    assert code(inner, "A") == code(inner.replace("return", '"""Said."""\n        return'), "A")
+    assert code("X: int = 1\nY = 2\n", "X") != code("X: int = 1\nY = 2\n", "Y")
