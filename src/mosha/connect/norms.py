@@ -1,4 +1,4 @@
-"""Norm bounding in SQL, in whole numbers only: every engine and the compiled kernel give the same integers. Proof: `bounding.md`."""
+"""Norm bounding in SQL, in whole numbers only: every engine and the kernel give the same integers (`bounding.md`)."""
 
 from __future__ import annotations
 
