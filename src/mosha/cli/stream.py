@@ -10,6 +10,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -80,34 +81,10 @@ def count(
     as_json: JsonLines = False,
 ) -> None:
     """How many rows there were, at each step or so far."""
-    del as_json  # `application.run` looks at it
+    given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415  (a command that fails early loads nothing)
 
-    unit = _unit(person, at_most, window)
-    made = streams.counter(
-        unit=unit,
-        horizon=horizon,
-        apart=apart,
-        release=_readout(release),
-        epsilon=epsilon,
-        delta=delta or None,
-        rho=rho,
-    )
-    _serve(
-        made,
-        file,
-        time_column,
-        every,
-        start,
-        until,
-        lateness,
-        ledger,
-        state,
-        name,
-        confidence,
-        follow=follow,
-        plot=plot,
-    )
+    _serve(streams.counter(**_asked(given)), given)
 
 
 @app.command("sum")
@@ -140,29 +117,10 @@ def total(
     as_json: JsonLines = False,
 ) -> None:
     """The sum of a column, each value clamped between --low and --high."""
-    del as_json  # `application.run` looks at it
+    given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415
 
-    budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta or None, "rho": rho}
-    asked: dict[str, Any] = {"horizon": horizon, "apart": apart, "release": _readout(release)}
-    unit = _unit(person, at_most, window)
-    made = streams.total(unit=unit, between=(low, high), column=column, **asked, **budget)
-    _serve(
-        made,
-        file,
-        time_column,
-        every,
-        start,
-        until,
-        lateness,
-        ledger,
-        state,
-        name,
-        confidence,
-        follow=follow,
-        plot=plot,
-        needs=(column,),
-    )
+    _serve(streams.total(between=(low, high), column=column, **_asked(given)), given, needs=(column,))
 
 
 @app.command()
@@ -194,28 +152,23 @@ def alarm(
     as_json: JsonLines = False,
 ) -> None:
     """Told when the number of rows passes a threshold; the price depends on the number of alarms, not on time."""
-    del as_json  # `application.run` looks at it
+    given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415
 
-    budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta or None, "rho": rho}
-    asked: dict[str, Any] = {"horizon": horizon, "apart": apart, "release": _readout(release)}
-    unit = _unit(person, at_most, window)
-    made = streams.alarm(unit=unit, threshold=threshold, alarms=alarms, **asked, **budget)
-    _serve(
-        made,
-        file,
-        time_column,
-        every,
-        start,
-        until,
-        lateness,
-        ledger,
-        state,
-        name,
-        confidence,
-        follow=follow,
-        plot=plot,
-    )
+    _serve(streams.alarm(threshold=threshold, alarms=alarms, **_asked(given)), given)
+
+
+def _asked(given: SimpleNamespace) -> dict[str, Any]:
+    """What all three ask in the same words."""
+    return {
+        "unit": _unit(given.person, given.at_most, given.window),
+        "horizon": given.horizon,
+        "apart": given.apart,
+        "release": _readout(given.release),
+        "epsilon": given.epsilon,
+        "delta": given.delta or None,
+        "rho": given.rho,
+    }
 
 
 def _unit(person: str | None, at_most: int | None, window: int | None) -> Unit:
@@ -240,44 +193,30 @@ def _readout(text: str) -> Any:
         raise typer.BadParameter("--release is running, instant, sliding:STEPS or decayed:FACTOR.") from None
 
 
-def _serve(
-    made: Measurement,
-    file: str,
-    column: str,
-    every: str,
-    start: str | None,
-    until: str | None,
-    lateness: str,
-    ledger: str | None,
-    state: str | None,
-    name: str,
-    confidence: float,
-    *,
-    follow: bool,
-    plot: bool,
-    needs: tuple[str, ...] = (),
-) -> None:
+def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] = ()) -> None:
+    """Check what is public, pay, and publish step by step."""
     import mosha  # noqa: PLC0415
     from mosha.streams import Clock, serve  # noqa: PLC0415
 
-    if start is None:
+    file, name = given.file, given.name
+    if given.start is None:
         raise InvalidParameter(
             "say --start: when the first step begins is public, and must not come from the data (the first row's time "
             "would show it). --start now goes with --follow. Nothing was spent."
         )
-    check_file(file, [column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
+    check_file(file, [given.time_column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
     stem = "stdin" if file == "-" else file
-    begin = time.time() if start == "now" else start
-    late = 0.0 if lateness == "0" else lateness
-    clock = Clock(start=begin, every=every, column=column, lateness=late)
-    with closing(mosha.Ledger(ledger or f"{stem}.privacy.db")) as book:
+    begin = time.time() if given.start == "now" else given.start
+    late = 0.0 if given.lateness == "0" else given.lateness
+    clock = Clock(start=begin, every=given.every, column=given.time_column, lateness=late)
+    with closing(mosha.Ledger(given.ledger or f"{stem}.privacy.db")) as book:
         account = _account(book, name, made)
-        with serve(account, made, name=name, state=state or f"{stem}.{name}.stream") as service:
+        with serve(account, made, name=name, state=given.state or f"{stem}.{name}.stream") as service:
             clock.closed = service.taken
             typer.echo(f"mosha: {service.receipt}", err=True)
-            show = _Show(service, clock, confidence, plot=plot)
+            show = _Show(service, clock, given.confidence, plot=given.plot)
             try:
-                (_following if follow else _whole)(file, clock, service, show, until)
+                (_following if given.follow else _whole)(file, clock, service, show, given.until)
             except HorizonExceeded:  # an alarm that has rung as often as was paid for
                 typer.echo("mosha: all alarms that were paid for have been given.", err=True)
 
