@@ -43,6 +43,7 @@ def flower(
     wait_for: int = 1,
     patience: float = 600.0,
     on_round: Callable[[Round], None] | None = None,
+    secret: str | os.PathLike[str] | None = None,
 ) -> FlowerStrategy:
     """A strategy for a Flower ServerApp: `strategy.start(grid=grid, initial_arrays=arrays)` pays and runs the plan.
 
@@ -58,6 +59,7 @@ def flower(
             divided by the planned number.
         patience: for how many seconds to wait for them.
         on_round: called after each round, for progress.
+        secret: a file for the secret of correlated noise, which a restarted server makes it again from; see `train`.
 
     Guarantee:
         That of the plan. Clients' metrics are data of theirs: they are not released, logged or used. Evaluation on
@@ -68,7 +70,7 @@ def flower(
             "ServerSide and Distributed plans are paid by account=..., ClientSide plans by the accounts of the clients."
         )
     kept = None if checkpoint is None else Checkpoint(checkpoint)
-    return FlowerStrategy(plan, account, key, kept, wait_for, patience, on_round)
+    return FlowerStrategy(plan, account, key, kept, wait_for, patience, on_round, secret)
 
 
 class FlowerStrategy(Strategy):
@@ -83,9 +85,10 @@ class FlowerStrategy(Strategy):
         wait_for: int,
         patience: float,
         on_round: Callable[[Round], None] | None,
+        secret: str | os.PathLike[str] | None,
     ) -> None:
         self.plan, self.account, self.key, self.checkpoint = plan, account, key, checkpoint
-        self.wait_for, self.patience, self.on_round = wait_for, patience, on_round
+        self.wait_for, self.patience, self.on_round, self.secret = wait_for, patience, on_round, secret
         self.history = History(name=type(plan).__name__)
 
     def start(
@@ -145,7 +148,8 @@ class FlowerStrategy(Strategy):
 
             federation = SecureNodes(self.plan, nodes)
         assert self.account is not None
-        return train(self.plan, federation, weights, account=self.account, key=self.key, retries=_RETRIES)
+        how: dict[str, Any] = {"key": self.key, "secret": self.secret, "retries": _RETRIES}
+        return train(self.plan, federation, weights, account=self.account, **how)
 
     def summary(self) -> None:
         """Nothing to say that is not in the plan."""

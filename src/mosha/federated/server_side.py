@@ -188,14 +188,17 @@ class ServerSide:
             raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**29.")
         return sigma
 
-    def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
-        """All rounds as one measurement, on a model with so many weights; `about` tells runs apart in a ledger."""
+    def measurement(self, coordinates: int, *, about: str = "", secret: bytes | None = None) -> Measurement:
+        """All rounds as one measurement, on a model with so many weights; `about` tells runs apart in a ledger.
+
+        With correlated noise, `secret` (see `kept_secret`) makes the run resumable under its key.
+        """
         width = positive_integer("coordinates", coordinates)
         if width >= COORDINATES:
             raise InvalidParameter("a model may have fewer than 2**40 weights.")
         sums = _Sums(self, width, self._half(self._noise()))
         sigma = self._sigma(self._noise())
-        rounds = CorrelatedRounds(sums, self.bands, sigma) if self.bands > 1 else _Rounds(sums, sigma)
+        rounds = CorrelatedRounds(sums, self.bands, sigma, secret) if self.bands > 1 else _Rounds(sums, sigma)
         return Measurement(
             unit=self.unit,
             event=self.event,

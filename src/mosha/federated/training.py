@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,6 +22,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt, Release
 from mosha.federated.federation import Ask, Federation
 from mosha.federated.optimiser import Floats, OuterOptimiser
+from mosha.federated.secret import kept_secret
 
 __all__ = ["FederatedPlan", "History", "Round", "Spending", "train"]
 
@@ -93,6 +95,7 @@ def train(
     config: Any = None,
     evaluate: Callable[[NDArray[np.float64]], Any] | None = None,
     retries: int = 0,
+    secret: str | os.PathLike[str] | None = None,
 ) -> Iterator[Round]:
     """Pay for all rounds of `plan`, then run them one by one.
 
@@ -111,14 +114,31 @@ def train(
         config: sent to clients with each ask.
         evaluate: called with the weights after each round; free, as long as it reads public data alone.
         retries: how often a round is asked for again when clients could not be reached (SourceUnavailable); free.
+        secret: the path of a file that is made where there is none, for correlated noise (`bands` above 1) under a key:
+            the noise of rounds that were answered is made again from it. Keep it as you keep the data: whoever has it
+            and the ledger can take the noise away.
     """
     weights = np.array(initial, np.float64)
     if weights.ndim != 1 or weights.size == 0 or not np.isfinite(weights).all():
         raise InvalidParameter("initial weights must be a flat array of finite numbers. Nothing was spent.")
     about = hashlib.sha256(weights.tobytes()).hexdigest()
-    run = account.open(plan.measurement(weights.size, about=about), key=key)
+    measurement = plan.measurement(weights.size, about=about, **_kept(plan, key, secret))
+    run = account.open(measurement, key=key)
     asking = _Asking(run, federation, config, retries)
     return _rounds(plan, asking, weights, evaluate)
+
+
+def _kept(plan: FederatedPlan, key: str | None, secret: str | os.PathLike[str] | None) -> dict[str, bytes]:
+    """The secret of correlated noise, where a run that is killed shall go on."""
+    correlated = getattr(plan, "bands", 1) > 1
+    if secret is not None and not correlated:
+        raise InvalidParameter("only correlated noise (bands=... above 1) has a secret. Nothing was spent.")
+    if correlated and key is not None and secret is None:
+        raise InvalidParameter(
+            "with key=..., a training that is killed goes on; with correlated noise that takes secret=..., the path of "
+            "a file for the secret of its noise. Nothing was spent."
+        )
+    return {} if secret is None else {"secret": kept_secret(secret)}
 
 
 class _Asking:

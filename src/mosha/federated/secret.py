@@ -1,0 +1,92 @@
+"""The secret of correlated noise: 32 bytes in a file of their own; a killed run makes its noise again from them."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter, StateRefused
+from mosha.core.randomness import Rng
+from mosha.noise import KeyedRandom, secure
+
+__all__ = ["Marked", "kept_secret"]
+
+_SIZE = 32
+
+
+def kept_secret(place: str | os.PathLike[str]) -> bytes:
+    """The secret in this file, made if there is none: readable by its owner alone, on disk before it is used.
+
+    Guarantee:
+        The bytes come from the operating system's generator. The file appears whole or not at all, and is never
+        replaced. One that others may read is refused: who has it and the ledger can take the noise away.
+    """
+    if not isinstance(place, str | os.PathLike):
+        raise InvalidParameter("secret must be the path of a file. Nothing was spent.")
+    path = Path(place)
+    try:
+        if not path.exists():
+            _make(path)
+        with path.open("rb") as file:
+            shared = stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077
+            found = file.read(_SIZE + 1)
+    except (OSError, ValueError):
+        raise InvalidParameter("the file of the secret cannot be read or written. Nothing was spent.") from None
+    if shared:
+        raise InvalidParameter("the file of the secret may be read by others: chmod 600 it. Nothing was spent.")
+    if len(found) != _SIZE:
+        raise InvalidParameter(f"the file of the secret must hold {_SIZE} bytes. Nothing was spent.")
+    return found
+
+
+def _make(path: Path) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")  # for its owner alone
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secure().bytes(_SIZE))
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):  # somebody else was first: theirs counts
+            os.link(name, path)
+    finally:
+        Path(name).unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+class Marked:
+    """Noise with a public mark, from which whoever has the secret makes it again.
+
+    Guarantee:
+        A mark is 16 fresh bytes for each draw, so that no noise is used twice; noise and seal are pseudo-random
+        functions of (secret, mark), and for whoever lacks the secret as good as fresh noise and as unrelated bytes.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def source(self, mark: bytes) -> Rng:
+        """The randomness that belongs to a mark."""
+        return KeyedRandom(self._secret, "noise", mark)
+
+    def seal(self, mark: bytes, noise: NDArray[Any]) -> bytes:
+        """Bytes that tell this very noise from any other, and nothing about it."""
+        key = KeyedRandom(self._secret, "seal", mark).bytes(32)
+        return hmac.digest(key, np.ascontiguousarray(noise).tobytes(), "sha256")[:16]
+
+    def check(self, mark: bytes, noise: NDArray[Any], seal: bytes) -> None:
+        """Refuse noise that is not what was sealed."""
+        if not hmac.compare_digest(self.seal(mark, noise), seal):
+            raise StateRefused(
+                "this secret is not the one that the run began with, or the noise is made in another way by now: the "
+                "run cannot go on. No client was asked and nothing was spent."
+            )
