@@ -5,10 +5,10 @@ Names are loaded when they are first used, so importing this package costs next 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mosha._version import __version__ as __version__
+from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha import accounting as accounting
@@ -47,50 +47,36 @@ if TYPE_CHECKING:
     from mosha.sql import query as query
     from mosha.tables import protect as protect
 
-_MODULES = {
-    "accounting": "mosha.accounting",
-    "audit": "mosha.audit",
-    "errors": "mosha.errors",
-    "events": "mosha.events",
-    "federated": "mosha.federated",
-    "graphs": "mosha.graphs",
-    "guarantees": "mosha.guarantees",
-    "learning": "mosha.learning",
-    "ledger": "mosha.ledger",
-    "local": "mosha.local",
-    "mechanisms": "mosha.mechanisms",
-    "noise": "mosha.noise",
-    "sql": "mosha.sql",
-    "streams": "mosha.streams",
-    "tables": "mosha.tables",
-}
+_MODULES = [
+    "accounting",
+    "audit",
+    "errors",
+    "events",
+    "federated",
+    "graphs",
+    "guarantees",
+    "learning",
+    "ledger",
+    "local",
+    "mechanisms",
+    "noise",
+    "sql",
+    "streams",
+    "tables",
+]
 _NAMES = {
-    "Account": "mosha.core.account",
-    "Ledger": "mosha.ledger",
-    "Measurement": "mosha.core.measurement",
-    "Receipt": "mosha.core.release",
-    "Release": "mosha.core.release",
-    "Run": "mosha.core.account",
-    "col": "mosha.connect.expression",
-    "protect": "mosha.tables",
-    "query": "mosha.sql",
+    "Account": "core.account",
+    "Ledger": "ledger",
+    "Measurement": "core.measurement",
+    "Receipt": "core.release",
+    "Release": "core.release",
+    "Run": "core.account",
+    "col": "connect.expression",
+    "protect": "tables",
+    "query": "sql",
 } | dict.fromkeys(
     ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit", "Window"],
-    "mosha.core.unit",
+    "core.unit",
 )
-__all__ = ["__version__", *sorted(_MODULES), *sorted(_NAMES)]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value: Any = importlib.import_module(_MODULES[name])
-    elif name in _NAMES:
-        value = getattr(importlib.import_module(_NAMES[name]), name)
-    else:
-        raise AttributeError(f"module 'mosha' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = ["__version__", *_MODULES, *sorted(_NAMES)]  # noqa: PLE0604
+__getattr__, __dir__ = loaded_when_used(__name__, _NAMES, _MODULES)

@@ -12,8 +12,9 @@ Modules and names are loaded when they are first used; the numerical ones need N
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.accounting.calibration import calibrate as calibrate
@@ -23,23 +24,12 @@ if TYPE_CHECKING:
     from mosha.accounting.odometer import Odometer as Odometer
 
 _NAMES = {
-    "Odometer": "mosha.accounting.odometer",
-    "bounds": "mosha.accounting.certified",
-    "calibrate": "mosha.accounting.calibration",
-    "delta": "mosha.accounting.certified",
-    "epsilon": "mosha.accounting.certified",
+    "Odometer": "odometer",
+    "bounds": "certified",
+    "calibrate": "calibration",
+    "delta": "certified",
+    "epsilon": "certified",
 }
 _MODULES = ("advanced", "concentrated", "gaussian", "interop", "pure", "renyi", "rules", "shuffle", "tradeoff")
 __all__ = [*sorted(_NAMES), *_MODULES]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"mosha.accounting.{name}")
-    if name in _NAMES:
-        return getattr(importlib.import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'mosha.accounting' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = loaded_when_used(__name__, _NAMES, _MODULES)

@@ -14,8 +14,9 @@ Names are loaded when they are first used; torch and Flower only where they are 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.federated.analytics import Analytics as Analytics
@@ -78,15 +79,4 @@ _NAMES = {
     "train": "training",
 }
 __all__ = sorted(_NAMES)  # noqa: PLE0605
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
-        raise AttributeError(f"module 'mosha.federated' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"mosha.federated.{_NAMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

@@ -18,8 +18,9 @@ PyTorch (the extra `learning`) is loaded when a model is trained, not before.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.learning.accuracy_release import Correct as Correct
@@ -96,16 +97,11 @@ _TORCH_NAMES = {
 __all__ = [*sorted(_NAMES), *sorted(_TORCH_NAMES)]  # noqa: PLE0604
 
 
-def __getattr__(name: str) -> Any:
+def _needs_torch(name: str) -> None:
     if name in _TORCH_NAMES:
         from mosha.learning.torch_extra import needs_torch  # noqa: PLC0415
 
         needs_torch()
-    module = _NAMES.get(name) or _TORCH_NAMES.get(name)
-    if module is None:
-        raise AttributeError(f"module 'mosha.learning' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"mosha.learning.{module}"), name)
 
 
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = loaded_when_used(__name__, _NAMES | _TORCH_NAMES, before=_needs_torch)

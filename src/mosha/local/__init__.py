@@ -19,8 +19,9 @@ True
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.local.choice import Choice as Choice
@@ -77,15 +78,4 @@ _NAMES = {
     "shuffled_event": "shuffler",
 }
 __all__ = sorted(_NAMES)  # noqa: PLE0605
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _NAMES:
-        raise AttributeError(f"module 'mosha.local' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"mosha.local.{_NAMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = loaded_when_used(__name__, _NAMES)
