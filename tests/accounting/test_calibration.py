@@ -46,6 +46,16 @@ def test_training_is_calibrated_within_one_in_ten_thousand():
     assert 1.171143 * (1 - 1e-6) <= found <= 1.171143 * 1.0001
 
 
+@pytest.mark.parametrize("target", [0.1, 2.0, 8.0])
+@pytest.mark.parametrize(("rate", "steps"), [(0.004, 14_100), (0.01, 2_000)])
+def test_both_readings_of_the_price_keep_the_promise(target, rate, steps):
+    """Rounded up, epsilon at delta can be a little above the epsilon at which delta was checked."""
+    event = Gaussian(accounting.calibrate(lambda x: Gaussian(x).sampled(rate) * steps, epsilon=target, delta=1e-5))
+    event = event.sampled(rate) * steps
+    assert accounting.epsilon(event, 1e-5) <= target
+    assert accounting.delta(event, target) <= 1e-5
+
+
 @pytest.mark.parametrize("guess", [1e-4, 1.0, 1e4])
 def test_any_first_guess_leads_to_the_same_answer(guess):
     found = accounting.calibrate(lambda x: Laplace(x) * 10 + Gaussian(x), epsilon=1, delta=1e-6, guess=guess)

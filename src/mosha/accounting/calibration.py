@@ -23,8 +23,9 @@ def calibrate(
     """The least x for which `make_event(x)` costs at most (epsilon, delta), rounded up.
 
     Guarantee:
-        The certified price of `make_event(answer)` was worked out and is at most (epsilon, delta). If more x means
-        less cost, a relative `tolerance` less x would not have been shown to be enough.
+        The certified price of `make_event(answer)` was worked out, as epsilon at delta and as delta at epsilon, and
+        both are within the promise. If more x means less cost, a relative `tolerance` less x would not have been
+        shown to be enough.
 
     Units:
         x is whatever `make_event` makes of it, above zero: mostly a noise multiplier. `guess` only saves time.
@@ -59,7 +60,8 @@ def calibrate(
 
 
 def _excessive(event: Event, epsilon: float, delta: float) -> bool:
-    return certified.epsilon(event, 0.0) > epsilon if delta == 0 else certified.delta(event, epsilon) > delta
+    """Either reading of the price, delta at epsilon or epsilon at delta, is above what was promised."""
+    return certified.epsilon(event, delta) > epsilon or (delta > 0 and certified.delta(event, epsilon) > delta)
 
 
 def _log(value: float) -> float:
