@@ -13,21 +13,20 @@ from mosha.core.errors import HorizonExceeded, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import SparseVector
 from mosha.core.measurement import Measurement
-from mosha.core.number import positive_integer, real
+from mosha.core.number import positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Unit
 from mosha.mechanisms import Count
-from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.sparse_vector import split
 from mosha.mechanisms.statistic import Statistic, check_statistic, fingerprint
-from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
 from mosha.streams.best import VERY_LONG
 from mosha.streams.bounding import Memory, exact_step
 from mosha.streams.plan import Budget
 from mosha.streams.presence import Presence, contribution, presence_of
 from mosha.streams.readout import Instant, Readout, Running, Sliding, readout_of
+from mosha.streams.unbounded import unbounded_geometric
 
 __all__ = ["AlarmNoise", "alarm", "alarm_noise"]
 
@@ -44,15 +43,37 @@ class AlarmNoise:
     @property
     def deviation(self) -> float:
         """Of threshold and answer noise together."""
-        return math.sqrt(2 * float(self.threshold**2 + self.answer**2))
+        return math.sqrt(float(self.threshold**2 + self.answer**2))
+
+    @property
+    def offset(self) -> int:
+        """What is taken off a noisy value, in steps: a value at the threshold is told every other time.
+
+        With X = n - e, scales a >= b: P(X >= x) = exp(-x / a) a / (a + b) for x >= 0, one half at a log(2 a / (a + b)).
+        """
+        answer, threshold = float(self.answer), float(self.threshold)
+        return max(0, round(answer * math.log(2 * answer / (answer + threshold))))
+
+    def width(self, confidence: float) -> float:
+        """What the noise of a gap stays within, in steps.
+
+        The upper tail of X is that of `offset`, P(X < -x) = exp(-x / b) b / (a + b); each gets half the doubt, and one
+        step more is for rounding.
+        """
+        answer, threshold = float(self.answer), float(self.threshold)
+        doubt = (1 - strict_probability("confidence", confidence)) / 2
+        above = answer * math.log(answer / (answer + threshold) / doubt) - self.offset
+        below = threshold * math.log(threshold / (answer + threshold) / doubt) + self.offset
+        return max(above, below, float(self.offset)) + 1
 
 
 def alarm_noise(budget: Budget, *, alarms: int, moved: int, monotone: bool) -> AlarmNoise:
     """The noise with the least deviation: one threshold for all alarms, or a new one for each, composed by zCDP.
 
     Guarantee:
-        The first is `mosha.mechanisms.above_threshold`'s. The second is one such mechanism with a single alarm after
-        another: the event is repeated, and its price is the sum.
+        The first is the sparse vector of Lyu, Su and Li with noise to one side, as private as noise to both sides of
+        the same scales, with half its variance: `alarms.md`. The second is one such mechanism with a single alarm
+        after another: the event is repeated, and its price is the sum.
 
     >>> round(float(alarm_noise(Budget(epsilon=1.0), alarms=8, moved=1, monotone=True).answer), 9)
     10.0
@@ -106,7 +127,7 @@ def _epsilon_at(rho: float, alarms: int, *, monotone: bool, together: bool = Fal
 
 @dataclass(slots=True)
 class AlarmState:
-    """A running alarm: time, alarms left, the noise on the threshold, what is compared, and who is remembered."""
+    """A running alarm: time, alarms left, threshold noise and offset, what is compared, and who is remembered."""
 
     time: int
     left: int
@@ -169,10 +190,10 @@ def alarm(
         value, kept = readout.step(state.readout, int(exact[0]))
         shift = state.shift
         if shift is None:
-            shift = int(unbounded_laplace(noise.threshold, 1, rng=rng)[0])
+            shift = unbounded_geometric(noise.threshold, rng=rng) + noise.offset
         answer: dict[str, Any] = {"alarm": False, "threshold": None, "gap": None}
         for level, limit in levels:
-            gap = int(value) + int(unbounded_laplace(noise.answer, 1, rng=rng)[0]) - level - shift
+            gap = int(value) + unbounded_geometric(noise.answer, rng=rng) - level - shift
             if gap >= 0:
                 answer = {"alarm": True, "threshold": limit, "gap": gap * asked.grid}
                 break
@@ -182,9 +203,7 @@ def alarm(
 
     def error(confidence: float, answer: Any) -> float:
         del answer
-        doubt = (1 - confidence) / 2
-        both = laplace_width(float(noise.threshold), 1 - doubt) + laplace_width(float(noise.answer), 1 - doubt)
-        return both * asked.grid
+        return noise.width(confidence) * asked.grid
 
     return Measurement(
         unit=unit,

@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise without an end, so that nothing is possible for one stream and impossible for another."""
+"""Noise without an end, so that nothing is possible for one stream and impossible for another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mosha.core.randomness import Rng
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import bernoulli_exp, discrete_gaussian
 
-__all__ = ["RARE", "unbounded_gaussian", "unbounded_laplace"]
+__all__ = ["RARE", "unbounded_gaussian", "unbounded_geometric", "unbounded_laplace"]
 
 RARE = 1 << 20
 """A draw gets a Laplace tail with probability exp(-RARE)."""
@@ -38,3 +38,18 @@ def unbounded_gaussian(sigma: Fraction, size: int, *, rng: Rng) -> NDArray[Any]:
     if rare.any():
         noise = noise.astype(object) + np.where(rare, unbounded_laplace(sigma, size, rng=rng).astype(object), 0)
     return noise
+
+
+def unbounded_geometric(scale: Fraction, *, rng: Rng) -> int:
+    """One integer x >= 0 with P(x) proportional to exp(-x / scale): noise to one side.
+
+    Guarantee:
+        Exact, no gap: discrete Laplace noise is drawn until it is not negative, and given that it follows this law.
+
+    >>> from mosha.noise import SeededRandom
+    >>> unbounded_geometric(Fraction(10), rng=SeededRandom(1)) >= 0
+    True
+    """
+    while (drawn := int(unbounded_laplace(scale, 1, rng=rng)[0])) < 0:
+        pass
+    return drawn
