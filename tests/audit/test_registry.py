@@ -57,6 +57,16 @@ def test_a_registered_mechanism_is_attacked_under_its_name():
     assert "a leak" not in [entry.name for entry in entries()]
 
 
+def test_a_slow_mechanism_gets_fewer_runs_and_a_quick_one_all_of_them():
+    own = [entry for entry in entries() if entry.name in {"laplace: count", "local: k-ary"}]
+    few = list(attack_all(own, runs=300, confidence=1 - 1e-9, seconds=1e-9))
+    all_of_them = list(attack_all(own, runs=300, confidence=1 - 1e-9, seconds=1e9))
+    assert [verdict.runs for verdict in few] == [100, 100]
+    assert [verdict.runs for verdict in all_of_them] == [300, 300]
+    with pytest.raises(InvalidParameter):
+        list(attack_all(own, seconds=0))
+
+
 def test_nothing_to_attack_is_refused():
     with pytest.raises(InvalidParameter):
         list(attack_all([]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
+from mosha.core.number import positive
 
-__all__ = ["search"]
+__all__ = ["affordable", "search"]
 
 
 def search(
@@ -58,3 +60,21 @@ def search(
         pilots = [attack(target, neighbours=p.pair, claim=claim, confidence=0.5, runs=small, **how) for p in proposals]
         best = proposals[max(range(len(pilots)), key=lambda i: pilots[i].lower)]
     return attack(target, neighbours=best.pair, claim=claim, confidence=confidence, runs=runs, **how)
+
+
+def affordable(
+    target: Measurement | Callable[..., Any], proposals: Sequence[Proposal], *, runs: int, seconds: float, **how: Any
+) -> int:
+    """How many runs, at most `runs`, a search makes in about so many seconds: by the clock, with answers thrown away.
+
+    The first attack warms up, the second is timed. What it saw is forgotten, so a verdict that follows is as valid as
+    with any other number of runs.
+    """
+    limit = positive("seconds", seconds)
+    for _ in range(2):
+        before = time.perf_counter()
+        attack(target, neighbours=proposals[0].pair, confidence=0.5, runs=LEAST_RUNS, **how)
+        spent = time.perf_counter() - before
+    pilots = len(proposals) if len(proposals) > 1 else 0
+    earnest = (limit / spent * LEAST_RUNS) / (1 + pilots / 20)
+    return max(LEAST_RUNS, min(runs, int(earnest)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.audit.neighbours import Proposal
-from mosha.audit.pilot import search
+from mosha.audit.pilot import affordable, search
 from mosha.audit.verdict import Verdict
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
@@ -41,8 +41,11 @@ class Entry:
     how: dict[str, Any] = field(default_factory=dict)
     kind: str = "yours"
 
-    def attack(self, *, runs: int, confidence: float) -> Verdict:
-        return search(self.build(), self.proposals, runs=runs, confidence=confidence, name=self.name, **self.how)
+    def attack(self, *, runs: int, confidence: float, seconds: float | None = None) -> Verdict:
+        target = self.build()
+        if seconds is not None:
+            runs = affordable(target, self.proposals, runs=runs, seconds=seconds, **self.how)
+        return search(target, self.proposals, runs=runs, confidence=confidence, name=self.name, **self.how)
 
 
 _ENTRIES: dict[str, Entry] = {}
@@ -99,12 +102,22 @@ def missing() -> dict[str, str]:
 
 
 def attack_all(
-    chosen: Sequence[Entry] | None = None, *, runs: int = 20_000, confidence: float = 0.999
+    chosen: Sequence[Entry] | None = None,
+    *,
+    runs: int = 20_000,
+    confidence: float = 0.999,
+    seconds: float | None = None,
 ) -> Iterator[Verdict]:
     """Attack every entry, one after the other.
 
     Guarantee:
         If all keep their claims, P(any is called broken) <= 1 - confidence: each attack gets its share.
+
+    Args:
+        chosen: what to attack; `entries()` by default.
+        runs: runs a world for each.
+        confidence: of all verdicts together.
+        seconds: where one entry would take longer than about this, it gets fewer runs.
     """
     chosen = entries() if chosen is None else list(chosen)
     if not chosen:
@@ -112,4 +125,4 @@ def attack_all(
     each = 1 - (1 - strict_probability("confidence", confidence)) / len(chosen)
     positive_integer("runs", runs)
     for entry in chosen:
-        yield entry.attack(runs=runs, confidence=each)
+        yield entry.attack(runs=runs, confidence=each, seconds=seconds)

@@ -35,7 +35,13 @@ Page = Annotated[Path | None, typer.Option("--html", help="Write the report to t
 def attack_everything(
     *,
     runs: Runs = 20_000,
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="About the longest for one mechanism: slow ones get fewer runs.")
+    ] = 5.0,
     confidence: Confidence = 0.999,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", help="Attack this kind of data: tables, streams, ...; repeat it.")
+    ] = None,
     only: Annotated[list[str] | None, typer.Option("--only", help="Attack entries whose name holds this text.")] = None,
     module: Annotated[
         list[str] | None, typer.Option("--module", help="Import this module first; it registers mechanisms.")
@@ -46,24 +52,25 @@ def attack_everything(
     """Attack every registered mechanism. Exit code 3 if one is broken."""
     from mosha.audit.registry import attack_all, missing  # noqa: PLC0415  (a command that fails early loads nothing)
 
-    chosen = _entries(only, module)
+    chosen = _entries(only, module, kind)
     verdicts = []
     with progress("attacking", total=len(chosen)) as advance:
-        for verdict in attack_all(chosen, runs=runs, confidence=confidence):
+        for verdict in attack_all(chosen, runs=runs, confidence=confidence, seconds=seconds):
             verdicts.append(verdict)
             advance()
             if not as_json:
                 shown = f"{number(verdict.lower)} of {verdict.claim.describe()}"
                 console().print(f"{verdict.outcome:<10}  {verdict.name}: {shown}", markup=False)
     if not as_json:
-        for kind, package in missing().items():
-            console().print(f"not attacked: {kind} (the package {package} is not installed)", markup=False)
+        for left_out, package in missing().items():
+            console().print(f"not attacked: {left_out} (the package {package} is not installed)", markup=False)
     _finish(verdicts, html, as_json=as_json, told=True)
 
 
 @app.command("list")
 def list_entries(
     *,
+    kind: Annotated[list[str] | None, typer.Option("--kind", help="Entries of this kind of data; repeat it.")] = None,
     only: Annotated[list[str] | None, typer.Option("--only", help="Entries whose name holds this text.")] = None,
     module: Annotated[
         list[str] | None, typer.Option("--module", help="Import this module first; it registers mechanisms.")
@@ -73,7 +80,7 @@ def list_entries(
     """List what `mosha audit all` attacks, and on which neighbours."""
     found = [
         {"name": entry.name, "kind": entry.kind, "neighbours": [proposal.why for proposal in entry.proposals]}
-        for entry in _entries(only, module)
+        for entry in _entries(only, module, kind)
     ]
     if as_json:
         write_json(found)
@@ -167,12 +174,21 @@ def attack_table(
         console().print(str(report), markup=False)
 
 
-def _entries(only: list[str] | None, modules: list[str] | None) -> list[Any]:
+def _entries(only: list[str] | None, modules: list[str] | None, kinds: list[str] | None) -> list[Any]:
     from mosha.audit.registry import entries  # noqa: PLC0415
 
     for name in modules or []:
         _module(name)
-    found = [entry for entry in entries() if not only or any(text in entry.name for text in only)]
+    every = entries()
+    known = {entry.kind for entry in every}
+    for kind in kinds or []:
+        if kind not in known:
+            raise InvalidParameter(f"there is nothing of the kind {kind!r}; there are: {', '.join(sorted(known))}.")
+    found = [
+        entry
+        for entry in every
+        if (not kinds or entry.kind in kinds) and (not only or any(text in entry.name for text in only))
+    ]
     if not found:
         raise InvalidParameter("no entry has such a name: see `mosha audit list`.")
     return found
