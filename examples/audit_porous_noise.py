@@ -8,6 +8,7 @@ import mosha
 from mosha import Row, mechanisms
 
 RUNS = 20_000
+SURE = 1 - 1e-9  # how surely nothing that keeps its claim is called broken
 EMPTY, ONE = [], [1.0]
 
 
@@ -19,12 +20,12 @@ def textbook(rows: list[float], size: int) -> np.ndarray:
 def main(folder: Path = Path("demo-output")) -> None:
     folder.mkdir(exist_ok=True)
     claim = mosha.guarantees.Pure(epsilon=1)
-    porous = mosha.audit.attack(textbook, neighbours=(EMPTY, ONE), claim=claim, runs=RUNS, batch=True)
+    porous = mosha.audit.attack(textbook, neighbours=(EMPTY, ONE), claim=claim, runs=RUNS, batch=True, confidence=SURE)
     print(porous, end="\n\n")
     porous.save(folder / "audit-textbook.html")
 
     count = mechanisms.laplace(mechanisms.Count(), unit=Row(), epsilon=1)
-    exact = mosha.audit.attack(count, neighbours=(EMPTY, ONE), runs=RUNS // 10)
+    exact = mosha.audit.attack(count, neighbours=(EMPTY, ONE), runs=RUNS // 10, confidence=SURE)
     print(exact, end="\n\n")
     exact.save(folder / "audit-exact.html")
     print(f"The evidence is in {folder}/audit-textbook.html and {folder}/audit-exact.html.")

@@ -99,7 +99,7 @@ def test_dense_data_have_little_noise_and_sparse_data_much():
 
 def test_a_proposal_passes_on_dense_data_and_fails_on_sparse_data():
     median, rng = Quantile(at=0.5, between=(0, 8)), secure()
-    measurement = propose_test_release(median, unit=Row(), epsilon=4, delta=1e-6, sensitivity=1)
+    measurement = propose_test_release(median, unit=Row(), epsilon=4, delta=1e-12, sensitivity=1)  # a wrong pass: 1e-12
     assert all(measurement.step(None, [3.0] * 301, None, rng)[0] is not None for _ in range(50))
     assert all(measurement.step(None, [0.0, 8.0], None, rng)[0] is None for _ in range(50))
     assert all(measurement.step(None, [], None, rng)[0] is None for _ in range(50))
