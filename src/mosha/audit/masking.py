@@ -26,7 +26,7 @@ def mask(column: Sequence[Any] | NDArray[Any], *, keep: int) -> NDArray[np.str_]
     ['13***', '14***']
     """
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
-        raise InvalidParameter("keep must be a whole number, zero or above.")
+        raise InvalidParameter("the characters to keep must be a whole number, zero or above.")
     texts = [str(value) for value in column]
     return np.array([text[:keep] + "*" * max(0, len(text) - keep) for text in texts])
 
@@ -41,8 +41,9 @@ def generalise(table: Any, **widths: float) -> Columns:
     for name, width in widths.items():
         if found[name].dtype.kind not in "iuf":
             raise InvalidParameter(f"column {name!r} holds no numbers: mask it instead.")
-        lows = np.floor(found[name].astype(np.float64) / positive(name, width)) * width
-        found[name] = np.array([f"[{low:g}, {low + width:g})" for low in lows])
+        step = positive(f"the width of {name!r}", width)
+        lows = np.floor(found[name].astype(np.float64) / step) * step
+        found[name] = np.array([f"[{low:g}, {low + step:g})" for low in lows])
     return found
 
 
