@@ -150,9 +150,9 @@ def deviations(found, count, claimed):
 
 @pytest.mark.parametrize("epsilon", [0.9, 1.1])
 def test_the_test_of_supports_can_fail(epsilon):
-    """Reports at another epsilon, less or more, are found out (by 11 deviations on average, 7 are enough)."""
+    """Reports at another epsilon, less or more, are found out (by 15 deviations on average, 7 are enough)."""
     told, claimed = SymmetricUnary(5, epsilon), SymmetricUnary(5, 1.0)
-    count = 200_000
+    count = 400_000
     found = told.supports(told.tally(told.draw_many(np.zeros(count, np.int64), secure())))
     expected = np.full(5, float(claimed.lie))
     expected[0] = claimed.truth

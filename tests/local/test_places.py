@@ -162,3 +162,30 @@ def test_regions_that_mean_nothing_are_refused(arguments):
 def test_what_is_hidden_can_be_drawn():
     pytest.importorskip("matplotlib")
     Location(PARIS, 1000.0, 0.01).plot(PARIS)
+
+
+@pytest.mark.parametrize("ring", [1, 300, 5000])
+def test_a_step_whose_word_ties_with_its_chance_is_decided_by_more_digits(ring):
+    """The first 64 bits are those of the chance itself, or one unit beside it: far inside the margin of floats."""
+    from decimal import Decimal, localcontext
+
+    with localcontext(prec=80):
+        chance = (-(Decimal(2 * ring * ring).sqrt() - ring) / STEPS).exp()
+        word = int(chance * 2**64)
+
+    class Scripted:
+        secure = True
+
+        def __init__(self, first, rest):
+            self.words, self.rest = iter([first]), rest
+
+        def bytes(self, n):
+            return next(self.words, self.rest).to_bytes(n, "little")
+
+    for first, rest, expected in [
+        (word - 1, 2**64 - 1, True),
+        (word, 0, True),
+        (word, 2**64 - 1, False),
+        (word + 1, 0, False),
+    ]:
+        assert _kept(2 * ring * ring, ring, Scripted(first, rest)) is expected

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mosha.core.randomness import Rng
+from mosha.local.randomiser import loops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["CoinBytes", "coin_bytes"]
 
-_BLOCK = 1 << 15  # bytes drawn at a time, so that they stay near the processor
+_BLOCK = 1 << 17  # bytes drawn at a time, so that they stay near the processor
 _UNSURE = 256
 
 
@@ -56,15 +57,24 @@ class CoinBytes:
         for start in range(0, count, _BLOCK):
             part = drawn[start : start + _BLOCK]
             words = np.frombuffer(rng.bytes(2 * len(part)), "<u2")
-            self._quick.take(words, out=part, mode="clip")  # never clipped: 65536 entries
-            rare = np.flatnonzero(part == self._rare)
-            again = rare[self._table[words[rare]] == _UNSURE]
+            again = self._look_up(words, part)
             places.append(again + start)
             known.append(words[again])
         unsure = np.concatenate(places)
         if unsure.size:
             drawn[unsure] = self._settle(np.concatenate(known), rng)
         return drawn
+
+    def _look_up(self, words: NDArray[np.uint16], found: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """`found` becomes the byte of each word; the places where 16 bits do not tell it."""
+        compiled = loops(len(words))
+        if compiled is None:
+            self._quick.take(words, out=found, mode="clip")  # never clipped: 65536 entries
+            rare = np.flatnonzero(found == self._rare)
+            return rare[self._table[words[rare]] == _UNSURE]
+        places = np.empty(len(words), np.int64)
+        count = compiled.looked_up(words, self._quick, self._rare, self._table, _UNSURE, found, places)
+        return places[:count]
 
     def _settle(self, known: NDArray[np.uint16], rng: Rng) -> NDArray[np.uint8]:
         rest = np.frombuffer(rng.bytes(8 * len(known)), "<u8") >> np.uint64(16)

@@ -11,7 +11,7 @@ from mosha.core.events import RandomizedResponse
 from mosha.core.randomness import Rng
 from mosha.local.device import below
 from mosha.local.protocol import Protocol
-from mosha.local.randomiser import bytes_for, pack, unpack
+from mosha.local.randomiser import bytes_for, in_blocks, pack, unpack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +80,9 @@ class KAry(Protocol):
         return reported.to_bytes(self.width, "little")
 
     def draw_many(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
+        return in_blocks(self._draw_block, values, self.width, rng, each=4)
+
+    def _draw_block(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
         import numpy as np
 
         from mosha.noise import bernoulli, uniform

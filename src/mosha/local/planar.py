@@ -14,6 +14,7 @@ from mosha.local.device import below, happens
 __all__ = ["STEPS", "planar_steps", "radius_quantile"]
 
 STEPS = 256  # grid steps in 1 / epsilon
+_MARGIN = 2.0**-38
 
 
 def planar_steps(rng: Rng) -> tuple[int, int]:
@@ -49,43 +50,53 @@ def _on_ring(ring: int, rng: Rng) -> tuple[int, int]:
 
 def _geometric(rng: Rng) -> int:
     """G with probability in proportion to e^(-g/256): a remainder r with e^(-r/256), a quotient with e^(-q)."""
-    while not _falls_below(Fraction(remainder := below(STEPS, rng), STEPS), rng):
+    while not _falls_below(remainder := below(STEPS, rng), rng):
         pass
     quotient = 0
-    while _falls_below(Fraction(1), rng):
+    while _falls_below(STEPS, rng):
         quotient += 1
     return STEPS * quotient + remainder
 
 
-def _falls_below(exponent: Fraction, rng: Rng) -> bool:
-    """True with probability exactly e^-exponent."""
-    if not exponent:
+def _falls_below(steps: int, rng: Rng) -> bool:
+    """True with probability exactly e^(-steps / 256)."""
+    if not steps:
         return True
     known = int.from_bytes(rng.bytes(8), "little")
-    least, most = _in_words(exponent)
+    least, most = _in_words(steps)
     if known < least:
         return True
+    exponent = Fraction(steps, STEPS)
     return known < most and _coin(lambda _digits: (exponent, exponent), rng, known)
 
 
 @lru_cache(maxsize=2 * STEPS)
-def _in_words(exponent: Fraction) -> tuple[int, int]:
-    """64-bit words below the first lie wholly below e^-exponent, those from the second on wholly above it."""
+def _in_words(steps: int) -> tuple[int, int]:
+    """64-bit words below the first lie wholly below e^(-steps / 256), those from the second on wholly above it."""
+    exponent = Fraction(steps, STEPS)
     least, most = _enclosed(exponent, exponent, 30)
     return int(least * (1 << 64)), math.ceil(most * (1 << 64))
 
 
 def _kept(square: int, ring: int, rng: Rng) -> bool:
-    """True with probability exactly exp(-(sqrt(square) - ring) / 256)."""
+    """True with probability exactly exp(-(sqrt(square) - ring) / 256).
+
+    Floats decide where they are far enough apart: below 2^16 rings a root is off by less than 2^-35, so the exponent by
+    less than 2^-43, and what is compared by less than the margin; inside it, digits are added until it is certain.
+    """
     if square == ring * ring:
         return True
+    known = int.from_bytes(rng.bytes(8), "little")
+    excess = math.ldexp(known, -64) - math.exp((ring - math.sqrt(square)) / STEPS)
+    if ring < 1 << 16 and abs(excess) > _MARGIN:
+        return excess < 0
 
     def bounds(digits: int) -> tuple[Fraction, Fraction]:
         unit = 10**digits
         root = math.isqrt(square * unit * unit)
         return Fraction(root - ring * unit, STEPS * unit), Fraction(root + 1 - ring * unit, STEPS * unit)
 
-    return _coin(bounds, rng, int.from_bytes(rng.bytes(8), "little"))
+    return _coin(bounds, rng, known)
 
 
 def _coin(bounds: Callable[[int], tuple[Fraction, Fraction]], rng: Rng, known: int) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosha.core.event import Event
@@ -15,9 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Randomiser", "bytes_for", "in_blocks", "pack", "unpack"]
+__all__ = ["Randomiser", "bytes_for", "in_blocks", "loops", "pack", "unpack"]
 
-_BLOCK = 1 << 14  # reports that are drawn at a time: what they need stays near the processor
+_MANY = 1 << 16  # bytes of reports; fewer are drawn before a compiler is loaded
 
 
 class Randomiser(ABC):
@@ -72,15 +75,35 @@ class Randomiser(ABC):
 
 
 def in_blocks(
-    draw: Callable[[NDArray[np.int64], Rng], NDArray[np.uint8]], values: NDArray[np.int64], width: int, rng: Rng
+    draw: Callable[[NDArray[np.int64], Rng], NDArray[np.uint8]],
+    values: NDArray[np.int64],
+    width: int,
+    rng: Rng,
+    *,
+    each: int,
 ) -> NDArray[np.uint8]:
-    """What `draw` makes of the values, some thousand at a time: reports are independent, so the law is the same."""
+    """What `draw` makes of the values, 2^18 bytes of randomness at a time, which stay near the processor.
+
+    Reports are independent, so the law is the same. `each` is how many bytes of one kind a report needs.
+    """
     import numpy as np
 
     rows = np.empty((len(values), width), np.uint8)
-    for start in range(0, len(values), _BLOCK):
-        rows[start : start + _BLOCK] = draw(values[start : start + _BLOCK], rng)
+    block = max(256, (1 << 18) // each)
+    for start in range(0, len(values), block):
+        rows[start : start + block] = draw(values[start : start + block], rng)
     return rows
+
+
+def loops(count: int) -> Any:
+    """The compiled loops, where numba is installed and there are bytes enough to be worth the time it takes to load."""
+    return _compiled() if count >= _MANY else None
+
+
+@cache
+def _compiled() -> Any:
+    installed = importlib.util.find_spec("numba") is not None
+    return importlib.import_module("mosha.local.compiled") if installed else None
 
 
 def pack(numbers: NDArray[np.int64], width: int) -> NDArray[np.uint8]:

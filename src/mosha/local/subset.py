@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 from mosha.core.randomness import Rng
 from mosha.local.device import happens, some_of
 from mosha.local.odds import Odds
 from mosha.local.protocol import Protocol
+from mosha.local.randomiser import in_blocks, loops
 from mosha.local.unary import bit_counts, padding_clear
 
 if TYPE_CHECKING:
@@ -88,10 +89,41 @@ class SubsetSelection(Protocol):
         return found.to_bytes(self.width, "little")
 
     def draw_many(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
-        """Coins for the others first, then others at random are taken in or out until the number is right.
+        """A random set of others first; then others at random are taken in or out until the number is right.
 
-        Given their number, coins of one bias are a uniform set; with a uniform element more or less it stays uniform.
+        The first set is told by coins in which all others are alike, so that given its size it is uniform. A uniform
+        set with a uniform element more, or less, is uniform again.
         """
+        compiled = loops(len(values) * self.width)
+        if compiled is None:
+            return in_blocks(self._draw_block, values, self.width, rng, each=2 * self.width)
+        return in_blocks(partial(self._draw_quickly, compiled), values, self.width, rng, each=8 * self._words)
+
+    @property
+    def _words(self) -> int:
+        """Words of 64 bits that hold one set."""
+        return (self.size + 63) // 64
+
+    def _draw_quickly(self, compiled: Any, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
+        import numpy as np
+
+        from mosha.noise import bernoulli
+
+        held = bernoulli(self.truth, len(values), rng=rng)
+        missing = self.chosen - held.astype(np.int64)
+        shape = len(values), self._words
+        sets = np.zeros(shape, np.uint64)
+        if 6 * self.chosen > self.size:  # else it takes fewer steps from the empty set
+            coins = [np.frombuffer(rng.bytes(8 * sets.size), "<u8").reshape(shape) for _ in range(2)]
+            compiled.parted(*coins, values, self.size, sets, missing)
+        bits, row = 16 if self.size <= 1 << 12 else 32, 0
+        while row < len(values):
+            words = min(2 * int(np.abs(missing[row:]).sum()) + 256, 1 << 16)
+            pool = np.frombuffer(rng.bytes(words * bits // 8), f"<u{bits // 8}")
+            row = compiled.evened(sets, values, held, missing, self.size - 1, pool, bits, row)
+        return sets.astype("<u8", copy=False).view(np.uint8)[:, : self.width]
+
+    def _draw_block(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
         import numpy as np
 
         from mosha.local.coin_bytes import coin_bytes

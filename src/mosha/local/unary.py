@@ -47,7 +47,7 @@ class _Unary(Protocol):
         return found.to_bytes(self.width, "little")
 
     def draw_many(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
-        return in_blocks(self._draw_block, values, self.width, rng)
+        return in_blocks(self._draw_block, values, self.width, rng, each=2 * self.width)
 
     def _draw_block(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
         import numpy as np
