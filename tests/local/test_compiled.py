@@ -1,4 +1,4 @@
-"""The compiled loops make of given words exactly what their proofs say, and batches have one law with and without them."""
+"""The compiled loops make of given words what their proofs say; batches have one law with and without them."""
 
 from collections import Counter
 from fractions import Fraction

@@ -71,9 +71,9 @@ class CoinBytes:
         if compiled is None:
             self._quick.take(words, out=found, mode="clip")  # never clipped: 65536 entries
             rare = np.flatnonzero(found == self._rare)
-            return rare[self._table[words[rare]] == _UNSURE]
+            return np.asarray(rare[self._table[words[rare]] == _UNSURE])
         places = np.empty(len(words), np.int64)
-        count = compiled.looked_up(words, self._quick, self._rare, self._table, _UNSURE, found, places)
+        count: int = compiled.looked_up(words, self._quick, self._rare, self._table, _UNSURE, found, places)
         return places[:count]
 
     def _settle(self, known: NDArray[np.uint16], rng: Rng) -> NDArray[np.uint8]:
