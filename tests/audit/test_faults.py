@@ -7,12 +7,15 @@ from mosha.core.guarantee import Pure
 from tests.audit.faults import FAULTS
 
 RUNS = 60_000
+# what tells these apart is rare: it is found always in 200,000 runs
+MORE = {"sparse vector 3", "sparse vector 4", "sparse vector 6"}
 SURE = 1 - 1e-9  # false-alarm rate of each twin: 1e-9
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)
 def test_a_planted_fault_is_found_and_its_witness_is_shown(fault):
-    verdict = attack(fault.faulty, neighbours=fault.neighbours, claim=Pure(1), runs=RUNS, batch=True)
+    runs = 200_000 if fault.name in MORE else RUNS
+    verdict = attack(fault.faulty, neighbours=fault.neighbours, claim=Pure(1), runs=runs, batch=True)
     assert verdict.outcome is Outcome.BROKEN
     assert verdict.lower > 1
     witness = verdict.witness

@@ -131,11 +131,15 @@ def test_persons_of_any_type_are_told_apart(engines, person):
     ids=["rows and x", "rows and persons"],
 )
 def test_truncation_keeps_the_same_rows(engines, limits, values):
-    bound = Truncate(secrets.token_bytes(16), **limits)
+    """A tie of 32 bits, which is left to SQL, comes with one key in 200,000: with three keys in a row below 1e-15."""
     keys = KEYS[random.choice(["integer", "two", "text"])]
-    compiled, plain, used = both(engines, lambda r: Aggregation(r, keys, values, bound=bound))
+    for _ in range(3):
+        bound = Truncate(secrets.token_bytes(16), **limits)
+        compiled, plain, used = both(engines, lambda r, bound=bound: Aggregation(r, keys, values, bound=bound))
+        assert compiled == plain
+        if used:
+            break
     assert used
-    assert compiled == plain
 
 
 @pytest.mark.parametrize("order", [1, 2])
