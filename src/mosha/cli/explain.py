@@ -184,7 +184,7 @@ def _show(found: Meaning, plot: Path | None) -> None:
     screen = console()
     screen.print(str(found.guarantee), style="bold")
     for sentence in found.words():
-        screen.print(Padding(sentence, (0, 0, 0, 2)))
+        screen.print(Padding(sentence, (0, 0, 0, 2), expand=False))
     screen.print(_numbers(found))
     screen.print(_rates(found))
     screen.print("\nThe trade-off: no attacker gets below the line (dots: pure guessing).")

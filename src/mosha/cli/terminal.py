@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["Json", "console", "left_of", "number", "percent", "progress", "write_json"]
+
+UNBROKEN = 10_000  # columns of what is no terminal: a file or a pipe wraps nothing
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 
@@ -32,10 +35,11 @@ def _finite(value: Any) -> Any:
 
 
 def console() -> Console:
-    """Where people read; plain when it is no terminal."""
+    """Where people read; plain, and with lines as long as they are, when it is no terminal."""
     from rich.console import Console  # noqa: PLC0415  (slow to load, and --json needs none of it)
 
-    return Console(highlight=False, soft_wrap=False, markup=False, emoji=False)  # names are shown as they are
+    width = None if sys.stdout.isatty() else UNBROKEN
+    return Console(highlight=False, soft_wrap=False, markup=False, emoji=False, width=width)  # names as they are
 
 
 @contextmanager
