@@ -8,7 +8,7 @@ import pytest
 
 import mosha
 from mosha.graphs.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
-from mosha.graphs.choice_of_bound import PENALTY, choose_bound, powers_of_two
+from mosha.graphs.choice_of_bound import balanced_bound, choose_bound, powers_of_two
 from mosha.graphs.forests import bounded_forest
 from mosha.graphs.graph import Graph, kernels
 from mosha.graphs.ladder import Rungs
@@ -141,6 +141,7 @@ def node_statistics(bound):
         MaximumDegree(),
         DegreeHistogram(bound + 1),
         CumulativeDegrees(bound),
+        CumulativeDegrees(bound, 3),
         *stars,
     ]
 
@@ -246,8 +247,9 @@ def flip_law(scores, scale):
     return np.array(law)
 
 
+@pytest.mark.parametrize("choose", [choose_bound, balanced_bound])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_the_choice_of_a_bound_never_exceeds_its_epsilon(epsilon, monkeypatch):
+def test_the_choice_of_a_bound_never_exceeds_its_epsilon(epsilon, choose, monkeypatch):
     captured = []
     monkeypatch.setattr(
         "mosha.graphs.choice_of_bound.permute_and_flip_choice",
@@ -261,9 +263,8 @@ def test_the_choice_of_a_bound_never_exceeds_its_epsilon(epsilon, monkeypatch):
     worst = 0.0
     for one, two in pairs:
         for values in (one, two):
-            choose_bound(values, bounds, epsilon=epsilon, noise=1.0, rng=None)
+            choose(values, bounds, epsilon=epsilon, noise=1.0, rng=None)
         p, q = captured[-2:]
         assert abs(p.sum() - 1) < 1e-9
         worst = max(worst, np.abs(np.log(p / q)).max())
     assert 0.05 * epsilon < worst <= epsilon * (1 + 1e-9)
-    assert PENALTY > 0

@@ -10,7 +10,13 @@ from mosha.core.events import DiscreteLaplace, Pure
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node
-from mosha.graphs.choice_of_bound import CHOICE_SHARE, choose_bound, powers_of_two
+from mosha.graphs.choice_of_bound import (
+    BALANCE_SHARE,
+    CHOICE_SHARE,
+    balanced_bound,
+    choose_bound,
+    powers_of_two,
+)
 from mosha.graphs.graph import Graph
 from mosha.mechanisms.laplace import laplace_multiplier
 
@@ -24,27 +30,31 @@ def _edges(graph: Any, bound: int) -> int:
     return int(graph.projected_degrees(bound).sum()) // 2
 
 
-def bounded(unit: Node, epsilon: float, build: Callable[[Node, float], Measurement]) -> Measurement:
+def bounded(
+    unit: Node, epsilon: float, build: Callable[[Node, float], Measurement], *, balanced: bool = False
+) -> Measurement:
     """A statistic with a declared bound on degrees, or with one that a part of epsilon chooses.
 
     Guarantee:
-        With a declared bound, that of `build`. Else a choice of a bound (`choose_bound`: adding a vertex raises the
-        edges of the graph bounded by D by 0 to D, `projection.md`), then `build` under the chosen one with the rest.
-        All its measurements have noise of one multiplier, and cost at most what `DiscreteLaplace` with it does.
+        With a declared bound, that of `build`. Else a choice of a bound (`choose_bound` or `balanced_bound`: adding a
+        vertex raises the edges of the graph bounded by D by 0 to D, `projection.md`), then `build` under the chosen one
+        with the rest. All its measurements have noise of one multiplier, and cost what `DiscreteLaplace` with it does.
 
     Units:
-        As those of `build`; the answer also says which bound was chosen.
+        As those of `build`; the answer also says which bound was chosen. `balanced` says that counts of vertices are
+        asked and not of edges, so that a smaller bound serves.
     """
     if unit.max_degree is not None:
         return _told(build(unit, epsilon), unit.max_degree)
-    choice, rest = epsilon * CHOICE_SHARE, epsilon - epsilon * CHOICE_SHARE
+    share, choose = (BALANCE_SHARE, balanced_bound) if balanced else (CHOICE_SHARE, choose_bound)
+    choice, rest = epsilon * share, epsilon - epsilon * share
     rest *= 1 - 2.0**-40  # the two sum to no more than epsilon in exact arithmetic
     bounds = powers_of_two(LARGEST_BOUND)
     built = {bound: build(replace(unit, max_degree=bound), rest) for bound in bounds}
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         values = [_edges(data, bound) for bound in bounds]
-        chosen = bounds[choose_bound(values, bounds, epsilon=choice, noise=rest, rng=rng)]
+        chosen = bounds[choose(values, bounds, epsilon=choice, noise=rest, rng=rng)]
         value, _ = built[chosen].step(None, data, ask, rng)
         return {"value": value, "max_degree": chosen}, state
 

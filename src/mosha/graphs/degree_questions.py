@@ -12,8 +12,8 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Edge, Node, Unit
-from mosha.graphs.bounded import bounded
-from mosha.graphs.degrees import averaged, consistent_sequence, distribution, monotone_counts, sequence_of_counts
+from mosha.graphs.bounded import LARGEST_BOUND, bounded
+from mosha.graphs.degrees import consistent_sequence, distribution, monotone_counts, sequence_of_counts, tail
 from mosha.graphs.statistics import CumulativeDegrees, DegreeHistogram, SortedDegrees, degree_bound
 from mosha.mechanisms import laplace
 from mosha.mechanisms.error_bars import LaplaceError, laplace_width
@@ -63,7 +63,7 @@ def degree_histogram(unit: Unit, epsilon: float, *, length: int) -> Measurement:
         Vertices. Entries may be negative: clamping them would move their sum.
     """
     if isinstance(unit, Node):
-        return bounded(unit, epsilon, lambda u, e: laplace(_histogram(u), unit=u, epsilon=e))
+        return bounded(unit, epsilon, lambda u, e: laplace(_histogram(u), unit=u, epsilon=e), balanced=True)
     return laplace(DegreeHistogram(length), unit=unit, epsilon=epsilon)
 
 
@@ -110,37 +110,64 @@ def degree_distribution(unit: Unit, epsilon: float, *, count: int) -> Measuremen
     """The part of the vertices with degree at most 0, 1, ...: what a Kolmogorov-Smirnov distance compares.
 
     Guarantee:
-        Post-processing of `cumulative_degrees`; at node level the answer says how many vertices it was divided by.
+        Edge level: post-processing of `cumulative_degrees`. Node level: post-processing of noise on
+        `CumulativeDegrees`, after `bounded`; the answer says how many vertices it was divided by.
 
     Units:
-        Parts of all vertices. The error bar holds for all entries at once: with counts c_j and c, the last, within w of
-        the truth, c_j / c is within 2 w / (c - w) of it. At node level neighbouring entries are averaged first, a fifth
-        of the degree to both sides: what that bends and what the bound loses are not in the bar.
+        Parts of all vertices. The error bar holds for all entries at once: with counts c_j within w and all vertices c
+        within v of the truth, c_j / c is within (w + v) / (c - v) of it. At node level neighbouring entries are
+        averaged first, a quarter of the degree to both sides, and above a bound that was chosen (not declared) the
+        distribution is extrapolated (`tail`): what that bends and what the bound loses are not in the bar.
     """
     if isinstance(unit, Edge):
         counts = cumulative_degrees(unit, epsilon, count=count)
         bar: Any = counts.error
-        parts = counts.map(distribution)
         return replace(
-            parts,
+            counts.map(lambda found: found / found[-1] if found[-1] > 0 else np.ones_like(found)),
             error=lambda confidence, answer: (
                 bar(confidence, None if answer is None else answer * count) / max(count, 1)
             ),
             draw=_curve("degree distribution", "degree", "part of the vertices"),
         )
-    return _of_counts(unit, epsilon, distribution, _ratio, averaged)
+    assert isinstance(unit, Node)
+    noisy = bounded(unit, epsilon, _weighted_counts, balanced=True)
+    return _cleaned(noisy, _parts if unit.max_degree is not None else _all_parts, _ratio)
 
 
-def _ratio(width: float, vertices: float | None) -> float:
-    return min(1.0, 2 * width / (vertices - width)) if vertices is not None and vertices > width else 1.0
+def _weight(bound: int) -> int:
+    """How often all vertices are counted: a sixteenth of the sensitivity makes their noise the least of it."""
+    return max(1, bound // 16)
+
+
+def _weighted_counts(under: Node, price: float) -> Measurement:
+    bound = degree_bound(under, "a degree distribution")
+    return laplace(CumulativeDegrees(bound, _weight(bound)), unit=under, epsilon=price)
+
+
+def _parts(counts: Any, bound: int) -> tuple[Any, float]:
+    """A distribution, and how many vertices it is of, from counts whose last has a weight."""
+    vertices = float(counts[-1]) / _weight(bound)
+    return distribution(counts[:-1], vertices), max(vertices, 0.0)
+
+
+def _all_parts(counts: Any, bound: int) -> tuple[Any, float]:
+    parts, vertices = _parts(counts, bound)
+    beyond = tail(counts[:-1], vertices, LARGEST_BOUND + 1)
+    return np.append(parts[:-1], np.maximum(beyond, parts[-2])), vertices
+
+
+def _ratio(width: float, answer: Any) -> float:
+    if answer is None:
+        return 1.0
+    share = width / _weight(answer["max_degree"])
+    return min(1.0, (width + share) / (answer["vertices"] - share)) if answer["vertices"] > share else 1.0
 
 
 def _of_counts(
     unit: Unit,
     epsilon: float,
     function: Callable[[Any], Any],
-    bar: Callable[[float, float | None], float] | None = None,
-    before: Callable[[Any], Any] = np.asarray,
+    bar: Callable[[float, Any], float] | None = None,
 ) -> Measurement:
     """A function of the private cumulative histogram at node level, made increasing; its bar, given that of counts."""
     assert isinstance(unit, Node)
@@ -149,22 +176,33 @@ def _of_counts(
         counts = CumulativeDegrees(degree_bound(under, "a degree distribution"))
         return laplace(counts, unit=under, epsilon=price)
 
-    noisy = bounded(unit, epsilon, build)
+    def clean(noisy: Any, bound: int) -> tuple[Any, float]:
+        del bound
+        counts = monotone_counts(noisy)
+        return function(counts), float(counts[-1])
 
-    def clean(answer: Any) -> Any:
-        counts = monotone_counts(before(answer["value"]))
-        return {**answer, "value": function(counts), "vertices": float(counts[-1])}
+    return _cleaned(bounded(unit, epsilon, build, balanced=True), clean, bar)
+
+
+def _cleaned(
+    noisy: Measurement, clean: Callable[[Any, int], tuple[Any, float]], bar: Callable[[float, Any], float] | None
+) -> Measurement:
+    """Counts under a bound, post-processed; the bar of the result, given the one that all counts keep at once."""
+
+    def told(answer: Any) -> Any:
+        value, vertices = clean(answer["value"], answer["max_degree"])
+        return {**answer, "value": value, "vertices": vertices}
 
     def error(confidence: float, answer: Any) -> Any:
         assert noisy.error is not None
         assert bar is not None
         one = noisy.error(confidence, answer)  # of any one entry; all of them share what is missing to 1
         width = float(np.max(noisy.error(1 - (1 - confidence) / np.size(one), answer)))
-        return bar(width, None if answer is None else answer["vertices"])
+        return bar(width, answer)
 
     draw = _curve("degrees at node level", "degree", "")
     return replace(
-        noisy.map(clean),
+        noisy.map(told),
         error=None if bar is None else error,
         draw=lambda answer, error: draw(answer["value"], error),
     )

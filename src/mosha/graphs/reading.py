@@ -37,7 +37,9 @@ def read(
             Parquet, the first two also as gz); a pandas, Polars or Arrow table or a DuckDB relation of edges; a Graph.
         vertices: the vertex set where it is not in the source: a number n for 0, ..., n - 1, a list of labels, or
             "endpoints" for those that have an edge (in a public graph). Edges that end elsewhere are dropped.
-        directed: "refuse", or "symmetrise" to read arcs as edges.
+        directed: "refuse", or "symmetrise" to read arcs as edges; it is about graph objects that say what they are. A
+            matrix or a list of pairs does not, and to tell from what is in it would be to tell of its edges: there a
+            pair that is written in either direction is an edge.
         columns: the two columns of a table that hold the ends; its first two otherwise.
 
     >>> read(np.array([[0, 1], [1, 0], [2, 2]]), vertices=4).edge_count
@@ -69,9 +71,7 @@ def _object(source: Any, directed: str) -> tuple[Ends, Any] | None:
         matrix = source.tocoo()
         if matrix.shape[0] != matrix.shape[1]:
             raise DataError("an adjacency matrix is square.")
-        if directed == "refuse" and (abs(source - source.T)).nnz:
-            raise DataError("this matrix is not symmetric: say directed='symmetrise' to read arcs as edges.")
-        real = matrix.data != 0
+        real = matrix.data != 0  # on either side of the diagonal: whether both are there is private
         return (matrix.row[real], matrix.col[real]), int(matrix.shape[0])
     return None
 

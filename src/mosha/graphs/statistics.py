@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
+from mosha.core.number import positive_integer
 from mosha.core.unit import Edge, Neighbours, Node, Unit
 from mosha.mechanisms.statistic import Sensitivity, Steps, root_up
 
@@ -213,16 +214,22 @@ class DegreeHistogram:
 class CumulativeDegrees:
     """How many vertices have degree at most 0, 1, ..., D, at node level, after degrees were bounded by D.
 
+    The last entry, all vertices, is counted `weight` times: its noise is the smaller after it is divided again.
+
     Guarantee:
-        A vertex of bounded degree k moves k others by one place, one entry each, and brings D + 1 - k entries of its
-        own: D + 1 in l1 (`projection.md`).
+        A vertex of bounded degree k moves k others by one place, one entry below D each, and brings D - k such entries
+        of its own and 1, times the weight, in the last: D + weight in l1 (`projection.md`).
 
     >>> CumulativeDegrees(50).sensitivity(Node(max_degree=50)).l1
     51
     """
 
     bound: int
+    weight: int = 1
     grid: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        positive_integer("weight", self.weight)
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -232,10 +239,12 @@ class CumulativeDegrees:
         if isinstance(check_unit(unit), Edge):
             return _moves(2, 2, 2, monotone=True)
         bound = _whole(self.bound + 1, unit)
-        return _moves(bound + 1, bound + 1, bound + 1)
+        return _moves(bound + 1, bound + self.weight, bound + self.weight)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
-        return np.cumsum(DegreeHistogram(self.bound + 1).exact(data, unit))
+        counts = np.cumsum(DegreeHistogram(self.bound + 1).exact(data, unit))
+        counts[-1] *= self.weight
+        return counts
 
 
 @dataclass(frozen=True)
