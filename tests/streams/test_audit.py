@@ -53,7 +53,10 @@ def no_noise_on_questions(questions):  # Stoddard, Chen and Machanavajjhala 2014
 
 
 def test_alarms_without_noise_on_the_questions_are_found():
-    """One of the four broken variants that Lyu, Su and Li list; all of them are in `tests/audit/faults.py`."""
+    """One of the four broken variants that Lyu, Su and Li list; all of them are in `tests/audit/faults.py`.
+
+    Epsilon 3.1 is shown, with a deviation of 0.06.
+    """
     worlds = ([0] * 4 + [1] * 4, [1] * 4 + [0] * 4)
-    found = audit.attack(no_noise_on_questions, neighbours=worlds, claim=Pure(1), runs=1500, confidence=CONFIDENCE)
+    found = audit.attack(no_noise_on_questions, neighbours=worlds, claim=Pure(1), runs=6000, confidence=CONFIDENCE)
     assert found.outcome is audit.Outcome.BROKEN

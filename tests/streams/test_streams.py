@@ -137,16 +137,16 @@ def test_adaptive_windows_are_taken_only_where_they_promise_a_gain():
 
 
 def test_a_quiet_stream_is_followed_better_by_absorption():
-    """Mean error on a constant crowd: uniform noise of scale 48 against about 2; told apart by far."""
+    """Mean error on a constant crowd over 3,000 steps: 34 against 48, 9 deviations of the difference apart."""
     unit = Window("who", 48)
-    crowd = {"who": np.arange(300), "v": np.zeros(300)}
+    crowd = {"who": np.arange(10), "v": np.zeros(10)}
 
     def error(measured):
         state, found = measured.init(), []
-        for _ in range(90):
+        for _ in range(3000):
             value, state = measured.step(state, crowd, None, noise.secure())
-            found.append(abs(value - 300))
-        return np.mean(found[60:])
+            found.append(abs(value - 10))
+        return np.mean(found[100:])
 
     assert error(streams.window(unit=unit, epsilon=1, changes=1)) < error(streams.window(unit=unit, epsilon=1))
 

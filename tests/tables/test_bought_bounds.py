@@ -48,11 +48,15 @@ def predicted(table, truth, unit, budget):
 def test_a_bound_that_is_bought_is_close_to_the_best_one(heavy, budget):
     # The tail of these people is so heavy that the best bound hangs on a few of them, and the buckets they are in are
     # too small to be trusted: a choice some steps off is honest. How close it comes on ten million rows is a benchmark.
+    # An empty bucket far up looks filled once in 10,000 choices: of five it does three times with less than 1e-10.
     table, truth = heavy
     question = question_of(table, mosha.Person("who"))
-    value = question.measurement(budget).step(None, None, None, mosha.noise.secure())[0]
-    found = question._answers(question.parts(budget), value)["count"]
-    ours = np.sqrt(np.mean((found - truth) ** 2))
+    off = []
+    for _ in range(5):
+        value = question.measurement(budget).step(None, None, None, mosha.noise.secure())[0]
+        found = question._answers(question.parts(budget), value)["count"]
+        off.append(np.sqrt(np.mean((found - truth) ** 2)))
+    ours = np.median(off)
     norms = [2, 4, 8, 11, 16, 23, 32, 45, 64, 91, 128, 300]
     errors = [predicted(table, truth, mosha.Person("who", at_most=n), budget) for n in norms]
     assert ours <= 3 * min(errors)

@@ -91,7 +91,7 @@ SPREADS = ("spread", "deviation", "together", "related")
 def test_error_bars_of_spreads_cover_at_every_size_and_far_from_the_middle(rows, kind):
     # Nothing is linearised, so a group of two rows is covered as one of five hundred is. Bars at 0.3 of their width
     # must be rejected where there are enough rows for the noise to matter less than the range.
-    groups = 240
+    groups = 400
     generator = np.random.default_rng()
     x = np.clip(generator.exponential(4, (groups, rows)), 0, 30)
     y = np.clip(3 - 0.2 * x + generator.normal(0, 0.25, (groups, rows)), -5, 5)
