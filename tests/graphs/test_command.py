@@ -29,8 +29,45 @@ def test_a_budget_ends_and_bad_questions_are_refused(edges, capsys):
     ask = ["graph", "ask", str(edges), "edges", "--vertices", "60"]
     assert main([*ask, "--epsilon", "9"]) == 1
     assert main(["graph", "ask", str(edges), "gossip", "--vertices", "60", "--epsilon", "1"]) == 1
-    assert main([*ask, "--epsilon", "1", "--max-degree", "3"]) == 1
     assert "cannot pay" in capsys.readouterr().err
+
+
+BAD = {
+    "--vertices must": ["edges", "--vertices", "-1"],
+    "--epsilon must": ["edges", "--epsilon", "nan"],
+    "--delta must": ["triangles", "--delta", "2"],
+    "--confidence must": ["edges", "--confidence", "1"],
+    "--limit-epsilon must": ["edges", "--limit-epsilon", "-3"],
+    "--limit-delta must": ["edges", "--limit-delta", "1"],
+    "--max-degree goes": ["edges", "--max-degree", "3"],
+    "--max-degree must": ["edges", "--unit", "node", "--max-degree", "0"],
+    "--unit is": ["edges", "--unit", "person"],
+    "--k must be at least": ["seeds", "--k", "0"],
+    "--k must be below": ["stars", "--k", "60"],
+    "--k goes": ["edges", "--k", "3"],
+    "STATISTIC is": ["gossip"],
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_what_is_refused_is_named_as_it_was_typed_and_costs_nothing(said, edges, capsys):
+    statistic, *options = BAD[said]
+    usual = [word for name, value in (("--vertices", "60"), ("--epsilon", "1")) for word in (name, value)]
+    assert main(["graph", "ask", str(edges), statistic, *usual, *options]) == 1
+    assert said in capsys.readouterr().err
+    assert sorted(path.name for path in edges.parent.iterdir()) == [edges.name]  # not even a ledger
+
+
+def test_a_synthetic_graph_that_has_nowhere_to_go_is_not_paid_for(edges, capsys):
+    folder = edges.parent
+    for output in (folder / "nowhere" / "made.txt", folder, edges):
+        assert main(["graph", "synthesise", str(edges), str(output), "--vertices", "60", "--epsilon", "1"]) == 1
+        assert "OUTPUT is" in capsys.readouterr().err
+    for file in (folder / "absent.txt", folder):
+        assert main(["graph", "ask", str(file), "edges", "--vertices", "60", "--epsilon", "1"]) == 1
+        assert "FILE is" in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == [edges.name]
+    assert read(edges, vertices=60).edge_count == 180
 
 
 def test_node_level_and_a_synthetic_graph(edges, tmp_path, capsys):

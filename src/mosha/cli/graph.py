@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mosha.cli.terminal import Json, console, write_json
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.number import positive, positive_integer, probability, strict_probability
 from mosha.core.unit import Edge, Node, Unit
 
 if TYPE_CHECKING:
@@ -50,17 +51,54 @@ STATISTICS = (
 )
 
 
+MOST_VERTICES = 2**31 - 2
+SHOWN = 12
+"""Numbers of a list that fit a line."""
+
+
 def _unit(name: str, max_degree: int | None) -> Unit:
+    if name not in {"edge", "node"}:
+        raise InvalidParameter("--unit is 'edge' or 'node'.")
     if name == "node":
-        return Node(max_degree=max_degree)
-    if name != "edge" or max_degree is not None:
-        raise InvalidParameter("--unit is 'edge' or 'node'; --max-degree goes with --unit node.")
+        return Node(max_degree=None if max_degree is None else positive_integer("--max-degree", max_degree))
+    if max_degree is not None:
+        raise InvalidParameter("--max-degree goes with --unit node.")
     return Edge()
 
 
-def _question(graph: ProtectedGraph, statistic: str, k: int) -> Question:
+def _check(file: str, vertices: int, *, epsilon: float, limit_epsilon: float, limit_delta: float) -> None:
+    """Everything that can be refused before a ledger is opened, in the words of the command."""
+    if not 0 <= vertices <= MOST_VERTICES:
+        raise InvalidParameter(f"--vertices must lie between 0 and {MOST_VERTICES}, got {vertices}.")
+    positive("--epsilon", epsilon)
+    positive("--limit-epsilon", limit_epsilon)
+    probability("--limit-delta", limit_delta)
+    if not Path(file).is_file():
+        raise DataError("FILE is no file that can be read. Nothing was spent.")
+
+
+def _check_output(file: str, output: Path) -> None:
+    """A graph that was paid for has somewhere to go."""
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise InvalidParameter("OUTPUT is a file in a folder that exists. Nothing was spent.")
+    if output.resolve() == Path(file).resolve():
+        raise InvalidParameter("OUTPUT is FILE, which would be lost: name another one. Nothing was spent.")
+
+
+def _check_number(statistic: str, k: int | None, vertices: int, unit: Unit) -> int:
+    """How many leaves or seeds: 2 unless told, and only where there are any."""
     if statistic not in STATISTICS:
-        raise InvalidParameter(f"the statistic is one of {', '.join(STATISTICS)}.")
+        raise InvalidParameter(f"STATISTIC is one of {', '.join(STATISTICS)}.")
+    if k is None:
+        return 2
+    if statistic not in {"stars", "seeds"}:
+        raise InvalidParameter("--k goes with stars and seeds.")
+    if positive_integer("--k", k) >= vertices and isinstance(unit, Edge):
+        raise InvalidParameter("--k must be below --vertices.")
+    return k
+
+
+def _question(graph: ProtectedGraph, statistic: str, k: int) -> Question:
     if statistic in {"stars", "seeds"}:
         return graph.stars(k) if statistic == "stars" else graph.seeds(k)
     asked: Question = getattr(graph, statistic.replace("-", "_"))()
@@ -77,7 +115,7 @@ def ask(
     delta: Delta = 0.0,
     unit: Hidden = "edge",
     max_degree: MaxDegree = None,
-    k: Annotated[int, typer.Option("--k", help="The leaves of a star, or how many seeds.")] = 2,
+    k: Annotated[int | None, typer.Option("--k", help="The leaves of a star, or how many seeds; 2 otherwise.")] = None,
     confidence: Annotated[float, typer.Option(help="How often the noise stays within the error bar.")] = 0.95,
     ledger: LedgerPlace = None,
     account: AccountName = "graph",
@@ -90,22 +128,22 @@ def ask(
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
 
     whose = _unit(unit, max_degree)
+    _check(file, vertices, epsilon=epsilon, limit_epsilon=limit_epsilon, limit_delta=limit_delta)
+    probability("--delta", delta)
+    strict_probability("--confidence", confidence)
+    number = _check_number(statistic, k, vertices, whose)
     with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
         paying = book.account(account, unit=whose, epsilon=limit_epsilon, delta=limit_delta, rule="pure")
         graph = mosha.graphs.protect(file, unit=whose, account=paying, vertices=vertices)
-        question = _question(graph, statistic, k)
-        if question.measurement(epsilon=epsilon, delta=delta).error is None:
-            confidence = 0.0
+        question = _question(graph, statistic, number)
+        has_bar = question.measurement(epsilon=epsilon, delta=delta).error is not None
         answer = question.release(epsilon=epsilon, delta=delta, key=key)
-    bar = _plain(answer.error(confidence)) if confidence else None
+    bar = _plain(answer.error(confidence)) if has_bar else None
     document = {"value": _plain(answer.value), "error": bar, "receipt": answer.receipt.to_dict()}
     if as_json:
         write_json(document)
         return
-    shown = (
-        document["value"] if not isinstance(document["value"], list) else f"{len(document['value'])} numbers (--json)"
-    )
-    console().print(f"{statistic}: {shown}" + (f" ± {bar}" if isinstance(bar, int | float) else ""), markup=False)
+    console().print(f"{statistic}: {_shown(document['value'], bar)}", markup=False)
     console().print(str(answer.receipt), markup=False)
 
 
@@ -127,6 +165,8 @@ def synthesise(
     """Write a synthetic graph that agrees with private numbers about the original."""
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
 
+    _check(file, vertices, epsilon=epsilon, limit_epsilon=limit_epsilon, limit_delta=limit_delta)
+    _check_output(file, output)
     with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
         paying = book.account(account, unit=Edge(), epsilon=limit_epsilon, delta=limit_delta, rule="pure")
         graph = mosha.graphs.protect(file, unit=Edge(), account=paying, vertices=vertices)
@@ -136,6 +176,13 @@ def synthesise(
         write_json({"edges": len(answer.value), "output": str(output), "receipt": answer.receipt.to_dict()})
     else:
         console().print(f"{len(answer.value)} edges in {output}\n{answer.receipt}", markup=False)
+
+
+def _shown(value: Any, bar: Any) -> str:
+    """A number with its bar, a short list, or how long a long one is."""
+    if not isinstance(value, list):
+        return f"{value} ± {bar}" if isinstance(bar, int | float) else f"{value}"
+    return " ".join(map(str, value)) if len(value) <= SHOWN else f"{len(value)} numbers (--json)"
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,9 +99,24 @@ class ProtectedGraph:
                 "max_degree=... is asked at edge level without a method; at node level it is Node(max_degree=...)."
             )
 
-    def _in_memory(self, needed: bool) -> None:  # noqa: FBT001  (one line says when)
+    def _in_memory(self, needed: bool = True) -> None:  # noqa: FBT001, FBT002  (one line says when)
         if needed and not isinstance(self.graph, Graph):
-            raise InvalidParameter("this question needs a linear programme, so a graph in memory and not on Spark.")
+            raise InvalidParameter(
+                "this question needs a graph in memory, not on Spark. Nothing was spent."
+            )
+
+    @property
+    def labels(self) -> Sequence[Any]:
+        """The labels of the vertices that answers call 0, 1, ...; at node level they are private and refused.
+
+        >>> friends = protect([("ann", "bob")], unit=Edge(), vertices=["bob", "ann", "cleo"])
+        >>> [friends.labels[number] for number in (0, 2)]
+        ['ann', 'cleo']
+        """
+        if not isinstance(self.unit, Edge):
+            raise InvalidParameter("which vertices there are is private at node level.")
+        known = self.graph.labels
+        return range(self._count) if known is None else tuple(getattr(known, "tolist", lambda: known)())
 
     def _asked(self, title: str, build: Any, guess: Any = None) -> Question:
         worst = self.sensitivities().get(title)
@@ -182,14 +198,17 @@ class ProtectedGraph:
 
     def seeds(self, k: int) -> Question:
         """The numbers of k vertices whose neighbourhoods together cover the most."""
+        self._in_memory()
         return self._asked("seeds", lambda e, _: seeds(self.unit, e, k=k, count=self._count))
 
     def communities(self) -> Question:
         """A community for each vertex."""
+        self._in_memory()
         return self._asked("communities", lambda e, _: communities(self.unit, e, count=self._count))
 
     def best_partition(self, partitions: Any, *, density: float) -> Question:
         """Which of some public partitions holds the most edges inside, beyond a public density."""
+        self._in_memory()
         return self._asked(
             "best partition",
             lambda e, _: best_partition(self.unit, e, partitions=partitions, density=density, count=self._count),
@@ -197,10 +216,12 @@ class ProtectedGraph:
 
     def adjacency(self) -> Question:
         """The adjacency matrix under randomized response; read it with `NoisyAdjacency.of(answer)`."""
+        self._in_memory()
         return self._asked("adjacency", lambda e, _: adjacency(self.unit, e, count=self._count))
 
     def synthetic(self, kind: str = "clustered") -> Question:
         """A whole graph, as pairs of vertices: "clustered", "communities" or "filter"."""
+        self._in_memory()
         return self._asked("synthetic", lambda e, _: synthetic(self.unit, e, count=self._count, kind=kind))
 
     def clustering(self) -> Question:
