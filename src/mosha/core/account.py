@@ -137,7 +137,9 @@ class Run:
     @property
     def remaining(self) -> int:
         """How many paid steps have not been taken."""
-        return self.measurement.horizon - self._taken
+        passed = self.measurement.passed
+        taken = self._taken if passed is None else max(self._taken, passed(self._state))
+        return self.measurement.horizon - taken
 
     def step(self, data: Any, ask: Any = None) -> Release:
         """The next step: the only line where private data meets randomness."""
@@ -156,7 +158,7 @@ class Run:
     def _admit(self) -> None:
         if not self._open:
             raise RunClosed(f"this run of {self.measurement.name} is closed. No data was read.")
-        if self._taken >= self.measurement.horizon:
+        if self.remaining <= 0:
             raise HorizonExceeded(
                 f"{self.measurement.name} was paid for {self.measurement.horizon} step(s) and all were taken. "
                 "Open another run. No data was read."
