@@ -1,6 +1,7 @@
 """`mosha stream`: a file or a pipe becomes JSON lines, one for each step, and goes on where it stopped."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -35,11 +36,53 @@ def test_a_file_is_published_for_the_whole_horizon(readings, capsys):
 
 
 def test_a_stream_goes_on_where_it_stopped(readings, capsys):
-    ask = ["stream", "sum", str(readings), *COMMON, "--column", "kw", "--high", "60", "--rho", "1", "--horizon", "4"]
+    ask = [
+        "stream",
+        "sum",
+        str(readings),
+        *COMMON,
+        "--column",
+        "kw",
+        "--between",
+        "0",
+        "60",
+        "--rho",
+        "1",
+        "--horizon",
+        "4",
+    ]
     assert run([*ask, "--until", "2026-01-01T00:30"]) == 0
     assert [line["step"] for line in lines(capsys)] == [1, 2]
     assert run(ask) == 0
     assert [line["step"] for line in lines(capsys)] == [3, 4]
+
+
+def test_another_start_for_the_same_stream_is_refused(readings, capsys):
+    ask = ["stream", "count", str(readings), "--time", "t", "--every", "15min", "--epsilon", "1", "--horizon", "4"]
+    assert run([*ask, "--start", "2026-01-01", "--until", "2026-01-01T00:15"]) == 0
+    assert run([*ask, "--start", "2026-01-02"]) == 1
+    assert "--start" in capsys.readouterr().err
+
+
+def test_lines_that_were_published_and_not_shown_are_shown_later(readings, capsys):
+    ask = ["stream", "count", str(readings), *COMMON, "--epsilon", "1", "--horizon", "4"]
+    assert run(ask) == 0
+    told = lines(capsys)
+    kept = readings.with_name("readings.csv.count.stream.clock")
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"shown": 1}))
+    assert run(ask) == 0
+    assert lines(capsys) == told[1:]
+    kept.write_text("{")
+    assert run(ask) == 1
+
+
+def test_a_growing_file_is_followed_from_now_on(tmp_path):
+    """The command as it stands in the documentation, with shorter steps: no start is said."""
+    (tmp_path / "readings.csv").write_text("t,id\n2001-01-01,7\n")
+    command = [sys.executable, "-c", RUN, "stream", "count", "readings.csv", "--time", "t", "--person", "id"]
+    command += ["--every", "1s", "--epsilon", "1", "--horizon", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, timeout=100)
+    assert [json.loads(line)["step"] for line in done.stdout.splitlines()] == [1, 2]
 
 
 def test_alarms_are_told(readings, capsys):
@@ -58,9 +101,19 @@ def test_a_pipe_is_followed_by_the_clock(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (("--time", "t", "--every", "15min", "--epsilon", "1", "--horizon", "4"), "--start"),
+        ((*COMMON[:-1], "soon", "--epsilon", "1", "--horizon", "4"), "--start"),
+        ((*COMMON, "--horizon", "4"), "--epsilon"),
+        ((*COMMON, "--epsilon", "1", "--rho", "1", "--horizon", "4"), "--rho"),
+        ((*COMMON, "--rho", "1", "--delta", "0.1", "--horizon", "4"), "--delta"),
+        ((*COMMON, "--epsilon", "1", "--delta", "2", "--horizon", "4"), "--delta"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "0"), "--horizon"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--apart", "3"), "--apart"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--person", "id", "--apart", "0"), "--apart"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--person", "id", "--at-most", "0"), "--at-most"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--until", "then"), "--until"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--release", "often"), "--release"),
         ((*COMMON, "--epsilon", "1"), "--until"),
-        ((*COMMON, "--epsilon", "0", "--horizon", "4"), "epsilon"),
+        ((*COMMON, "--epsilon", "0", "--horizon", "4"), "--epsilon"),
         ((*COMMON, "--epsilon", "1", "--horizon", "4", "--at-most", "3"), "--person"),
         (("--time", "when", "--every", "15min", "--start", "0", "--epsilon", "1", "--horizon", "4"), "when"),
         ((*COMMON, "--epsilon", "1", "--horizon", "4", "--release", "sliding:x"), "--release"),
@@ -70,4 +123,6 @@ def test_what_makes_no_sense_is_one_line_on_standard_error(readings, capsys, wro
     assert run(["stream", "count", str(readings), *wrong]) != 0
     err = capsys.readouterr().err
     assert said in err
+    assert not re.search(r"\w=|at_most|unit=", err)  # options, not arguments
+    assert {path.name for path in readings.parent.iterdir()} == {"readings.csv"}
     assert len(err.strip().splitlines()) <= 2

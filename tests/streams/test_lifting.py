@@ -1,5 +1,7 @@
 """Lifted noise by the block is what single steps give, looks at the past alone, and keeps its bound for any noise."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,33 @@ def test_chunks_give_the_very_numbers_that_steps_give(plan):
 def test_wide_streams_draw_fewer_steps_ahead():
     plan = histogram(unit=Event(), horizon=1 << 20, keys=range(50), rho=0.5).plan
     assert new_tape(plan, lambda _: noise.secure()).size == 128
+
+
+@pytest.mark.parametrize("size", [2**33, 2**40 - 1, 2**40 + 5])
+@pytest.mark.parametrize("width", [1, 3])
+def test_the_compiled_spans_give_the_same_whole_numbers(size, width):
+    lifting, start = LIFTINGS[1], PLANS[1].mechanism.start(width)
+    plainly, quickly = (start.total, start.buffers), (start.total, start.buffers)
+    rng = np.random.default_rng()
+    for turn in range(6):
+        drawn = rng.integers(-size, size, (640, width), endpoint=True) if turn % 3 else np.full((640, width), size)
+        lifted, *plainly = lifting.block(drawn, *plainly)
+        found, *quickly = lifting.block(drawn, *quickly, hurry=True)
+        assert np.array_equal(lifted, found)
+        assert repr(plainly) == repr(quickly)
+
+
+def test_compiled_digits_are_the_number_and_round_like_it():
+    compiled = pytest.importorskip("mosha.streams.lifting_compiled")
+    for bits in (1, 20, 52, 53, 54, 55, 60, 61, 64, 100, 119, 121, 139):
+        for _ in range(60):
+            number = random.getrandbits(bits)
+            if bits > 54:  # near ties
+                number = (number >> (bits - 54) | 1) << (bits - 54)
+            for near in (number, -number, number + 1, number - 1):
+                digits = np.array(compiled.digits_of(near))
+                assert compiled.from_digits(digits) == near
+                assert compiled.rounded(digits) == float(near)
+                decay = random.getrandbits(160)
+                compiled.decayed(digits, np.array(compiled.decay_digits(decay)), np.empty(16, np.int64))
+                assert compiled.from_digits(digits) == near * decay >> 160

@@ -53,6 +53,10 @@ def _sums() -> list[Entry]:
     ]
     return [
         _entry("counter: tree", lambda: s.counter(epsilon=1, mechanism="tree", **asked), _events()),
+        _entry("counter: binary tree", lambda: s.counter(epsilon=1, mechanism="binary tree, 3", **asked), _events()),
+        _entry("counter: Honaker", lambda: s.counter(epsilon=1, mechanism="Honaker", **asked), _events()),
+        _entry("counter: Honaker, Gaussian", lambda: s.counter(rho=0.5, mechanism="Honaker", **asked), _events()),
+        _entry("counter: square root", lambda: s.counter(rho=0.5, mechanism="square-root", **asked), _events()),
         _entry("counter: per step", lambda: s.counter(epsilon=1, mechanism="per-step Laplace", **asked), _events()),
         _entry("counter: buffers", lambda: s.counter(rho=0.5, mechanism="BLT", **asked), _events()),
         _entry(

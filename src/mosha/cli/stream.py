@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
+import re
 import sys
 import threading
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import SimpleNamespace
@@ -15,15 +17,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosha.cli.stream_files import check_file, feed, header_of, rows_of
+from mosha.cli.stream_files import ClockFile, check_file, checked_time, feed, header_of, rows_of, stamp
 from mosha.core.errors import HorizonExceeded, InvalidParameter
 from mosha.core.unit import Event, Person, Unit, Window
 
 if TYPE_CHECKING:
+    from mosha.core import release as releases
     from mosha.core.measurement import Measurement
     from mosha.streams import Clock, Service
 
 __all__ = ["app"]
+
+TOGETHER = 1024  # steps of a whole file that are published with one write of the state
+LONGEST = 1 << 24  # more steps than this need a declared end
 
 app = typer.Typer(no_args_is_help=True, help="Statistics published step by step, paid for once.")
 
@@ -32,7 +38,10 @@ Time = Annotated[str, typer.Option("--time", help="The column that says when a r
 Every = Annotated[str, typer.Option(help="The length of a step: 30s, 15min, 1h, 1d.")]
 Start = Annotated[
     str | None,
-    typer.Option(help="When the first step begins (public): 2026-01-01, or 'now'. The data must not say it."),
+    typer.Option(
+        help="When the first step begins (public, never from the data): 2026-01-01. By default now, and the "
+        "file is followed from now on."
+    ),
 ]
 Horizon = Annotated[int | None, typer.Option(help="How many steps are paid for; a very long time by default.")]
 Until = Annotated[str | None, typer.Option(help="Publish up to this time (public); the whole horizon by default.")]
@@ -84,7 +93,9 @@ def count(
     given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415  (a command that fails early loads nothing)
 
-    _serve(streams.counter(**_asked(given)), given)
+    with _options():
+        made = streams.counter(**_asked(given))
+    _serve(made, given)
 
 
 @app.command("sum")
@@ -92,8 +103,7 @@ def total(
     file: File,
     *,
     column: Annotated[str, typer.Option(help="The column that is added up.")],
-    low: Annotated[float, typer.Option(help="Values are clamped from below by this.")] = 0.0,
-    high: Annotated[float, typer.Option(help="Values are clamped from above by this.")],
+    between: Annotated[tuple[float, float], typer.Option(help="Values are clamped into this range: low high.")],
     time_column: Time,
     every: Every,
     start: Start = None,
@@ -116,11 +126,13 @@ def total(
     confidence: Confidence = 0.95,
     as_json: JsonLines = False,
 ) -> None:
-    """The sum of a column, each value clamped between --low and --high."""
+    """The sum of a column, each value clamped into the range --between LOW HIGH."""
     given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415
 
-    _serve(streams.total(between=(low, high), column=column, **_asked(given)), given, needs=(column,))
+    with _options():
+        made = streams.total(between=between, column=column, **_asked(given))
+    _serve(made, given, needs=(column,))
 
 
 @app.command()
@@ -155,11 +167,34 @@ def alarm(
     given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415
 
-    _serve(streams.alarm(threshold=threshold, alarms=alarms, **_asked(given)), given)
+    with _options():
+        made = streams.alarm(threshold=threshold, alarms=alarms, **_asked(given))
+    _serve(made, given)
+
+
+@contextmanager
+def _options() -> Iterator[None]:
+    """Errors about arguments speak of options here."""
+    try:
+        yield
+    except InvalidParameter as problem:
+        said = re.sub(r"\b(unit|release|apart|at_most|between|horizon)=(\.\.\.|\([^)]*\))", r"--\1", str(problem))
+        said = re.sub(
+            r"(?<![-\w])(epsilon|delta|rho|horizon|apart|at_most|alarms|threshold|between|release)\b", r"--\1", said
+        )
+        raise InvalidParameter(said.replace("--at_most", "--at-most")) from None
 
 
 def _asked(given: SimpleNamespace) -> dict[str, Any]:
     """What all three ask in the same words."""
+    if (given.epsilon is None) == (given.rho is None):
+        raise InvalidParameter(
+            "the price is --epsilon (with --delta, if you like) or --rho: give one. Nothing was spent."
+        )
+    if given.delta and given.epsilon is None:
+        raise InvalidParameter("--delta goes with --epsilon. Nothing was spent.")
+    if given.apart != 1 and (given.person is None or given.window is not None):
+        raise InvalidParameter("--apart is about persons: it goes with --person, without --window. Nothing was spent.")
     return {
         "unit": _unit(given.person, given.at_most, given.window),
         "horizon": given.horizon,
@@ -196,27 +231,33 @@ def _readout(text: str) -> Any:
 def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] = ()) -> None:
     """Check what is public, pay, and publish step by step."""
     import mosha  # noqa: PLC0415
+    from mosha.mechanisms.statistic import fingerprint  # noqa: PLC0415
     from mosha.streams import Clock, serve  # noqa: PLC0415
 
     file, name = given.file, given.name
-    if given.start is None:
-        raise InvalidParameter(
-            "say --start: when the first step begins is public, and must not come from the data (the first row's time "
-            "would show it). --start now goes with --follow. Nothing was spent."
-        )
     check_file(file, [given.time_column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
     stem = "stdin" if file == "-" else file
-    begin = time.time() if given.start == "now" else given.start
+    place = given.state or f"{stem}.{name}.stream"
+    kept = ClockFile(f"{place}.clock", given.start, given.every)
     late = 0.0 if given.lateness == "0" else given.lateness
-    clock = Clock(start=begin, every=given.every, column=given.time_column, lateness=late)
+    with _options():
+        clock = Clock(start=kept.start, every=given.every, column=given.time_column, lateness=late)
+        until = None if given.until is None else checked_time(given.until)
+    following = given.follow or kept.live
+    if not following and until is None and made.horizon > LONGEST:
+        raise InvalidParameter("say --until or --horizon: where to stop is public, and must not come from the data.")
+    made = replace(made, question=fingerprint(made.question, made.unit, clock.start, clock.every))
     with closing(mosha.Ledger(given.ledger or f"{stem}.privacy.db")) as book:
         account = _account(book, name, made)
-        with serve(account, made, name=name, state=given.state or f"{stem}.{name}.stream") as service:
+        with serve(account, made, name=name, state=place) as service:
+            kept.save()
             clock.closed = service.taken
             typer.echo(f"mosha: {service.receipt}", err=True)
-            show = _Show(service, clock, given.confidence, plot=given.plot)
+            typer.echo(f"mosha: step 1 begins at {stamp(clock.start)}{'; waiting for rows' * following}.", err=True)
+            show = _Show(service, clock, kept, given.confidence, plot=given.plot)
+            show.again()
             try:
-                (_following if given.follow else _whole)(file, clock, service, show, given.until)
+                (_following if following else _whole)(file, clock, service, show, until)
             except HorizonExceeded:  # an alarm that has rung as often as was paid for
                 typer.echo("mosha: all alarms that were paid for have been given.", err=True)
 
@@ -237,53 +278,65 @@ def _account(book: Any, name: str, made: Measurement) -> Any:
 class _Show:
     """Writes one JSON line for each step, and a bar where one was asked for."""
 
-    def __init__(self, service: Service, clock: Clock, confidence: float, *, plot: bool) -> None:
-        self._service, self._clock, self._confidence, self._plot = service, clock, confidence, plot
+    def __init__(self, service: Service, clock: Clock, kept: ClockFile, confidence: float, *, plot: bool) -> None:
+        self._service, self._clock, self._kept = service, clock, kept
+        self._confidence, self._plot = confidence, plot
         self._largest = 1.0
 
-    def __call__(self, batch: dict[str, list[Any]]) -> None:
-        release = self._service.step(batch)
-        begins = self._clock.start + (release.step - 1) * self._clock.every
-        stamp = dt.datetime.fromtimestamp(begins, dt.UTC).isoformat(timespec="seconds")
-        line: dict[str, Any] = {"step": release.step, "time": stamp}
-        stream: Any = self._service.stream
-        if isinstance(release.value, dict):
-            line |= release.value
-        else:
-            width = stream.error_at(release.step, self._confidence) if hasattr(stream, "error_at") else None
-            line |= {"value": release.value, "error": width, "confidence": self._confidence}
-        typer.echo(json.dumps(line))
+    def __call__(self, batches: list[dict[str, list[Any]]]) -> None:
+        if len(batches) > 1 and hasattr(self._service.stream, "error_at"):
+            return self._told(self._service.steps(batches))
+        for batch in batches:
+            self._told(self._service.step(batch))
+        return None
+
+    def again(self) -> None:
+        """What was published and not shown before a stop is shown now."""
+        if self._service.last is not None and self._kept.shown < self._service.taken:
+            self._told(self._service.last)
+
+    def _told(self, release: releases.Release) -> None:
+        values = release.value.tolist() if hasattr(release.value, "tolist") else [release.value]
+        for step, value in enumerate(values, release.step - len(values) + 1):
+            if step > self._kept.shown:
+                self._line(step, value)
         sys.stdout.flush()
+        self._kept.save(shown=release.step)
+
+    def _line(self, step: int, value: Any) -> None:
+        when = stamp(self._clock.start + (step - 1) * self._clock.every)
+        line: dict[str, Any] = {"step": step, "time": when}
+        stream: Any = self._service.stream
+        if isinstance(value, dict):
+            line |= value
+        else:
+            width = stream.error_at(step, self._confidence) if hasattr(stream, "error_at") else None
+            line |= {"value": value, "error": width, "confidence": self._confidence}
+        typer.echo(json.dumps(line))
         if self._plot:
-            self._bar(stamp, float(line.get("value", line.get("gap") or 0.0)))
+            self._bar(when, float(line.get("value", line.get("gap") or 0.0)))
 
-    def _bar(self, stamp: str, value: float) -> None:
+    def _bar(self, when: str, value: float) -> None:
         self._largest = max(self._largest, abs(value))
-        typer.echo(f"{stamp} {'█' * max(0, round(50 * value / self._largest)):<50} {value:,.1f}", err=True)
+        typer.echo(f"{when} {'█' * max(0, round(50 * value / self._largest)):<50} {value:,.1f}", err=True)
 
 
-def _whole(file: str, clock: Clock, service: Service, show: _Show, until: str | None) -> None:
+def _whole(file: str, clock: Clock, service: Service, show: _Show, until: float | None) -> None:
     """Read everything there is, then publish every step up to the end that was declared."""
-    from mosha.streams.clock import timestamp  # noqa: PLC0415
-
-    if until is None and service.remaining > 1 << 24:
-        raise InvalidParameter("say --until or --horizon: where to stop is public, and must not come from the data.")
     with sys.stdin if file == "-" else Path(file).open(newline="", encoding="utf-8") as lines:
         header = header_of(next(lines, ""), clock.column)
         clock.declare(header)
         clock.add(rows_of(lines, header))
     last = service.taken + service.remaining
     if until is not None:
-        last = min(last, int((timestamp(until) - clock.start) // clock.every))
+        last = min(last, int((until - clock.start) // clock.every))
     while clock.closed < last:
-        show(clock.close_next())
+        show([clock.close_next() for _ in range(min(TOGETHER, last - clock.closed))])
 
 
-def _following(file: str, clock: Clock, service: Service, show: _Show, until: str | None) -> None:
+def _following(file: str, clock: Clock, service: Service, show: _Show, until: float | None) -> None:
     """Read what comes; a step ends when the machine's clock says so. Ends with the horizon, --until, or the pipe."""
-    from mosha.streams.clock import timestamp  # noqa: PLC0415
-
-    end = timestamp(until) if until is not None else float("inf")
+    end = until if until is not None else float("inf")
     queue: SimpleQueue[str | None] = SimpleQueue()
     threading.Thread(target=feed, args=(file, queue), daemon=True).start()
     header: list[str] = []
@@ -300,6 +353,6 @@ def _following(file: str, clock: Clock, service: Service, show: _Show, until: st
         except Empty:
             pass
         for batch in clock.close_until(min(time.time(), end))[: service.remaining]:
-            show(batch)
+            show([batch])
         if time.time() >= end:
             return

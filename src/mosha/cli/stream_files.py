@@ -1,17 +1,74 @@
-"""The files and pipes that `mosha stream` reads: CSV with a header, line by line."""
+"""The files and pipes that `mosha stream` reads (CSV with a header, line by line), and the small one that it writes."""
 
 from __future__ import annotations
 
 import csv
+import datetime as dt
+import json
+import math
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
 
-from mosha.core.errors import DataError
+from mosha.core.errors import DataError, InvalidParameter, StateRefused
 
-__all__ = ["check_file", "feed", "header_of", "rows_of"]
+__all__ = ["ClockFile", "check_file", "checked_time", "feed", "header_of", "rows_of", "stamp"]
+
+
+class ClockFile:
+    """When the first step of a stream began and how far its lines were shown: public, beside the state of the stream.
+
+    Without --start the first step is the one that the machine's clock is in, and the stream is live: which step that is
+    depends on when the command is run, and on no row. A stream that goes on keeps the start it had.
+    """
+
+    def __init__(self, place: str, start: str | None, every: str) -> None:
+        from mosha.streams.clock import seconds  # noqa: PLC0415  (a command that fails early loads nothing)
+
+        self._place, self.shown = Path(place), 0
+        self.live = start is None
+        length = seconds(every)
+        now = math.floor(time.time() / length) * length
+        self.start = now if start in (None, "now") else checked_time(str(start), "--start")
+        if not self._place.exists():
+            return
+        try:
+            known = json.loads(self._place.read_text(encoding="utf-8"))
+            first, self.shown, live = float(known["start"]), int(known["shown"]), bool(known["live"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise StateRefused(f"{place!r} is not what this command wrote. Nothing was spent or read.") from None
+        if start not in (None, "now") and first != self.start:
+            raise InvalidParameter(
+                f"this stream began at {stamp(first)}: leave --start out to go on with it, or give another --name. "
+                "Nothing was spent."
+            )
+        self.start, self.live = first, live if start is None else self.live
+
+    def save(self, shown: int | None = None) -> None:
+        self.shown = self.shown if shown is None else shown
+        text = json.dumps({"start": self.start, "shown": self.shown, "live": self.live})
+        fresh = self._place.with_name(self._place.name + ".new")
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(self._place)
+
+
+def stamp(seconds: float) -> str:
+    """A time as people write it, in UTC."""
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="seconds")
+
+
+def checked_time(text: str, option: str = "--until") -> float:
+    """A public time that was given as an option."""
+    from mosha.streams.clock import timestamp  # noqa: PLC0415
+
+    found = timestamp(text)
+    if not (math.isfinite(found) and abs(found) < 1e11):
+        raise InvalidParameter(
+            f"{option} is a time such as 2026-01-01 or 2026-01-01T08:00:00+08:00. Nothing was spent."
+        )
+    return found
 
 
 def check_file(file: str, columns: list[str]) -> None:

@@ -6,12 +6,14 @@ Running, Instant, Sliding, Decayed          what is published of it
 alarm                                       told when a threshold is passed, paid by the alarm
 window                                      hides any window of so many steps, for as long as you like
 serve, Epochs                               a service that survives crashes and pays once; streams without end
+Batches                                     several steps at once: one answer, one row in the ledger
 Clock                                       time stamps into steps
 smooth, group, rising                       post-processing, with error bands
 to_spark                                    Spark Structured Streaming, by foreachBatch
 """
 
 from mosha.streams.alarms import alarm
+from mosha.streams.batches import Batches
 from mosha.streams.best import best
 from mosha.streams.clock import Clock
 from mosha.streams.counter import counter, histogram, mean, series, total
@@ -25,6 +27,7 @@ from mosha.streams.window import window
 
 __all__ = [
     "Band",
+    "Batches",
     "Clock",
     "Decayed",
     "Epochs",
@@ -47,3 +50,7 @@ __all__ = [
     "total",
     "window",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -36,6 +36,7 @@ WINDOW = 4096  # column norms are computed for so many steps at once
 SPARE = 1 + 2.0**-30  # more than the rounding of every norm
 DRIFT = 2.0**-54  # what rounding the coefficients adds to a norm, per step of the horizon
 ROUNDING = 1.5  # how far two roundings of Q_t differ at most, in steps
+MANY = 1 << 13  # so many steps at once are worth a compiler
 FINENESS = 15  # what rounding adds to the sensitivity is below one part in 2**14
 
 
@@ -86,9 +87,10 @@ class _Window:
 
     def __init__(self, weights: Vector, worths: Vector) -> None:
         self.weights, self.worths = weights, worths
-        self._tops = np.floor(weights * 2.0**-LOW)
-        self._rests = (weights - self._tops * 2.0**LOW).astype(np.int64)
-        self._most = max(float(self._tops.max()), 2.0**LOW)
+        tops = np.floor(weights * 2.0**-LOW)
+        self._most = max(float(tops.max()), 2.0**LOW)
+        self._rests = (weights - tops * 2.0**LOW).astype(np.int64)
+        self._tops = tops.astype(np.int64)
 
     @cached_property
     def at(self) -> list[tuple[int, float]]:
@@ -96,9 +98,13 @@ class _Window:
 
     def rounded(self, data: NDArray[np.int64], part: slice) -> NDArray[Any]:
         """floor(data weight / 2**40 + 1/2), in 64 bits where they suffice: the weight in two halves."""
-        if float(np.abs(data).max()) * self._most < 2.0**61:
-            rests = (data * self._rests[part] + HALF) >> LOW
-            return np.asarray((data * self._tops[part].astype(np.int64) + rests) >> (WEIGHT_BITS - LOW))
+        if max(float(data.max()), -float(data.min())) * self._most < 2.0**61:
+            rests = data * self._rests[part]
+            rests += HALF
+            rests >>= LOW
+            rests += data * self._tops[part]
+            rests >>= WEIGHT_BITS - LOW
+            return rests
         weights = np.array([int(weight) for weight in self.weights[part]], object)
         return np.asarray((data.astype(object) * weights + HALF) >> WEIGHT_BITS)
 
@@ -146,10 +152,10 @@ class LiftedToeplitz:
         number = time // WINDOW
         if number not in self._windows:
             norms = np.ones(WINDOW)
+            last = self.horizon - (number + 1) * WINDOW + 1  # steps left at the end of the window
             if self.normalised:
-                left = self.horizon - np.arange(number * WINDOW, (number + 1) * WINDOW)
-                squares = self.buffers.encoder_squares_from(max(1, int(left[-1])), WINDOW)
-                norms = np.sqrt(squares[np.maximum(left, 1) - max(1, int(left[-1]))]) * SPARE
+                norms = np.sqrt(self.buffers.encoder_squares_from(max(1, last), WINDOW)) * SPARE
+                norms = norms[::-1] if last >= 1 else norms[np.maximum(np.arange(WINDOW)[::-1] + last, 1) - 1]
             self._windows.clear()
             weights = np.floor((self.unit << WEIGHT_BITS) / self.size / norms)
             self._windows[number] = _Window(weights, norms * (self.size / self.unit))
@@ -167,11 +173,11 @@ class LiftedToeplitz:
     def _lifting(self) -> Lifting:
         return Lifting(*self._coefficients)
 
-    def _ahead(self, state: LiftedState, tape: Tape) -> _Block:
+    def _ahead(self, state: LiftedState, tape: Tape, *, hurry: bool = False) -> _Block:
         """The block of lifted noise that the next step lies in."""
         number = state.time // tape.size
         if tape.made is None or tape.made[0] != number:
-            lifted, total, buffers = self._lifting.block(tape.block(number), state.total, state.buffers)
+            lifted, total, buffers = self._lifting.block(tape.block(number), state.total, state.buffers, hurry=hurry)
             tape.made = (number, _Block(lifted, total, buffers))
         made: _Block = tape.made[1]
         return made
@@ -190,15 +196,17 @@ class LiftedToeplitz:
 
     def chunk(self, state: LiftedState, data: NDArray[np.int64], tape: Tape) -> tuple[Vector, LiftedState]:
         """Estimates of the data of many steps of one series at once: the very numbers that single steps give."""
-        estimates, taken = np.empty(data.size), 0
+        estimates, taken, hurry = np.empty(data.size), 0, data.size >= MANY
         while taken < data.size:
-            ahead, place = self._ahead(state, tape), state.time % tape.size
+            ahead, place = self._ahead(state, tape, hurry=hurry), state.time % tape.size
             room = min(data.size - taken, tape.size - place, WINDOW - state.time % WINDOW)
             part = slice(state.time % WINDOW, state.time % WINDOW + room)
             lifted, window = ahead.lifted[place : place + room, 0], self._window(state.time)
             rounded = window.rounded(data[taken : taken + room], part)
-            moved = rounded + np.diff(lifted, prepend=np.array([state.noise], lifted.dtype))
-            estimates[taken : taken + room] = moved.astype(np.float64) * window.worths[part]
+            moved = rounded + lifted
+            moved[1:] -= lifted[:-1]
+            moved[0] -= state.noise
+            np.multiply(moved.astype(np.float64), window.worths[part], out=estimates[taken : taken + room])
             kept = (ahead.total, ahead.buffers) if place + room == tape.size else (state.total, state.buffers)
             state = LiftedState(state.time + room, int(lifted[-1]), *kept)
             taken += room

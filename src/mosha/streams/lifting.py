@@ -2,10 +2,13 @@
 
 Q_t looks at noise alone, so a block of it is made ahead of the data: one product of matrices whose entries are whole
 numbers small enough for floats to be exact, and one exact update of the buffers every 64 steps. Proof: `lifted.md`.
+Where many steps are taken at once and numba is installed (the extra `fast`), the spans are compiled: the same numbers.
 """
 
 from __future__ import annotations
 
+import importlib.util
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,8 +53,13 @@ class Lifting:
             )
         self._matrix = np.hstack(pieces).astype(np.float64)
 
-    def block(self, noise: NDArray[Any], total: Any, buffers: tuple[Any, ...]) -> tuple[NDArray[Any], Any, Any]:
-        """z_t + Q_t for each row of `noise`, and sum and buffers afterwards; the quick road takes spans of 64."""
+    def block(
+        self, noise: NDArray[Any], total: Any, buffers: tuple[Any, ...], *, hurry: bool = False
+    ) -> tuple[NDArray[Any], Any, Any]:
+        """z_t + Q_t for each row of `noise`, and sum and buffers afterwards; the quick road takes spans of 64.
+
+        In a hurry the spans are compiled, which takes its time once and gives the same numbers.
+        """
         steps, width = noise.shape
         totals, kept = np.atleast_1d(np.array(total, object)), [np.atleast_1d(np.array(b, object)) for b in buffers]
         if steps % SPAN:
@@ -61,7 +69,7 @@ class Lifting:
                 for buffer, end in zip(kept, ends, strict=True):
                     buffer[c] = end
         else:
-            lifted, totals, kept = self._quickly(noise, totals, kept)
+            lifted, totals, kept = self._quickly(noise, totals, kept, hurry=hurry)
         if width == 1:
             return lifted, totals[0], tuple(buffer[0] for buffer in kept)
         return lifted, totals, tuple(kept)
@@ -78,7 +86,9 @@ class Lifting:
             total += z
         return lifted, total, buffers
 
-    def _quickly(self, noise: NDArray[Any], totals: Any, buffers: list[Any]) -> tuple[NDArray[Any], Any, list[Any]]:
+    def _quickly(
+        self, noise: NDArray[Any], totals: Any, buffers: list[Any], *, hurry: bool = False
+    ) -> tuple[NDArray[Any], Any, list[Any]]:
         steps, width = noise.shape
         large = np.abs(noise) >= LIMIT
         tame = np.where(large, 0, noise).astype(np.int64) if large.any() else noise.astype(np.int64, copy=False)
@@ -86,6 +96,9 @@ class Lifting:
         # rows: span after span, within it coordinate after coordinate
         rows = tame.reshape(spans, SPAN, width).transpose(0, 2, 1).reshape(spans * width, SPAN)
         high, low = self._product(rows >> PIECE), self._product(rows & ((1 << PIECE) - 1))
+        if hurry and not large.any() and (made := self._compiled(rows, high, low, totals, buffers)) is not None:
+            lifted, ends, end = made
+            return lifted.reshape(spans, width, SPAN).transpose(0, 2, 1).reshape(steps, width), ends, end
         sums, starts, ends, end = self._advanced(rows.reshape(spans, width, SPAN), high, low, totals, buffers)
         within = np.zeros((rows.shape[0], SPAN))
         for i in (2, 1, 0):  # the smallest first
@@ -104,6 +117,32 @@ class Lifting:
             return lifted, ends, end
         far = np.repeat(wild.reshape(spans, width), SPAN, axis=0)
         return self._mended(noise, (large, far), lifted.astype(object), totals.copy(), [b.copy() for b in buffers])
+
+    @cached_property
+    def _kernel(self) -> Any:
+        if importlib.util.find_spec("numba") is None:
+            return None
+        from mosha.streams import lifting_compiled  # noqa: PLC0415  (numba is an extra and takes time to load)
+
+        decays = np.array([lifting_compiled.decay_digits(decay) for decay in self._decays])
+        return lifting_compiled, decays, np.array(self._readout), 2.0 ** -(READ * np.array([3.0, 2.0, 1.0]))
+
+    def _compiled(self, rows: Any, high: Any, low: Any, totals: Any, buffers: list[Any]) -> tuple[Any, Any, Any] | None:
+        """Lifted rows, sums and buffers after them; None where there is no compiler or a number is too large for it."""
+        if self._kernel is None or any(abs(total) >> 61 for total in totals):
+            return None
+        compiled, decays, readout, scales = self._kernel
+        if any(abs(number) >> 139 for buffer in buffers for number in buffer):
+            return None
+        digits = np.array([[compiled.digits_of(int(b[c])) for b in buffers] for c in range(len(totals))], np.int64)
+        sums, lifted = np.array([int(total) for total in totals]), np.empty_like(rows)
+        first = self._first / (1 << BITS)
+        rows = np.ascontiguousarray(rows)
+        done = compiled.spans_lifted(rows, high, low, sums, digits, decays, first, readout, scales, TAME, lifted)
+        if not done:
+            return None
+        ends = [np.array([compiled.from_digits(row[i]) for row in digits], object) for i in range(len(buffers))]
+        return lifted, sums.astype(object), ends
 
     def _product(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Rows times the matrix: whole numbers below 2**53, so exact in any order; few at a time stay in one thread."""

@@ -168,8 +168,8 @@ class StreamState:
 
 
 def published(plan: Plan, value: Any) -> Any:
-    """A value in the unit of the data: a number for one series, an array for several."""
+    """A value in the unit of the data: a number for one series, an array for several or for several steps."""
     grid = plan.statistic.grid
-    if plan.statistic.labels is None:
+    if plan.statistic.labels is None and not isinstance(value, np.ndarray):
         return value if grid == 1.0 else float(value * grid)
     return np.asarray(value * grid if grid != 1.0 else value, dtype=np.float64)

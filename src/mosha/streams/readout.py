@@ -26,6 +26,9 @@ class Readout(Protocol):
 
     def step(self, state: Any, increment: Any) -> tuple[Any, Any]: ...
 
+    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+        """The same for many steps of one series at once."""
+
     def respond(self, sums: Vector) -> Vector:
         """The response of what is published to one unit of noise j steps ago; `sums` is that of running sums."""
 
@@ -43,6 +46,10 @@ class Running:
         total = state + increment
         return total, total
 
+    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+        totals = np.cumsum(np.concatenate([[state], increments]))[1:]  # from left to right, as step by step
+        return totals, float(totals[-1])
+
     def respond(self, sums: Vector) -> Vector:
         return sums
 
@@ -58,6 +65,9 @@ class Instant:
 
     def step(self, state: Any, increment: Any) -> tuple[Any, Any]:
         return increment, state
+
+    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+        return increments, state
 
     def respond(self, sums: Vector) -> Vector:
         return np.diff(sums, prepend=0.0)
@@ -90,6 +100,9 @@ class Sliding:
         kept = (*state, increment)[-self.steps :]
         return sum(kept[1:], kept[0]), kept
 
+    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+        return _one_by_one(self, state, increments)
+
     def respond(self, sums: Vector) -> Vector:
         late = np.zeros_like(sums)
         late[self.steps :] = sums[: max(0, sums.size - self.steps)]
@@ -120,10 +133,21 @@ class Decayed:
         total = self.factor * state + increment
         return total, total
 
+    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+        return _one_by_one(self, state, increments)
+
     def respond(self, sums: Vector) -> Vector:
         from scipy.signal import lfilter  # noqa: PLC0415  (planning alone needs it)
 
         return np.asarray(lfilter([1.0], [1.0, -self.factor], np.diff(sums, prepend=0.0)))
+
+
+def _one_by_one(readout: Readout, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    found = []
+    for increment in increments.tolist():
+        value, state = readout.step(state, increment)
+        found.append(value)
+    return np.array(found), state
 
 
 def readout_of(release: Any) -> Readout:

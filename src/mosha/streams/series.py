@@ -14,6 +14,7 @@ from mosha.mechanisms import ClippedSum, Histogram
 from mosha.mechanisms.bounding import entries, keep_at_most, numbers, read, rows_per_unit
 from mosha.mechanisms.grid import grid_for, total
 from mosha.mechanisms.statistic import Sensitivity, Steps, root_up
+from mosha.streams.batches import Batches
 from mosha.streams.stream import Stream
 
 __all__ = ["KeyedSum", "MeanParts", "mean_of"]
@@ -135,8 +136,13 @@ def mean_of(stream: Stream, parts: MeanParts) -> Stream:
     low, high = parts.between
     middle = low / 2 + high / 2
 
-    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[float, Any]:
-        (count, away), state = stream.step(state, data, ask, rng)
-        return float(min(high, max(low, middle + away / max(count, parts.half) * parts.half))), state
+    def quotient(count: float, away: float) -> float:
+        return float(min(high, max(low, middle + away / max(count, parts.half) * parts.half)))
+
+    def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Any, Any]:
+        answer, state = stream.step(state, data, ask, rng)
+        if isinstance(data, Batches):
+            return np.array([quotient(count, away) for count, away in answer]), state
+        return quotient(*answer), state
 
     return replace(stream, step=step, error=None)

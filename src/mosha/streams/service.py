@@ -8,6 +8,7 @@ each step.
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import AlreadyReleased, HorizonExceeded, InvalidParameter, StateRefused
@@ -26,6 +28,7 @@ from mosha.core.release import Release
 from mosha.ledger.codec import decode, encode
 from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import KeyedRandom
+from mosha.streams.batches import Batches
 from mosha.streams.checkpoint import Checkpoint
 from mosha.streams.plan import StreamState
 from mosha.streams.state_text import plain, revived
@@ -52,21 +55,23 @@ class _Durable:
             raise StateRefused("this state is of a stream with other parameters. Nothing was spent or read.")
         self.charter: str = secrets.token_hex(16) if found is None else found["charter"]
         self.time: int = 0 if found is None else found["time"]
+        self.releases: int = 0 if found is None else found["releases"]  # a release has one step or several
+        self.first: int = 0 if found is None else found["first"]  # the first step of the last one
         self.state: Any = measurement.init() if found is None else revived(found["state"])
         self.digest: str = "" if found is None else found["digest"]
         self.answer: Any = None if found is None else decode(found["answer"])
         self._tape: Any = None
         self.payment = ""  # the entry of the ledger that pays: the noise of one payment is never that of another
         if found is None:
-            self._save(self.time, self.state, "", None)
+            self._save({"time": 0, "releases": 0, "first": 0}, self.state, "", None)
 
-    def _save(self, time: int, state: Any, digest: str, answer: Any) -> None:
+    def _save(self, numbers: dict[str, int], state: Any, digest: str, answer: Any) -> None:
         content: dict[str, Any] = {
             "name": self.measurement.name,
             "question": self.measurement.question,
             "charter": self.charter,
         }
-        content |= {"time": time, "state": plain(state), "digest": digest, "answer": encode(answer)}
+        content |= numbers | {"state": plain(state), "digest": digest, "answer": encode(answer)}
         self._checkpoint.save(content)
 
     def digest_of(self, data: Any) -> str:
@@ -77,23 +82,25 @@ class _Durable:
         return KeyedRandom(self._checkpoint.noise_key, self.charter, self.payment, *context)
 
     def step(self, held: _Held, data: Any, ask: Any, rng: Rng) -> tuple[Any, _Held]:
-        """A step for the first time: compute, write ahead, answer. The last step again: the answer it had."""
+        """A release for the first time: compute, write ahead, answer. The last one again: the answer it had."""
         del rng
         number = held.number + 1
-        if number == self.time and (data is _PENDING or self.digest_of(data) == self.digest):
+        if number == self.releases and (data is _PENDING or self.digest_of(data) == self.digest):
             return self.answer, _Held(number)
-        if number != self.time + 1 or data is _PENDING:
-            raise StateRefused(f"step {number} does not follow from this state, or had other data. It is not answered.")
+        if number != self.releases + 1 or data is _PENDING:
+            raise StateRefused("this does not follow from the state of the stream, or had other data. No answer.")
         state = self.state
         if isinstance(self.measurement, Stream) and isinstance(state, StreamState):
             plan = self.measurement.plan
             if self._tape is None:
                 self._tape = new_tape(plan, lambda block: self._source("block", block))
             state = replace(state, tape=self._tape)
-        answer, state = self.measurement.step(state, data, ask, self._source("step", number))
-        digest = self.digest_of(data)
-        self._save(number, state, digest, answer)
-        self.time, self.state, self.digest, self.answer = number, state, digest, answer
+        answer, state = self.measurement.step(state, data, ask, self._source("step", self.time + 1))
+        digest, first = self.digest_of(data), self.time + 1
+        time = self.time + (data.count if isinstance(data, Batches) else 1)
+        self._save({"time": time, "releases": number, "first": first}, state, digest, answer)
+        self.time, self.releases, self.first = time, number, first
+        self.state, self.digest, self.answer = state, digest, answer
         return answer, _Held(number)
 
     def as_measurement(self, name: str) -> Measurement:
@@ -106,6 +113,7 @@ class _Durable:
             resume=lambda held, _: _Held(held.number + 1),
             replays=True,
             horizon=made.horizon,
+            passed=lambda held: self.time if held.number == self.releases else held.number,
             error=made.error,
             draw=made.draw,
             name=made.name,
@@ -132,8 +140,8 @@ class Service:
         self._run = account.open(self._durable.as_measurement(name), key=f"stream {name}")
         self._durable.payment = self._run.receipt.entry
         self.last: Release | None = None
-        for _ in range(self._durable.time):
-            self.last = self._run.step(_PENDING)
+        for _ in range(self._durable.releases):
+            self.last = self._numbered(self._run.step(_PENDING))
 
     @property
     def taken(self) -> int:
@@ -148,6 +156,24 @@ class Service:
     def receipt(self) -> Any:
         return self._run.receipt
 
+    def _numbered(self, release: Release) -> Release:
+        return replace(release, step=self.taken)
+
+    def steps(self, batches: Any, *, number: int | None = None) -> Release:
+        """Publish the next steps at once: an array with the numbers that single steps give, one for each batch.
+
+        One write of the state and one row of the ledger for all of them; `release.step` is the last one. `number` is
+        that of the first, as for `step`.
+        """
+        many = batches if isinstance(batches, Batches) else Batches(batches)
+        if not isinstance(self.stream, Stream):
+            raise InvalidParameter("alarms and adaptive windows take one step at a time. No data was read.")
+        if (number is None or number == self.taken + 1) and many.count > self.remaining:
+            raise HorizonExceeded(
+                f"stream {self.name!r} has {self.remaining} steps left, and {many.count} were given. No data was read."
+            )
+        return self.step(many, number=number)
+
     def step(self, data: Any, *, number: int | None = None) -> Release:
         """Publish the next step. With `number`, the last one may be asked for again with the same data."""
         if number is not None and number != self.taken + 1:
@@ -155,7 +181,7 @@ class Service:
         if getattr(self._durable.state, "left", 1) == 0:
             raise HorizonExceeded(f"all alarms of stream {self.name!r} were given. No data was read.")
         before = self.taken
-        release = self._run.step(data)
+        release = self._numbered(self._run.step(data))
         if self.taken == before:
             raise StateRefused(
                 f"the ledger has answers of stream {self.name!r} that this state does not know: another copy went on. "
@@ -165,7 +191,7 @@ class Service:
         return release
 
     def _again(self, data: Any, number: int) -> Release:
-        if number == self.taken and self.last is not None:
+        if number == self._durable.first and self.last is not None:
             if self._durable.digest_of(data) == self._durable.digest:
                 return self.last
             raise StateRefused(
@@ -212,9 +238,21 @@ def serve(
 
 def _described(data: Any) -> str:
     """Data as text that is the same for the same rows."""
+    if isinstance(data, Batches):
+        if data.rows is None:
+            return repr([_described(batch) for batch in data.listed()])
+        columns = data.rows if isinstance(data.rows, dict) else {"": data.rows}
+        return repr([data.count, _content(data.offsets), [(name, _content(columns[name])) for name in columns]])
     if hasattr(data, "keys") and hasattr(data, "__getitem__"):
         return repr([(str(name), _described(data[name])) for name in data.keys()])  # noqa: SIM118  (data frames)
     if isinstance(data, tuple):
         return repr([_described(part) for part in data])
     listed: Callable[[], Any] | None = getattr(data, "tolist", None)
     return repr(listed() if listed is not None else list(np.asarray(data, object).ravel()))
+
+
+def _content(column: NDArray[Any]) -> str:
+    """A column as text: numbers by their bytes, which is quick, anything else by its words."""
+    if column.dtype.kind == "O":
+        return _described(column)
+    return f"{column.dtype.str} {column.shape} {hashlib.sha256(np.ascontiguousarray(column).tobytes()).hexdigest()}"

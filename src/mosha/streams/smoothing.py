@@ -30,8 +30,11 @@ class Band:
 
 
 def _checked(values: Any, deviations: Any) -> tuple[Vector, Vector]:
-    series = np.asarray(values, np.float64)
-    noise = np.broadcast_to(np.asarray(deviations, np.float64), series.shape)
+    try:
+        series = np.asarray(values, np.float64)
+        noise = np.broadcast_to(np.asarray(deviations, np.float64), series.shape)
+    except (TypeError, ValueError, OverflowError):
+        series, noise = np.zeros(0), np.zeros(0)
     if series.ndim != 1 or series.size == 0 or not np.all(np.isfinite(series)) or not np.all(noise > 0):
         raise InvalidParameter("smoothing takes published values, one for each step, and deviations above zero.")
     return series, noise

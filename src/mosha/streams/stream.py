@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from mosha.core.errors import SourceUnavailable
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.statistic import fingerprint
-from mosha.streams.bounding import exact_step
+from mosha.streams.batches import Batches
+from mosha.streams.bounding import exact_step, exact_steps
+from mosha.streams.lifted import LiftedToeplitz
 from mosha.streams.lifting import SPAN
 from mosha.streams.plan import Plan, StreamState, published
 from mosha.streams.tape import BLOCK, Tape
@@ -59,6 +62,28 @@ def take_step(plan: Plan, state: StreamState, data: Any) -> tuple[Any, StreamSta
     return published(plan, value), StreamState(state.time + 1, inner, readout, memory, state.tape)
 
 
+def take_steps(plan: Plan, state: StreamState, batches: Batches) -> tuple[Any, StreamState]:
+    """Several steps: the numbers of single ones, in an array with a row for each."""
+    left = plan.horizon - state.time
+    if batches.count > left:
+        raise SourceUnavailable(
+            f"{batches.count} steps were given, and {left} of {plan.horizon} are left. No data was read."
+        )
+    exact, memory = exact_steps(plan.statistic, plan.presence, batches, state.time, state.memory)
+    inner, readout, end = state.inner, state.readout, state.time + batches.count
+    if plan.width == 1 and isinstance(plan.mechanism, LiftedToeplitz):
+        increments, inner = plan.mechanism.chunk(inner, exact[:, 0], state.tape)
+        values, readout = plan.readout.many(readout, increments)
+        return published(plan, values), StreamState(end, inner, readout, memory, state.tape)
+    found = []
+    for row in exact:
+        steps: Any = int(row[0]) if plan.width == 1 else row.astype(object)
+        increment, inner = plan.mechanism.step(inner, steps, state.tape)
+        value, readout = plan.readout.step(readout, increment)
+        found.append(published(plan, value))
+    return np.array(found), StreamState(end, inner, readout, memory, state.tape)
+
+
 def begin(plan: Plan) -> StreamState:
     return StreamState(0, plan.mechanism.start(plan.width), plan.readout.start(), {})
 
@@ -70,6 +95,8 @@ def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
         del ask
         if state.tape is None:
             state = StreamState(state.time, state.inner, state.readout, state.memory, new_tape(plan, lambda _: rng))
+        if isinstance(data, Batches):
+            return take_steps(plan, state, data)
         return take_step(plan, state, data)
 
     def error(confidence: float, answer: Any) -> Any:
@@ -83,6 +110,7 @@ def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
         step=step,
         init=lambda: begin(plan),
         horizon=plan.horizon,
+        passed=lambda state: state.time,
         error=error,
         name=f"{name}({title(plan.statistic)})",
         question=fingerprint(plan.statistic, unit, name, plan.name, plan.readout, plan.horizon, plan.presence),
