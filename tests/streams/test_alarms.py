@@ -96,6 +96,50 @@ def test_a_value_above_the_threshold_is_told_as_often_as_the_law_says():
     assert refused(0.0)  # too little noise never misses: 6.6 deviations away
 
 
+def law_of_one_alarm(values, scales, side=1, reach=400):
+    """log P of (no, ..., no, yes with a gap) for every place and gap, and of no alarm at all; threshold 3."""
+    z = np.arange(reach)
+    on_threshold = -z / scales[0]
+    outside = 3 + side * z[:, None] - np.array(values)  # what an answer's noise must reach
+    quiet = np.where(outside > 0, np.log1p(-np.exp(-np.maximum(outside, 1e-300) / scales[1])), -np.inf)
+    found = {"never": np.logaddexp.reduce(on_threshold + quiet.sum(axis=1))}
+    for place in range(len(values)):
+        for gap in range(40):
+            need = outside[:, place] + gap
+            told = np.where(need >= 0, -need / scales[1], -np.inf)
+            found[place, gap] = np.logaddexp.reduce(on_threshold + quiet[:, :place].sum(axis=1) + told)
+    never = np.logaddexp.reduce(on_threshold)
+    point = np.log(-np.expm1(-1 / scales[1]))
+    return {key: value - never + (0 if key == "never" else point) for key, value in found.items()}
+
+
+def widest(first, second, monotone, side=1):
+    """The largest log ratio of the two laws, with the scales of epsilon 1 and one alarm."""
+    made = alarm_noise(Budget(epsilon=1.0), alarms=1, moved=1, monotone=monotone)
+    scales = float(made.threshold), float(made.answer)
+    one, other = law_of_one_alarm(first, scales, side), law_of_one_alarm(second, scales, side)
+    with np.errstate(invalid="ignore"):
+        gaps = [abs(one[key] - other[key]) for key in one if max(one[key], other[key]) > -100]
+    return max(gaps)
+
+
+@pytest.mark.parametrize("values", [(0, 0, 0), (5, 0, 4), (2, 9, 2), (3, 3, 3)])
+def test_the_law_of_an_alarm_keeps_its_price_exactly(values):
+    """Every answer and every gap, summed over the threshold's noise."""
+    more = [value + 1 for value in values]
+    mixed = [value + (-1) ** place for place, value in enumerate(values)]
+    with np.errstate(all="ignore"):
+        assert widest(values, more, monotone=True) <= 1 + 1e-9
+        assert widest(more, values, monotone=True) <= 1 + 1e-9
+        assert widest(values, mixed, monotone=False) <= 1 + 1e-9
+
+
+def test_the_exact_law_finds_noise_to_the_wrong_side_and_questions_that_are_not_monotone():
+    with np.errstate(all="ignore"):
+        assert widest((5, 0, 4), (6, 1, 5), monotone=True, side=-1) > 1.2
+        assert widest((5, 0, 4), (6, -1, 5), monotone=True) > 1.2
+
+
 def test_noise_to_one_side_is_never_wrong_more_often_than_noise_to_both():
     a, b = 10.0, 5.0
     m = a * math.log(2 * a / (a + b))

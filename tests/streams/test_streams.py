@@ -171,9 +171,16 @@ def test_a_running_count_never_falls_after_ordering():
     risen = rising(seen).values  # noqa: PD011
     assert np.all(np.diff(risen) >= 0)
     assert np.sum((risen - truth) ** 2) <= np.sum((seen - truth) ** 2)
-    for wrong in ([], [float("nan")], [[1.0]]):
-        with pytest.raises(errors.InvalidParameter):
-            smooth(wrong, 1.0)
+    for wrong in ([], [float("nan")], [[1.0]], "abc", None, [1.0, "x"], object(), {"a": 1}, [10**400]):
+        for method in (smooth, group, rising):
+            with pytest.raises(errors.InvalidParameter):
+                method(wrong, 1.0)
+    with pytest.raises(errors.InvalidParameter):
+        smooth([1.0, 2.0], "wide")
+
+
+def test_only_public_names_are_offered():
+    assert dir(streams) == sorted(streams.__all__)
 
 
 def test_epochs_double_are_paid_as_they_start_and_stop_when_nothing_is_left(tmp_path):
@@ -186,3 +193,5 @@ def test_epochs_double_are_paid_as_they_start_and_stop_when_nothing_is_left(tmp_
     assert values[-1] == pytest.approx(6000, abs=1000)  # noise of scale below 20: never
     with pytest.raises(errors.BudgetExceeded):
         door.step([1])
+    with pytest.raises(errors.InvalidParameter):
+        door.step(streams.Batches([[1], [1]]))

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mosha.core.account import Account, Run
+from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.core.release import Release
+from mosha.streams.batches import Batches
 from mosha.streams.stream import Stream
 
 __all__ = ["Epochs"]
@@ -40,6 +42,8 @@ class Epochs:
 
     def step(self, data: Any) -> Release:
         """The sum of all steps so far; a new epoch is opened, and paid for, when the last one is full."""
+        if isinstance(data, Batches):
+            raise InvalidParameter("epochs take one step at a time. Nothing was spent or read.")
         if self._run is None or self._run.remaining == 0:
             run = self._account.open(self._make(self._first << (self.epoch + 1)))
             self._carried = self._carried + self._last
