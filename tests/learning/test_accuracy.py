@@ -1,6 +1,7 @@
 """Releases about a model: accuracy with its error bar, the best of several, calibration, and votes of teachers."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -190,6 +191,16 @@ def test_teachers_of_persons_and_of_several_rows():
     rows, labels = examples(100)
     told, _ = plan.step(None, (rows, labels, np.arange(100) // 10), np.zeros((2, 1)), noise.secure())
     assert set(told.tolist()) <= {0, 1}
+
+
+def test_a_warning_of_a_teacher_stays_unheard(recwarn):
+    def complain(rows, labels):
+        warnings.warn(f"{len(rows)} rows are few", stacklevel=1)
+        return majority(rows, labels)
+
+    plan = teachers_labels(complain, teachers=5, classes=CLASSES, questions=2, unit=Example(), mu=2)
+    plan.step(None, examples(3), np.zeros((2, 1)), noise.secure())
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("wrong", [{"teachers": 0}, {"questions": 0}, {"classes": (1, 1)}, {"rho": -1}])

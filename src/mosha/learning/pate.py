@@ -7,6 +7,7 @@ the class with the most votes, after noise, is told. A student that learns from 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -170,7 +171,9 @@ def _counted(teach: Teach, count: int, classes: tuple[Any, ...], data: Any, ask:
 
 def _asked(teach: Teach, rows: Any, labels: Any, ask: Any, classes: tuple[Any, ...]) -> NDArray[np.intp]:
     try:
-        said = label_codes(teach(rows, labels)(ask), classes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning of a teacher speaks of one part of the data
+            said = label_codes(teach(rows, labels)(ask), classes)
     except Exception:  # noqa: BLE001  (a failure depends on one part of the data: it may cost a vote, and say nothing)
         return np.full(len(ask), -1, np.intp)
     return said if said.size == len(ask) else np.full(len(ask), -1, np.intp)
