@@ -4,6 +4,9 @@ import shutil
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import mosha
@@ -60,8 +63,10 @@ def test_rows_that_say_their_step_are_the_rows_of_that_step():
     assert np.array_equal(answers(stream, rows, 5)[0], answers(stream, [at], 5)[0])
     stream, rows = STREAMS["bands"]
     who = np.concatenate([batch["who"] for batch in rows])
-    at = Batches.at({"who": who, "kW": np.ones(who.size)}, steps=offsets, count=40)
-    assert np.array_equal(answers(stream, rows, 5)[0], answers(stream, [at], 5)[0])
+    columns = {"who": who, "kW": np.ones(who.size)}
+    for frame in (columns, pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
+        at = Batches.at(frame, steps=offsets, count=40)
+        assert np.array_equal(answers(stream, rows, 5)[0], answers(stream, [at], 5)[0])
 
 
 def test_many_steps_are_as_many_single_ones_whether_compiled_or_not(monkeypatch):
