@@ -61,13 +61,13 @@ def test_noise_of_the_least_cohort_is_what_is_charged():
 
 
 def test_the_price_is_the_promise():
-    for question in (histogram(keys="ab", **TERMS), mean(between=(0, 1), **TERMS)):
+    for question in (histogram(keys=["a", "b"], **TERMS), mean(between=(0, 1), **TERMS)):
         assert 4 * 0.999 < accounting.epsilon(question.event, 1e-5) <= 4
 
 
 def test_too_few_clients_are_not_opened_and_the_payment_waits():
     account = purse()
-    run = account.open(histogram(keys="ab", **TERMS).measurement())
+    run = account.open(histogram(keys=["a", "b"], **TERMS).measurement())
     with pytest.raises(errors.SourceUnavailable):
         run.step(dict.fromkeys(range(49), "a"))
     assert abs(run.step(dict.fromkeys(range(55), "a")).value[0] - 55) < 40
@@ -96,4 +96,4 @@ def test_bad_questions_are_refused(make):
 
 def test_another_unit_is_refused():
     with pytest.raises(errors.WrongUnit):
-        purse(unit=mosha.Row()).open(histogram(keys="ab", **TERMS).measurement())
+        purse(unit=mosha.Row()).open(histogram(keys=["a", "b"], **TERMS).measurement())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mosha.audit.own_federated import own_entries
-from mosha.federated import ServerSide
+from mosha.federated import Analytics, ServerSide
 
 RUNS = 2000
 ENTRIES = {entry.name: entry for entry in own_entries()}
@@ -32,3 +32,10 @@ def test_noise_for_half_the_clip_is_found(monkeypatch):
     honest = ServerSide._sigma
     monkeypatch.setattr(ServerSide, "_sigma", lambda self, noise: honest(self, noise) / 4)
     assert ENTRIES["ServerSide: everybody"].attack(runs=RUNS, confidence=1 - 1e-6).broken
+
+
+def test_shares_of_a_sixteenth_of_the_noise_are_found(monkeypatch):
+    """Clients that add too small a share, as if far more took part; the sums are then never alike."""
+    honest = Analytics._share.fget
+    monkeypatch.setattr(Analytics, "_share", property(lambda self: honest(self) / 16))
+    assert ENTRIES["Analytics: histogram"].attack(runs=RUNS, confidence=1 - 1e-6).broken

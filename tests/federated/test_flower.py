@@ -252,3 +252,59 @@ def test_a_server_that_asks_in_the_clear_gets_nothing_from_a_masking_client():
 def test_who_pays_is_asked_for(make):
     with pytest.raises(errors.InvalidParameter):
         make()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *({"plan": plan} for plan in (None, "x", 5)),
+        *({"account": account} for account in (None, "x", 5)),
+        *({"checkpoint": folder} for folder in (5, "a\0b")),
+        *({"wait_for": count} for count in (None, -1, 0, "x", 2.5)),
+        *({"patience": seconds} for seconds in (None, -1, "x", float("nan"))),
+        *({"on_round": call} for call in ("x", 5)),
+        {"key": ""},
+        {"secret": "not needed"},
+    ],
+    ids=lambda bad: " ".join(f"{name}={value!r}" for name, value in bad.items()),
+)
+def test_a_strategy_that_could_not_run_is_refused_before_it_is_paid(bad):
+    account, nodes = rich(), Nodes(five())
+    with pytest.raises(errors.InvalidParameter):
+        started(flower(**{"plan": server_side(), "account": account} | bad), nodes)
+    assert account.spent == 0
+    assert nodes.sent == []
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *({"grid": grid} for grid in (None, 5)),
+        *({"initial_arrays": arrays} for arrays in (None, 5, model(), model(w=np.array([5])), {"w": np.zeros(3)})),
+        {"initial_arrays": model(w=np.array([float("nan")]))},
+        *({"num_rounds": rounds} for rounds in (0, -1, "x", 1.5)),
+        *({"timeout": seconds} for seconds in (None, -1, "x", float("nan"))),
+        *({"train_config": config} for config in (5, "x")),
+        *({"evaluate_fn": call} for call in (5, "x")),
+    ],
+    ids=lambda bad: " ".join(f"{name}={type(value).__name__}" for name, value in bad.items()),
+)
+def test_a_start_that_could_not_run_is_refused_before_it_is_paid(bad):
+    account, nodes = rich(), Nodes(five())
+    with pytest.raises(errors.InvalidParameter):
+        flower(server_side(), account).start(**{"grid": nodes, "initial_arrays": model(**START)} | bad)
+    assert account.spent == 0
+    assert nodes.sent == []
+
+
+def test_a_modifier_takes_the_plans_of_clients_and_their_own_accounts():
+    plan = ClientSide(rounds=1, clients=3, clip=1.0, noise_multiplier=1.0)
+    for bad in (None, "x", server_side(), 5):
+        with pytest.raises(errors.InvalidParameter):
+            flower_mod(bad)
+    for account in ("x", 5, rich()):
+        with pytest.raises(errors.InvalidParameter):
+            flower_mod(plan, account)
+    for key in ("", 5):
+        with pytest.raises(errors.InvalidParameter):
+            flower_mod(plan, purse(unit=mosha.Self()), key=key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from mosha import federated as f
 from mosha.audit.neighbours import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.measurement import Measurement
+from mosha.federated.distributed import Opened
+from mosha.noise import secure
 
 __all__ = ["own_entries"]
 
@@ -32,9 +35,24 @@ class _Sent:
         yield f.Block(list(chosen), rows)
 
 
+class _Answering:
+    """Clients that answer one question; what they add is opened as a sum, as secure aggregation does."""
+
+    def __init__(self, question: f.Analytics, *values: Any) -> None:
+        self.question, self.values = question, values
+
+    def clients(self) -> list[int]:
+        return list(range(len(self.values)))
+
+    def secure_sum(self, chosen: Sequence[int], ask: Any) -> Opened:
+        del ask
+        parts = [self.question.encode(self.values[client], secure()) for client in chosen]
+        return Opened(np.sum(parts, axis=0, dtype=np.uint32), len(parts), b"")
+
+
 def own_entries() -> list[Entry]:
-    """One entry or more for each kind of plan."""
-    return [*_at_the_server(), *_elsewhere()]
+    """One entry or more for each kind of plan and question."""
+    return [*_at_the_server(), *_elsewhere(), *_questions()]
 
 
 def _entry(name: str, build: Any, *proposals: Proposal) -> Entry:
@@ -70,7 +88,14 @@ def _at_the_server() -> list[Entry]:
         _entry("ServerSide: Poisson", lambda: _server_side(rate=0.5), *pairs),
         _entry("ServerSide: fixed size", lambda: _server_side(clients=2, cohort=2, noise_multiplier=0.5), *swapped),
         _entry("ServerSide: adaptive clip", lambda: _server_side(clip=adaptive), *pairs),
+        _entry("ServerSide: correlated noise", _correlated, *pairs),
     ]
+
+
+def _correlated() -> Measurement:
+    """One round with noise from a secret; its price covers what it would do to the next one."""
+    plan = f.ServerSide(rounds=1, clients=3, clip=1.0, noise_multiplier=1.0, period=2, bands=2)
+    return plan.measurement(WIDTH, secret=secure().bytes(32))
 
 
 def _elsewhere() -> list[Entry]:
@@ -93,3 +118,19 @@ def _shares() -> Measurement:
     plan = f.Distributed(rounds=1, clients=2, clip=1.0, survivors=2, noise_multiplier=1.0)
     decode = plan.decoder()
     return plan.measurement(WIDTH).map(lambda answer: {"steps": decode(answer)})
+
+
+def _questions() -> list[Entry]:
+    terms: dict[str, Any] = {"clients": 3, "survivors": 3, "epsilon": 1.0, "delta": 1e-3}
+    kinds: dict[str, tuple[f.Analytics, Any]] = {
+        "histogram": (f.histogram(keys=["a", "b"], **terms), "a"),
+        "mean": (f.mean(between=(0, 1), **terms), 1.0),
+    }
+    return [_question(name, *kind) for name, kind in kinds.items()]
+
+
+def _question(name: str, question: f.Analytics, value: Any) -> Entry:
+    """One client with a value or without one; the attacker sees the sum as it is opened."""
+    told = replace(question, decode=lambda total: {"steps": total})
+    pair = _Answering(question, value, None, None), _Answering(question, None, None, None)
+    return _entry(f"Analytics: {name}", told.measurement, Proposal("a client with a value or without one", *pair))

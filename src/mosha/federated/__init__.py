@@ -8,6 +8,7 @@
     Simulation       a federation inside one process (torch)
     flower           the same rounds on Flower, over a network
     histogram, mean, quantile      questions without training, opened by secure aggregation
+    flower_ask, flower_answer      the same questions on Flower
 
 Names are loaded when they are first used; torch and Flower only where they are needed.
 """
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from mosha.federated.federation import Federation as Federation
     from mosha.federated.flower import flower as flower
     from mosha.federated.flower_mod import flower_mod as flower_mod
+    from mosha.federated.flower_questions import flower_answer as flower_answer
+    from mosha.federated.flower_questions import flower_ask as flower_ask
     from mosha.federated.optimiser import FedAdam as FedAdam
     from mosha.federated.optimiser import FedAvg as FedAvg
     from mosha.federated.picture import accuracy_against_epsilon as accuracy_against_epsilon
@@ -71,6 +74,8 @@ _NAMES = {
     "accuracy_against_epsilon": "picture",
     "averaged": "example_level",
     "flower": "flower",
+    "flower_answer": "flower_questions",
+    "flower_ask": "flower_questions",
     "flower_mod": "flower_mod",
     "histogram": "analytics",
     "mean": "analytics",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.errors import InvalidParameter, SourceUnavailable
+from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
-from mosha.core.number import positive_integer, real, strict_probability
+from mosha.core.number import real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
+from mosha.federated.distributed import SecureFederation
 from mosha.federated.keys import Ring
 from mosha.federated.pricing import least_noise, sold
 from mosha.federated.protocol import securely_summed
 from mosha.federated.session import Session
+from mosha.federated.terms import counted
 from mosha.mechanisms.error_bars import GaussianError
 from mosha.mechanisms.grid import bounds, enlarged
 from mosha.mechanisms.statistic import fingerprint, root_up
@@ -105,8 +107,19 @@ class Analytics:
         terms = {"neighbours": self.neighbours, "survivors": self.survivors, "width": self.coordinates}
         return Session.begin(members, rng=rng, **terms)
 
+    def check(self, session: Session) -> None:
+        """Refuse terms under which a sum of fewer clients than the noise is calibrated for could be opened."""
+        if session.survivors < self.survivors or session.width != self.coordinates:
+            raise RunError(
+                "client refuses: this round would open sums of fewer clients than the question is noised for."
+            )
+
     def measurement(self) -> Measurement:
-        """The question as a measurement; its data is a mapping from clients to values, whoever is missing vanished."""
+        """The question as a measurement.
+
+        Its data is a mapping from clients to values, whoever is missing vanished; or a `SecureFederation`, whose
+        clients encode and mask their values themselves.
+        """
         wide = float(self._share) * math.sqrt(self.clients)
         return Measurement(
             unit=self.unit,
@@ -117,13 +130,19 @@ class Analytics:
             question=self.question,
         )
 
-    def _step(self, state: Any, values: Mapping[Hashable, Any], ask: Any, rng: Rng) -> tuple[Any, Any]:
-        del ask
-        if len(values) < max(3, self.survivors):
-            raise SourceUnavailable("fewer clients answered than this question is noised for. Nothing was opened.")
+    def _step(self, state: Any, values: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        if isinstance(values, SecureFederation):
+            opened = values.secure_sum(values.clients(), ask)
+            self._enough(opened.survivors)
+            return self.decode(opened.total.view(np.int32) / self.units), state
+        self._enough(len(values))
         inputs = {member: self.encode(value, rng) for member, value in enumerate(values.values(), 1)}
         total = securely_summed(self.session(list(inputs), rng), inputs, rng)
         return self.decode(total.view(np.int32) / self.units), state
+
+    def _enough(self, clients: int) -> None:
+        if clients < max(3, self.survivors):
+            raise SourceUnavailable("fewer clients answered than this question is noised for. Nothing was opened.")
 
 
 def _priced(noise: float, length: int, units: int, coordinates: int) -> Event:
@@ -143,7 +162,7 @@ def _asked(
     epsilon: float,
     delta: float,
 ) -> Analytics:
-    people, least = positive_integer("clients", clients), positive_integer("survivors", survivors)
+    people, least = counted("clients", clients), counted("survivors", survivors)
     if not 2 <= least <= people:
         raise InvalidParameter("survivors must lie between 2 and the number of clients.")
     strict_probability("delta", delta)
@@ -156,7 +175,7 @@ def _asked(
         survivors=least,
         noise_multiplier=noise,
         delta=delta,
-        question=fingerprint((name, about), Client()),
+        question=fingerprint((name, about), Client(), people, least, float(epsilon), float(delta)),
         encode_value=encode,
         decode=decode,
     )
@@ -171,8 +190,12 @@ def histogram(*, keys: Sequence[Hashable], clients: int, survivors: int, epsilon
     >>> asked.coordinates, round(asked.noise_multiplier, 2)
     (2, 4.22)
     """
-    places = {key: i for i, key in enumerate(keys)}
-    if not places or len(places) < len(keys):
+    try:
+        places = {} if isinstance(keys, str) else {key: i for i, key in enumerate(keys)}
+        alike = len(keys) - len(places)
+    except TypeError:
+        raise InvalidParameter("keys must be a list of public values such as names or numbers.") from None
+    if not places or alike:
         raise InvalidParameter("keys must be distinct, and at least one.")
 
     def encode(value: Any, units: int) -> NDArray[np.int64]:
@@ -216,7 +239,7 @@ def quantile(
     bins: int = 64,
 ) -> Analytics:
     """The value below which a share `at` of clients lies, from a private histogram of `bins` parts of `between`."""
-    share, parts = strict_probability("at", at), positive_integer("bins", bins)
+    share, parts = strict_probability("at", at), counted("bins", bins, at_most=1 << 20)
     low, high = bounds("quantile", between)
     edges = np.linspace(low, high, parts + 1)
 

@@ -27,10 +27,14 @@ class Checkpoint:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike) or "\0" in os.fspath(folder):
+            raise InvalidParameter("checkpoint must be the path of a folder. Nothing was spent.")
         self.folder = Path(folder)
 
     def initial(self, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
         """The model that this training began with: the one on disk if there is one, else `arrays`, which is kept."""
+        if not isinstance(arrays, Mapping):
+            raise InvalidParameter("a model is a mapping from names to arrays. Nothing was spent.")
         place = self.folder / "initial.npz"
         if not place.exists():
             self._write(place, arrays)

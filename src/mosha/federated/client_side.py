@@ -15,7 +15,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
 from mosha.core.measurement import Measurement
-from mosha.core.number import non_negative, positive, positive_integer, probability
+from mosha.core.number import probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self as OwnValue
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
@@ -24,6 +24,7 @@ from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
 from mosha.federated.pricing import chosen_noise, least_noise, sold
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.server_side import COORDINATES
+from mosha.federated.terms import check_terms, counted, rounds_so_far
 from mosha.federated.turns import Turn
 from mosha.mechanisms.grid import enlarged, noised
 from mosha.mechanisms.statistic import fingerprint
@@ -63,16 +64,13 @@ class ClientSide:
     proximal: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", positive_integer("rounds", self.rounds))
-        object.__setattr__(self, "clients", positive_integer("clients", self.clients))
+        check_terms(self)
         object.__setattr__(self, "clip", clip_in_range(self.clip))
-        object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
-        if self.noise not in ("gaussian", "laplace"):
+        if not isinstance(self.noise, str) or self.noise not in ("gaussian", "laplace"):
             raise InvalidParameter("noise must be 'gaussian' or 'laplace'.")
         if self.delta is not None:
             object.__setattr__(self, "delta", probability("delta", self.delta))
         if self.noise_multiplier is not None:
-            object.__setattr__(self, "noise_multiplier", positive("noise_multiplier", self.noise_multiplier))
             self._scale()
 
     @property
@@ -95,7 +93,7 @@ class ClientSide:
 
     def event_after(self, rounds: int) -> Event:
         """What so many rounds cost one client at most."""
-        return self._report(self._noise()) * self.sampling.paid_rounds(rounds)
+        return self._report(self._noise()) * self.sampling.paid_rounds(rounds_so_far(rounds, self.rounds))
 
     @property
     def event(self) -> Event:
@@ -131,7 +129,7 @@ class ClientSide:
 
     def device(self, coordinates: int, *, about: str = "") -> Measurement:
         """All reports of one client as a measurement for its own account; its data is one update, flat."""
-        width = positive_integer("coordinates", coordinates)
+        width = counted("coordinates", coordinates)
         self._scale()
 
         def step(turn: Turn, update: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Turn]:
@@ -146,7 +144,7 @@ class ClientSide:
 
     def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
         """All rounds of all clients, in one process: the promise to each of them, and the sum of their reports."""
-        width = positive_integer("coordinates", coordinates)
+        width = counted("coordinates", coordinates)
         self._scale()
 
         def step(turn: Turn, federation: Federation, ask: Any, rng: Rng) -> tuple[dict[str, Any], Turn]:

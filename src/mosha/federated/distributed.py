@@ -16,7 +16,7 @@ from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
-from mosha.core.number import non_negative, positive, positive_integer, strict_probability
+from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.federated.clipping import clip_in_range, lengths
@@ -29,6 +29,7 @@ from mosha.federated.rounding import longest_rounded, rounded
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.server_side import COORDINATES
 from mosha.federated.session import Session
+from mosha.federated.terms import MOST, check_terms, counted, rounds_so_far
 from mosha.federated.turns import Turn
 from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.statistic import fingerprint, root_up
@@ -51,7 +52,9 @@ class Opened:
 
 @runtime_checkable
 class SecureFederation(Protocol):
-    """A federation whose clients encode and mask their updates themselves (`Distributed.encode`)."""
+    """A federation whose clients encode and mask what they add themselves (`Distributed.encode`)."""
+
+    def clients(self) -> Sequence[Hashable]: ...
 
     def secure_sum(self, chosen: Sequence[Hashable], ask: Any) -> Opened: ...
 
@@ -95,13 +98,12 @@ class Distributed:
     proximal: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "clients", "survivors", "neighbours", "coordinates"):
-            object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
+        check_terms(self)
+        for name, most in (("survivors", MOST), ("neighbours", MOST), ("coordinates", 1 << 30)):
+            object.__setattr__(self, name, counted(name, getattr(self, name), at_most=most))
         object.__setattr__(self, "clip", clip_in_range(self.clip))
-        object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
-        for name, kind in (("noise_multiplier", positive), ("delta", strict_probability)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, kind(name, getattr(self, name)))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", strict_probability("delta", self.delta))
         if self.neighbours < 2:
             raise InvalidParameter("every client needs at least 2 neighbours.")
         if not 2 <= self.survivors <= self.sampling.expected(self.clients):
@@ -130,7 +132,7 @@ class Distributed:
 
     def event_after(self, rounds: int) -> Event:
         """What so many rounds cost."""
-        return self._whole(self._noise(), rounds)
+        return self._whole(self._noise(), rounds_so_far(rounds, self.rounds))
 
     @property
     def event(self) -> Event:
@@ -202,7 +204,7 @@ class Distributed:
         On a `SecureFederation` a step asks for the opened sum; on any other one it stands for all clients, and forms
         the very sum that secure aggregation would open.
         """
-        width = positive_integer("coordinates", coordinates)
+        width = counted("coordinates", coordinates, at_most=self.coordinates)
         self._check_width(Rotation(width, b"").width)
         self._share(self._noise())
 

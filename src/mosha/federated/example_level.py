@@ -13,6 +13,7 @@ from mosha.core.account import Account
 from mosha.core.errors import BudgetExceeded, InvalidParameter
 from mosha.federated.federation import Ask, Block
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
+from mosha.federated.terms import counted, first_weights
 from mosha.learning import DPSGD
 
 if TYPE_CHECKING:
@@ -49,16 +50,27 @@ class ExampleLevel:
         accounts: Mapping[Hashable, Account],
         optimiser: Callable[[Any], Any],
     ) -> None:
-        if set(data) != set(accounts):
-            raise InvalidParameter("every client needs data and an account of its own.")
+        if not (isinstance(data, Mapping) and isinstance(accounts, Mapping) and set(data) == set(accounts) and data):
+            raise InvalidParameter("every client needs data and an account of its own. Nothing was spent.")
+        if not all(isinstance(account, Account) for account in accounts.values()):
+            raise InvalidParameter("accounts are those of ledgers: see mosha.Ledger. Nothing was spent.")
+        if not isinstance(plan, DPSGD):
+            raise InvalidParameter("plan must be a mosha.learning.DPSGD: it is run inside each client.")
         if plan.noise_multiplier is None:
             raise InvalidParameter("the local plan has no noise yet: calibrate it. Nothing was spent.")
+        if not callable(getattr(model, "parameters", None)) or not callable(loss) or not callable(optimiser):
+            raise InvalidParameter("a client needs a torch module, a loss, and a function that makes its optimiser.")
         self.model, self.loss, self.data, self.plan = model, loss, dict(data), plan
         self.accounts, self.optimiser = dict(accounts), optimiser
 
     def initial(self) -> NDArray[np.float64]:
         """The weights of the model as it was given, flat."""
         return _flat(self.model)
+
+    @property
+    def coordinates(self) -> int:
+        """How many weights are trained."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
 
     def clients(self) -> Sequence[Hashable]:
         return list(self.data)
@@ -87,8 +99,16 @@ def averaged(
     federation: ExampleLevel, initial: NDArray[Any], *, rounds: int, outer: OuterOptimiser | None = None
 ) -> Iterator[Floats]:
     """The weights after each round of plain averaging: the updates are private already, so nothing is paid here."""
-    chosen = outer or FedAvg()
-    weights: Floats = np.array(initial, np.float64)
+    chosen = FedAvg() if outer is None else outer
+    if not isinstance(federation, ExampleLevel) or not callable(getattr(chosen, "advance", None)):
+        raise InvalidParameter("averaged(ExampleLevel(...), weights, rounds=...) with an optimiser such as FedAvg().")
+    weights, rounds = first_weights(initial), counted("rounds", rounds)
+    if weights.size != federation.coordinates:
+        raise InvalidParameter("initial weights must be as many as the model has. Nothing was spent.")
+    return _averaged(federation, weights, rounds, chosen)
+
+
+def _averaged(federation: ExampleLevel, weights: Floats, rounds: int, chosen: OuterOptimiser) -> Iterator[Floats]:
     memory = chosen.begin(weights.size)
     for number in range(1, rounds + 1):
         sent = [block.updates[0] for block in federation.updates(federation.clients(), Ask(number, weights))]

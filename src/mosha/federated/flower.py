@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.account import Account
-from mosha.core.errors import InvalidParameter, MissingExtra, SourceUnavailable
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import non_negative, positive, positive_integer
 from mosha.federated.checkpoint import Checkpoint
 from mosha.federated.client_side import ClientSide
 from mosha.federated.distributed import Distributed
 from mosha.federated.federation import Ask, Block
-from mosha.federated.flower_records import arrays_of, messages, record_of, replies_by_node
+from mosha.federated.flower_records import arrays_of, record_of
 from mosha.federated.layout import Layout
 from mosha.federated.server_side import ServerSide
 from mosha.federated.training import History, Round, train
@@ -25,6 +25,8 @@ from mosha.federated.training import History, Round, train
 try:
     from flwr.app import ArrayRecord, ConfigRecord, MetricRecord
     from flwr.serverapp.strategy import Result, Strategy
+
+    from mosha.federated.flower_network import Network
 except ImportError:
     raise MissingExtra("federated", needed_for="mosha.federated.flower") from None
 
@@ -65,10 +67,18 @@ def flower(
         That of the plan. Clients' metrics are data of theirs: they are not released, logged or used. Evaluation on
         clients is not run, for the same reason; `evaluate_fn` runs on the server, on public data, and is free.
     """
-    if isinstance(plan, ClientSide) != (account is None):
+    if not isinstance(plan, FederatedPlan):
+        raise InvalidParameter(
+            "flower(plan, account) takes ServerSide(...), ClientSide(...) or Distributed(...); questions without "
+            "training are asked by flower_ask. Nothing was spent."
+        )
+    if isinstance(plan, ClientSide) != (account is None) or not isinstance(account, Account | None):
         raise InvalidParameter(
             "ServerSide and Distributed plans are paid by account=..., ClientSide plans by the accounts of the clients."
         )
+    wait_for, patience = positive_integer("wait_for", wait_for), non_negative("patience", patience)
+    if on_round is not None and not callable(on_round):
+        raise InvalidParameter("on_round must be a function of a Round. Nothing was spent.")
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     return FlowerStrategy(plan, account, key, kept, wait_for, patience, on_round, secret)
 
@@ -103,9 +113,11 @@ class FlowerStrategy(Strategy):
     ) -> Result:
         """Pay for the plan and run it; the arguments are those of Flower's own strategies."""
         del evaluate_config
-        rounds = self.plan.rounds if num_rounds is None else num_rounds
-        if not 1 <= rounds <= self.plan.rounds:
+        rounds = self.plan.rounds if num_rounds is None else positive_integer("num_rounds", num_rounds)
+        if rounds > self.plan.rounds:
             raise InvalidParameter(f"num_rounds must lie between 1 and the {self.plan.rounds} rounds of the plan.")
+        _check(grid, initial_arrays, train_config, evaluate_fn)
+        timeout = positive("timeout", timeout)
         initial = arrays_of(initial_arrays)
         if self.checkpoint is not None:
             initial = self.checkpoint.initial(initial)
@@ -170,33 +182,26 @@ class FlowerStrategy(Strategy):
         del server_round, replies
 
 
-class _Nodes:
+def _check(grid: Any, initial: Any, config: Any, evaluate: Any) -> None:
+    """Refuse what could not be run, before anything is paid."""
+    if not callable(getattr(grid, "send_and_receive", None)):
+        raise InvalidParameter("grid must be the Grid that Flower gives to a ServerApp. Nothing was spent.")
+    if not isinstance(initial, ArrayRecord):
+        raise InvalidParameter("initial_arrays must be an ArrayRecord. Nothing was spent.")
+    if not isinstance(config, Mapping | None):
+        raise InvalidParameter("train_config must be a ConfigRecord. Nothing was spent.")
+    if evaluate is not None and not callable(evaluate):
+        raise InvalidParameter("evaluate_fn must be a function of a round and its arrays. Nothing was spent.")
+
+
+class _Nodes(Network):
     """The connected nodes as a federation: sends the model, receives models, forms differences."""
 
     def __init__(
         self, grid: Any, layout: Layout, initial: dict[str, NDArray[Any]], timeout: float, config: dict[str, Any]
     ) -> None:
-        self.grid, self.layout, self.initial, self.timeout = grid, layout, initial, timeout
-        self.config = config
-
-    def wait(self, wanted: int, patience: float) -> None:
-        """Until so many nodes are connected, or until patience ends: then those that are there are enough."""
-        end = time.monotonic() + patience
-        while len(self.clients()) < wanted and time.monotonic() < end:
-            time.sleep(0.5)
-
-    def clients(self) -> Sequence[Hashable]:
-        return sorted(self.grid.get_node_ids())
-
-    def exchange(self, contents: dict[Hashable, Any]) -> dict[Hashable, Any]:
-        """Send each node its records, and give the first good reply of each."""
-        if not contents:
-            return {}
-        try:
-            replies = self.grid.send_and_receive(messages(contents), timeout=self.timeout)
-        except (ConnectionError, TimeoutError, OSError):
-            raise SourceUnavailable("the SuperLink did not answer. A retry under the same key is free.") from None
-        return replies_by_node(replies, contents)
+        super().__init__(grid, timeout)
+        self.layout, self.initial, self.config = layout, initial, config
 
     def asking(self, ask: Ask, **more: Any) -> Any:
         """The records that a round sends: the model and the configuration."""

@@ -12,24 +12,22 @@ from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, MissingExtra, MoshaError, RunError
 from mosha.federated.client_side import ClientSide
 from mosha.federated.distributed import Distributed
+from mosha.federated.keys import Ring
 from mosha.federated.layout import Layout
-from mosha.federated.secure_client import SecureClient
-from mosha.federated.session import Session
 from mosha.noise import secure
 
 try:
-    from flwr.app import ConfigRecord, Message, RecordDict
+    from flwr.app import ConfigRecord
+
+    from mosha.federated.flower_masking import MaskedSteps, answer
+    from mosha.federated.flower_records import ARRAYS, arrays_of
+    from mosha.federated.flower_reports import REPORT
 except ImportError:
     raise MissingExtra("federated", needed_for="mosha.federated.flower_mod") from None
 
-from mosha.federated.flower_records import ARRAYS, CONFIG, STAGE, arrays_of, record_of
-from mosha.federated.flower_reports import REPORT
-from mosha.federated.flower_secure import MASKED, _listed, _numbered
-from mosha.federated.keys import PublicKeys
-
 __all__ = ["flower_mod"]
 
-_STATE, _CLIENT = "mosha", "mosha-secure-client"
+_STATE = "mosha"
 Call = Callable[[Any, Any], Any]
 
 
@@ -57,17 +55,21 @@ def flower_mod(
         that breaks reports zeros, with the usual noise at the usual price. What leaves is a paid
         report, or a masked sum with noise. A Distributed client takes part in no more rounds than the plan pays for.
     """
+    if not isinstance(plan, ClientSide | Distributed):
+        raise InvalidParameter(
+            "a client keeps ClientSide(...) or Distributed(...) plans; with ServerSide it needs nothing."
+        )
+    if not (account is None or isinstance(account, Account) or callable(account)):
+        raise InvalidParameter("account must be an account of the client's own, or a function that makes it.")
+    if isinstance(account, Account) and not account.unit.protects_same(plan.unit):
+        raise InvalidParameter("a client pays from an account for the unit Self(): its own value. Nothing was spent.")
+    if key is not None and (not isinstance(key, str) or not key):
+        raise InvalidParameter("key must be a non-empty string.")
     if isinstance(plan, ClientSide) == (account is None):
         raise InvalidParameter("a ClientSide plan is paid from account=...; a Distributed one takes none here.")
     if isinstance(plan, ClientSide):
         return _Reporting(plan, account, key)
     return _Masking(plan)
-
-
-def _answer(message: Any, config: dict[str, Any] | None = None, arrays: dict[str, Any] | None = None) -> Any:
-    if arrays is None:
-        return Message(RecordDict({CONFIG: ConfigRecord(config or {})}), reply_to=message)
-    return Message(record_of(arrays, config or {}), reply_to=message)
 
 
 def _trained(message: Any, context: Any, call: Call) -> NDArray[np.float64]:
@@ -103,7 +105,7 @@ class _Reporting:
             run.step(None)
         report = run.step(update).value["steps"]
         context.state[_STATE] = ConfigRecord({"reports": done + 1})
-        return _answer(message, {}, {REPORT: report})
+        return answer(message, {}, {REPORT: report})
 
     def _purse(self, context: Any) -> Account:
         try:
@@ -116,48 +118,14 @@ class _Reporting:
 
 
 class _Masking:
-    """Distributed: the client's steps of secure aggregation, kept between messages in the node's own state."""
+    """Distributed: the client's steps of secure aggregation; what is masked is its update with a share of the noise."""
 
     def __init__(self, plan: Distributed) -> None:
         self.plan = plan
+        self.steps = MaskedSteps(_STATE, plan.check, plan.sampling.paid_rounds(plan.rounds))
 
     def __call__(self, message: Any, context: Any, call: Call) -> Any:
-        config = dict(message.content.config_records.get(CONFIG, {}))
-        stage = config.get(STAGE)
-        if stage == "keys":
-            return self._keys(message, context, config)
-        if stage not in ("letters", "masked", "unmask"):
-            raise RunError("client refuses: this client answers the steps of secure aggregation alone.")
-        client = SecureClient.revived(context.state.config_records[_CLIENT]["client"], secure())
-        if stage == "letters":
-            reply = _answer(message, _listed("letter", client.share(_roster(config))))
-        elif stage == "masked":
-            self._count(context)
-            update = _trained(message, context, call)
-            encoded = self.plan.encode(update, client.session.label, secure())
-            reply = _answer(message, {}, {MASKED: client.masked(encoded, _numbered(config, "letter"))})
-        else:
-            shares = client.unmask(config.get("survivors", []))
-            reply = _answer(message, {**_listed("seed", shares.seeds), **_listed("key", shares.keys)})
-        context.state[_CLIENT] = ConfigRecord({"client": client.kept()})
-        return reply
+        def encoded(label: bytes) -> Ring:
+            return self.plan.encode(_trained(message, context, call), label, secure())
 
-    def _count(self, context: Any) -> None:
-        """One round more in which an input leaves, opened or not."""
-        rounds = int(context.state.config_records.get(_STATE, {}).get("rounds", 0))
-        if rounds >= self.plan.sampling.paid_rounds(self.plan.rounds):
-            raise RunError("client refuses: it has taken part in as many rounds as the plan pays for.")
-        context.state[_STATE] = ConfigRecord({"rounds": rounds + 1})
-
-    def _keys(self, message: Any, context: Any, config: dict[str, Any]) -> Any:
-        numbers = (int(config[name]) for name in ("neighbours", "threshold", "survivors", "width"))
-        session = Session(config["label"], tuple(config["order"]), *numbers)
-        self.plan.check(session)
-        client = SecureClient(int(config["member"]), session, secure())
-        context.state[_CLIENT] = ConfigRecord({"client": client.kept()})
-        return _answer(message, {"letter-key": client.keys.letters, "mask-key": client.keys.masks})
-
-
-def _roster(config: dict[str, Any]) -> dict[int, PublicKeys]:
-    shown = zip(config["members"], config["letter-keys"], config["mask-keys"], strict=True)
-    return {member: PublicKeys(letters, masks) for member, letters, masks in shown}
+        return self.steps(message, context, encoded)

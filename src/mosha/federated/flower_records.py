@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from numpy.typing import NDArray
 
 __all__ = ["ARRAYS", "CONFIG", "STAGE", "Reply", "arrays_of", "messages", "record_of", "replies_by_node", "told"]
@@ -34,11 +34,9 @@ def told(config: Mapping[str, Any]) -> Any:
     return RecordDict({CONFIG: ConfigRecord(dict(config))})
 
 
-def messages(contents: Mapping[Any, Any]) -> list[Any]:
-    """One training message for each node."""
-    return [
-        Message(content=content, message_type=MessageType.TRAIN, dst_node_id=node) for node, content in contents.items()
-    ]
+def messages(contents: Mapping[Any, Any], kind: str) -> list[Any]:
+    """One message of this kind for each node."""
+    return [Message(content=content, message_type=kind, dst_node_id=node) for node, content in contents.items()]
 
 
 @dataclass

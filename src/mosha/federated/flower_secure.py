@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from mosha.federated.secure_server import SecureServer
 from mosha.federated.session import Session
 from mosha.noise import secure
 
-__all__ = ["MASKED", "SecureNodes"]
+__all__ = ["MASKED", "SecureNodes", "opened_sum"]
 
 MASKED = "mosha-masked"
+Exchange = Callable[[dict[Hashable, Any]], dict[Hashable, Any]]
 
 
 class SecureNodes:
@@ -34,41 +35,60 @@ class SecureNodes:
         return found
 
     def secure_sum(self, chosen: Sequence[Hashable], ask: Ask) -> Opened:
-        if len(chosen) < max(3, self.plan.survivors):
-            raise SourceUnavailable("fewer clients are connected than a round needs. Wait for more; a retry is free.")
-        member = {node: i for i, node in enumerate(chosen, 1)}
-        session = self.plan.session(list(member.values()), Rotation(ask.weights.size, b"").width, secure())
-        server = SecureServer(session)
-        terms = _terms(session)
-        for node, reply in self._tell({node: {STAGE: "keys", "member": i, **terms} for node, i in member.items()}):
-            if (keys := _keys(reply)) is not None:
-                server.add_keys(member[node], keys)
-        node_of = {i: node for node, i in member.items()}
-        rosters = {node_of[i]: {STAGE: "letters", **_roster(server, i)} for i in server.roster}
-        for node, reply in self._tell(rosters):
-            letters = _numbered(reply, "letter")
-            server.add_letters(member[node], letters)
-        self._inputs(server, node_of, member, ask)
-        survivors = server.survivors
-        asked = {node_of[i]: {STAGE: "unmask", "survivors": survivors} for i in survivors}
-        for node, reply in self._tell(asked):
-            server.add_shares(member[node], Shares(_numbered(reply, "seed"), _numbered(reply, "key")))
-        return Opened(server.total(), len(survivors), session.label)
+        """The opened sum of the updates of those who survive."""
+        width = Rotation(ask.weights.size, b"").width
 
-    def _tell(self, contents: dict[Hashable, dict[str, Any]]) -> Any:
-        replies = self.nodes.exchange({node: told(content) for node, content in contents.items()})
-        return [(node, reply.config) for node, reply in replies.items()]
+        def terms(members: list[int]) -> Session:
+            return self.plan.session(members, width, secure())
 
-    def _inputs(self, server: SecureServer, node_of: dict[int, Hashable], member: Any, ask: Ask) -> None:
-        """The one message with the model: clients train, encode, mask."""
-        contents = {}
-        for i in server.writers:
-            letters = _listed("letter", server.letters_to(i))
-            contents[node_of[i]] = self.nodes.asking(ask, **{STAGE: "masked", **letters})
-        for node, reply in self.nodes.exchange(contents).items():
-            masked = reply.arrays.get(MASKED)
-            if isinstance(masked, np.ndarray):
-                server.add_masked(member[node], masked)
+        def asking(config: dict[str, Any]) -> Any:
+            return self.nodes.asking(ask, **config)
+
+        return opened_sum(self.nodes.exchange, chosen, self.plan.survivors, terms, asking)
+
+
+def opened_sum(
+    exchange: Exchange,
+    chosen: Sequence[Hashable],
+    survivors: int,
+    terms: Callable[[list[int]], Session],
+    asking: Callable[[dict[str, Any]], Any],
+) -> Opened:
+    """Secure aggregation among these nodes, in four messages to each; `asking` makes the one that asks for an input.
+
+    Fewer nodes than `survivors` are found out as early as they show: before any input has left, where it can be.
+    """
+    _enough(chosen, max(3, survivors))
+    member = {node: i for i, node in enumerate(chosen, 1)}
+    node_of = {i: node for node, i in member.items()}
+    session = terms(list(node_of))
+    server = SecureServer(session)
+
+    def tell(contents: dict[Hashable, dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+        replies = exchange({node: told(content) for node, content in contents.items()})
+        return [(member[node], reply.config) for node, reply in replies.items()]
+
+    for i, reply in tell({node: {STAGE: "keys", "member": i, **_terms(session)} for node, i in member.items()}):
+        if (keys := _keys(reply)) is not None:
+            server.add_keys(i, keys)
+    _enough(server.roster, survivors)
+    for i, reply in tell({node_of[i]: {STAGE: "letters", **_roster(server, i)} for i in server.roster}):
+        server.add_letters(i, _numbered(reply, "letter"))
+    _enough(server.writers, survivors)
+    inputs = {node_of[i]: asking({STAGE: "masked", **_listed("letter", server.letters_to(i))}) for i in server.writers}
+    for node, sent in exchange(inputs).items():
+        masked = sent.arrays.get(MASKED)
+        if isinstance(masked, np.ndarray):
+            server.add_masked(member[node], masked)
+    alive = server.survivors
+    for i, reply in tell({node_of[i]: {STAGE: "unmask", "survivors": alive} for i in alive}):
+        server.add_shares(i, Shares(_numbered(reply, "seed"), _numbered(reply, "key")))
+    return Opened(server.total(), len(alive), session.label)
+
+
+def _enough(there: Sized, wanted: int) -> None:
+    if len(there) < wanted:
+        raise SourceUnavailable("fewer clients are connected than a round needs. Wait for more; a retry is free.")
 
 
 def _terms(session: Session) -> dict[str, Any]:

@@ -24,17 +24,21 @@ def accuracy_against_epsilon(histories: Sequence[History], *, metric: str | None
         from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
     except ImportError:
         raise MissingExtra("plot", needed_for="a picture of a training") from None
-    if not histories:
-        raise InvalidParameter("a picture needs at least one history.")
+    if not isinstance(histories, Sequence) or not histories or not all(hasattr(h, "rounds") for h in histories):
+        raise InvalidParameter("a picture needs a list of histories, at least one.")
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
+    drawn = 0
     for history in histories:
         points = [(r.epsilon, _value(r.metrics, metric)) for r in history.rounds if r.metrics is not None]
         private = [(epsilon, value) for epsilon, value in points if epsilon is not None]
+        drawn += len(points)
         if private:
             axes.plot(*zip(*private, strict=True), marker=".", label=history.name)
         elif points:
             axes.axhline(points[-1][1], linestyle="--", color="grey", label=f"{history.name} (no price)")
+    if not drawn:
+        raise InvalidParameter("no round has metrics: train with evaluate=..., on public data.")
     axes.set_xlabel("epsilon paid so far")
     axes.set_ylabel(metric or "metric")
     axes.grid(alpha=0.3)
@@ -43,6 +47,11 @@ def accuracy_against_epsilon(histories: Sequence[History], *, metric: str | None
 
 
 def _value(metrics: Any, metric: str | None) -> float:
-    if isinstance(metrics, dict):
-        return float(next(iter(metrics.values())) if metric is None else metrics[metric])
-    return float(metrics)
+    try:
+        if isinstance(metrics, dict):
+            return float(next(iter(metrics.values())) if metric is None else metrics[metric])
+        return float(metrics)
+    except (KeyError, StopIteration, TypeError, ValueError):
+        raise InvalidParameter(
+            f"the rounds have no number called {metric or 'metric'!r} among their metrics."
+        ) from None

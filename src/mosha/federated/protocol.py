@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.federated.keys import Ring
 from mosha.federated.secure_client import SecureClient
@@ -25,6 +26,8 @@ def securely_summed(session: Session, inputs: Mapping[int, Ring], rng: Rng, vani
     >>> securely_summed(session, inputs, secure(), vanished=[4]).tolist()
     [6, 3]
     """
+    if not isinstance(session, Session) or not isinstance(inputs, Mapping):
+        raise InvalidParameter("give a Session, and for each of its members its numbers modulo 2**32.")
     server = SecureServer(session)
     clients = {member: SecureClient(member, session, rng) for member in inputs}
     for member, client in clients.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mosha.core.errors import DataError, RunError
+from mosha.core.errors import DataError, InvalidParameter, RunError
 from mosha.core.randomness import Rng
 from mosha.federated.keys import PrivateKey, PublicKeys, Ring, add_mask, agreed, fresh_pair, open_letter, seal_letter
 from mosha.federated.session import Session
@@ -48,6 +48,8 @@ class SecureClient:
     """
 
     def __init__(self, member: int, session: Session, rng: Rng) -> None:
+        if not isinstance(session, Session):
+            raise InvalidParameter("session must be a Session: see Session.begin.")
         if member not in session.order:
             raise DataError("this client is no member of the round.")
         self.member, self.session, self._rng = member, session, rng

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mosha.core.errors import DataError, SourceUnavailable
+from mosha.core.errors import DataError, InvalidParameter, SourceUnavailable
 from mosha.federated.keys import PrivateKey, PublicKeys, Ring, add_mask, agreed
 from mosha.federated.secure_client import Shares, mask_context
 from mosha.federated.session import Session
@@ -24,6 +24,8 @@ class SecureServer:
     """
 
     def __init__(self, session: Session) -> None:
+        if not isinstance(session, Session):
+            raise InvalidParameter("session must be a Session: see Session.begin.")
         self.session = session
         self.roster: dict[int, PublicKeys] = {}
         self._letters: dict[int, dict[int, bytes]] = {}

@@ -16,7 +16,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
-from mosha.core.number import non_negative, positive, positive_integer, strict_probability
+from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.federated.clip_norm import AdaptiveClip, Weights
@@ -26,6 +26,7 @@ from mosha.federated.federation import Block, Federation, accepted
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
 from mosha.federated.pricing import chosen_noise, least_noise, sold
 from mosha.federated.sampling import Everybody, FixedSize, Poisson, Sampling, TakingTurns
+from mosha.federated.terms import MOST, check_terms, rounds_so_far
 from mosha.federated.turns import Turn
 from mosha.mechanisms.grid import enlarged, noised
 from mosha.mechanisms.statistic import fingerprint, root_up
@@ -33,7 +34,7 @@ from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
 __all__ = ["COORDINATES", "ServerSide"]
 
-COORDINATES = 1 << 40
+COORDINATES = MOST
 """Noise is priced for so many coordinates, whatever the model has: the price barely depends on it."""
 
 _FINEST, _COARSEST = 1 << 10, LARGEST_SCALE  # a standard deviation has at least and at most so many steps
@@ -90,14 +91,11 @@ class ServerSide:
     weights: Weights | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", positive_integer("rounds", self.rounds))
-        object.__setattr__(self, "clients", positive_integer("clients", self.clients))
-        object.__setattr__(self, "proximal", non_negative("proximal", self.proximal))
+        check_terms(self)
         if not isinstance(self.clip, AdaptiveClip):
             object.__setattr__(self, "clip", clip_in_range(self.clip))
-        for name, kind in (("noise_multiplier", positive), ("delta", strict_probability)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, kind(name, getattr(self, name)))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", strict_probability("delta", self.delta))
         if sum(choice is not None for choice in (self.rate, self.cohort, self.period)) > 1:
             raise InvalidParameter("a round chooses clients by one of rate=..., cohort=... and period=...")
         object.__setattr__(self, "bands", positive_integer("bands", self.bands))
@@ -143,7 +141,7 @@ class ServerSide:
 
     def event_after(self, rounds: int) -> Event:
         """What so many rounds cost."""
-        return self._whole(self._noise(), rounds)
+        return self._whole(self._noise(), rounds_so_far(rounds, self.rounds))
 
     @property
     def event(self) -> Event:

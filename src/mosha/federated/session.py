@@ -13,6 +13,8 @@ from mosha.noise import uniform
 
 __all__ = ["Session"]
 
+_WIDEST = 1 << 30
+
 
 @dataclass(frozen=True)
 class Session:
@@ -37,6 +39,8 @@ class Session:
     def __post_init__(self) -> None:
         for name in ("neighbours", "threshold", "survivors", "width"):
             object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
+        if not all(type(member) is int for member in self.order) or self.width > _WIDEST:
+            raise InvalidParameter("members are whole numbers, and at most 2**30 numbers are summed.")
         if len(self.order) < 3 or len(set(self.order)) != len(self.order) or min(self.order) < 1:
             raise InvalidParameter("a round needs at least 3 members, each named once by a number above zero.")
         if self.neighbours < 2:
@@ -54,7 +58,9 @@ class Session:
         members: Sequence[int], *, neighbours: int, survivors: int, width: int, rng: Rng, threshold: int | None = None
     ) -> Session:
         """A session with a fresh label and a fresh random graph; the threshold is the least that is allowed."""
-        order = list(members)
+        if not isinstance(members, Sequence) or not isinstance(rng, Rng):
+            raise InvalidParameter("a round needs a list of members, and a generator such as mosha.noise.secure().")
+        order, neighbours = list(members), positive_integer("neighbours", neighbours)
         for i in range(len(order) - 1, 0, -1):
             j = uniform(i + 1, rng=rng)
             order[i], order[j] = order[j], order[i]

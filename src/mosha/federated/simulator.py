@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, MissingExtra
-from mosha.core.number import non_negative, positive, positive_integer
+from mosha.core.number import non_negative, positive
 from mosha.federated.federation import Ask, Block
+from mosha.federated.terms import counted
 
 if TYPE_CHECKING:
     import torch
@@ -57,15 +58,18 @@ class Simulation:
         except ImportError:
             raise MissingExtra("federated", needed_for="a simulated federation") from None
         self._torch = torch
-        self.inputs, self.targets = examples
-        if len(self.inputs) != len(self.targets) or self.inputs.ndim < 2:
-            raise InvalidParameter("examples must be (inputs, targets) with one row for each client.")
-        self.local_steps = positive_integer("local_steps", local_steps)
-        self.batch = positive_integer("batch", batch)
+        self.inputs, self.targets = _checked(torch, model, loss, examples)
+        self.local_steps = counted("local_steps", local_steps, at_most=1 << 30)
+        self.batch = counted("batch", batch, at_most=1 << 30)
         self.rate, self.proximal = positive("rate", rate), non_negative("proximal", proximal)
         self.sizes = np.full(len(self.inputs), self.inputs.shape[1]) if sizes is None else np.asarray(sizes)
-        if self.sizes.shape != (len(self.inputs),) or self.sizes.min() < 1 or self.sizes.max() > self.inputs.shape[1]:
+        whole = self.sizes.shape == (len(self.inputs),) and self.sizes.dtype.kind in "iu"
+        if not whole or self.sizes.min() < 1 or self.sizes.max() > self.inputs.shape[1]:
             raise InvalidParameter("sizes must say how many examples each client owns, at least one.")
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise InvalidParameter("seed must be a whole number.")
+        if not (vectorised in (True, False) or vectorised == "auto"):
+            raise InvalidParameter("vectorised must be True, False or 'auto'.")
         self.model, self.loss, self.seed = model, loss, seed
         self._shapes = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
         self._buffers = dict(model.named_buffers())
@@ -86,7 +90,10 @@ class Simulation:
 
     def load(self, weights: NDArray[Any]) -> torch.nn.Module:
         """The model with these weights."""
-        named = self._unflat(self._torch.as_tensor(np.asarray(weights, np.float32)))
+        flat = np.asarray(weights, np.float32)
+        if flat.shape != (self.coordinates,):
+            raise InvalidParameter(f"this model has {self.coordinates} weights, in one flat array.")
+        named = self._unflat(self._torch.as_tensor(flat))
         with self._torch.no_grad():
             for name, parameter in self.model.named_parameters():
                 parameter.copy_(named[name])
@@ -96,6 +103,8 @@ class Simulation:
         return range(len(self.inputs))
 
     def updates(self, chosen: Sequence[Any], ask: Ask) -> Iterator[Block]:
+        if np.shape(ask.weights) != (self.coordinates,):
+            raise InvalidParameter(f"this model has {self.coordinates} weights, in one flat array.")
         sent = self._torch.as_tensor(np.asarray(ask.weights, np.float32))
         size = max(1, min(_AT_ONCE, _NUMBERS_AT_ONCE // self.coordinates))
         for start in range(0, len(chosen), size):
@@ -223,6 +232,21 @@ class Simulation:
             named[name] = flat[start : start + size].reshape(shape)
             start += size
         return named
+
+
+def _checked(torch: Any, model: Any, loss: Any, examples: Any) -> tuple[Tensor, Tensor]:
+    """Inputs and targets, where they, the model and the loss are what they should be."""
+    if not isinstance(model, torch.nn.Module) or next(model.parameters(), None) is None:
+        raise InvalidParameter("model must be a torch module with weights to train.")
+    if not callable(loss):
+        raise InvalidParameter("loss must be a function of outputs and targets.")
+    pair: Any = examples if isinstance(examples, tuple | list) and len(examples) == 2 else (None, None)
+    if not all(isinstance(part, torch.Tensor) and part.ndim >= 2 and part.numel() for part in pair):
+        raise InvalidParameter("examples must be two tensors (inputs, targets) with one row for each client.")
+    inputs, targets = pair
+    if inputs.shape[:2] != targets.shape[:2]:
+        raise InvalidParameter("inputs and targets must have as many clients, and each client as many examples.")
+    return inputs, targets
 
 
 def _shuffled(size: int, seed: int, number: int, start: int, clients: NDArray[np.int64]) -> NDArray[np.int64]:

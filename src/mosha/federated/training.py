@@ -23,6 +23,7 @@ from mosha.core.release import Receipt, Release
 from mosha.federated.federation import Ask, Federation
 from mosha.federated.optimiser import Floats, OuterOptimiser
 from mosha.federated.secret import kept_secret
+from mosha.federated.terms import first_weights
 
 __all__ = ["FederatedPlan", "History", "Round", "Spending", "train"]
 
@@ -118,14 +119,30 @@ def train(
             the noise of rounds that were answered is made again from it. Keep it as you keep the data: whoever has it
             and the ledger can take the noise away.
     """
-    weights = np.array(initial, np.float64)
-    if weights.ndim != 1 or weights.size == 0 or not np.isfinite(weights).all():
-        raise InvalidParameter("initial weights must be a flat array of finite numbers. Nothing was spent.")
+    weights = first_weights(initial)
+    _check(plan, federation, account, evaluate, retries)
+    if getattr(federation, "coordinates", weights.size) != weights.size:
+        raise InvalidParameter("initial weights must be as many as the clients' model has. Nothing was spent.")
     about = hashlib.sha256(weights.tobytes()).hexdigest()
     measurement = plan.measurement(weights.size, about=about, **_kept(plan, key, secret))
     run = account.open(measurement, key=key)
     asking = _Asking(run, federation, config, retries)
     return _rounds(plan, asking, weights, evaluate)
+
+
+def _check(plan: Any, federation: Any, account: Any, evaluate: Any, retries: Any) -> None:
+    """Refuse what could not be run, before anything is paid."""
+    if not all(hasattr(plan, part) for part in ("rounds", "outer", "event_after", "measurement", "decoder")):
+        raise InvalidParameter("plan must be ServerSide(...), ClientSide(...) or Distributed(...). Nothing was spent.")
+    asks = any(callable(getattr(federation, do, None)) for do in ("updates", "secure_sum"))
+    if not (callable(getattr(federation, "clients", None)) and asks):
+        raise InvalidParameter("federation must have clients() and updates(...): see Federation. Nothing was spent.")
+    if not isinstance(account, Account):
+        raise InvalidParameter("account must be an account of a ledger: see mosha.Ledger. Nothing was spent.")
+    if evaluate is not None and not callable(evaluate):
+        raise InvalidParameter("evaluate must be a function of the weights. Nothing was spent.")
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise InvalidParameter("retries must be a whole number, zero or above. Nothing was spent.")
 
 
 def _kept(plan: FederatedPlan, key: str | None, secret: str | os.PathLike[str] | None) -> dict[str, bytes]:
