@@ -290,3 +290,34 @@ def test_every_error_of_reading_is_one_of_ours(tmp_path):
             read(written(tmp_path / "g.txt", content), vertices=9)
     assert read(written(tmp_path / "g.txt", b""), vertices=9).edge_count == 0
     assert Graph.of([], vertices=0).vertices == 0
+
+
+@pytest.mark.parametrize(
+    ("partitions", "density"),
+    [(None, 0.5), ([], 0.5), ([[0] * 4], 0.5), ([[0], [1]], 0.5), ([3, 4], 0.5), ([[0] * 4] * 2, 1e300)],
+)
+def test_partitions_that_are_none_are_refused(partitions, density):
+    behind = protect([(0, 1)], unit=mosha.Edge(), vertices=4)
+    with pytest.raises(InvalidParameter):
+        behind.best_partition(partitions, density=density).measurement(epsilon=1)
+
+
+def test_communities_have_names_of_any_kind():
+    behind = protect([(0, 1), (2, 3)], unit=mosha.Edge(), vertices=4)
+    asked = behind.best_partition([["red", "blue"] * 2, ["red"] * 2 + [7.0, 7]], density=0.1).measurement(epsilon=300)
+    assert asked.step(None, behind.graph, None, mosha.noise.secure())[0] == 1
+
+
+@pytest.mark.parametrize("asked", ["degree_histogram", "degree_distribution", "cumulative_degrees", "degree_sequence"])
+def test_a_histogram_longer_than_memory_is_refused(asked):
+    with pytest.raises(InvalidParameter, match="entries"):
+        getattr(protect([], unit=mosha.Node(max_degree=2**31), vertices=4), asked)().measurement(epsilon=1)
+    with pytest.raises(InvalidParameter, match="entries"):
+        protect([], unit=mosha.Edge(), vertices=4).degree_histogram(up_to=10**12).measurement(epsilon=1)
+
+
+def test_a_forecast_is_like_any_public_graph_that_can_be_read():
+    behind = protect([], unit=mosha.Node(), vertices=4)
+    assert behind.edges().forecast(epsilon=1, like=nx.complete_graph(9)) > 0
+    with pytest.raises(DataError):
+        behind.edges().forecast(epsilon=1, like=3)

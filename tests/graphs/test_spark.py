@@ -55,6 +55,28 @@ def test_bad_spark_input_is_refused_without_a_word_about_the_data(both, spark_se
         protect(frame, unit=mosha.Edge())
     with pytest.raises(DataError, match="two columns"):
         protect(frame, unit=mosha.Edge(), vertices=3, columns=("source", "nowhere"))
-    words = spark_session.sql("SELECT 'a' AS source, 'b' AS target")
-    with pytest.raises(DataError, match="whole numbers"):
-        protect(words, unit=mosha.Edge(), vertices=3)
+    for wrong in ("n", -1, True, 2**31):
+        with pytest.raises(InvalidParameter):
+            protect(frame, unit=mosha.Edge(), vertices=wrong)
+    dates = spark_session.sql("SELECT DATE '2020-01-01' AS source, 1 AS target")
+    with pytest.raises(DataError, match="whole numbers or text"):
+        protect(dates, unit=mosha.Edge(), vertices=3)
+    twice = spark_session.sql("SELECT 1 AS source, 1 AS source")
+    with pytest.raises(DataError, match="two columns"):
+        protect(twice, unit=mosha.Edge(), vertices=3)
+    with pytest.raises(InvalidParameter, match="memory"):
+        protect(frame, unit=mosha.Edge(), vertices=3).seeds(1)
+
+
+def test_labels_on_spark_are_read_as_in_memory(spark_session):
+    rows = [("ann", "bob"), ("bob", "ann"), ("7", "ann"), ("007", "bob"), ("x", "ann"), ("-1", "7"), ("7\n", "bob")]
+    rows += [("9223372036854775808", "ann"), ("0.5", "bob"), (None, "ann"), ("bob", "bob")]
+    frame = spark_session.createDataFrame(rows, "source string, `the target` string")
+    people = ["bob", 7, "ann", "-1", "0.5", 2**63, "7\n", "cleo"]
+    spark, memory = (protect(source, unit=mosha.Edge(), vertices=people) for source in (frame, rows))
+    assert tuple(spark.labels) == tuple(memory.labels)
+    found = {(row["a"], row["b"]) for row in spark.graph.frame.collect()}
+    assert found == set(memory.graph)
+    assert len(found) == 7
+    counted, numbered = (protect(source, unit=mosha.Edge(), vertices=8).graph for source in (frame, rows))
+    assert counted.edge_count == numbered.edge_count == 0

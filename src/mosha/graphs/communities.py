@@ -18,6 +18,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.louvain import communities_of
 from mosha.mechanisms import permute_and_flip
+from mosha.mechanisms.canonical import canonical
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.statistic import Sensitivity, Steps
 from mosha.mechanisms.unbounded import unbounded_laplace
@@ -65,8 +66,14 @@ class PartitionScores:
         return np.array(scores, np.int64)
 
 
+def _numbered(partition: Sequence[Any]) -> tuple[int, ...]:
+    """Communities by number, in the order in which they are met."""
+    numbers: dict[str, int] = {}
+    return tuple(numbers.setdefault(repr(community), len(numbers)) for community in partition)
+
+
 def best_partition(
-    unit: Unit, epsilon: float, *, partitions: Sequence[Sequence[int]], density: float, count: int
+    unit: Unit, epsilon: float, *, partitions: Sequence[Sequence[Any]], density: float, count: int
 ) -> Measurement:
     """Which of some public partitions of the vertices holds the most edges inside, beyond a public density.
 
@@ -76,10 +83,18 @@ def best_partition(
     Units:
         The answer is the number of a partition; the error bar is in edges. `density` is in edges for each pair.
     """
-    kept = tuple(tuple(int(c) for c in partition) for partition in partitions)
+    try:
+        named = [[canonical(community) for community in partition] for partition in partitions]
+    except TypeError:
+        raise InvalidParameter("partitions are lists of communities, one for each vertex.") from None
+    if len(named) < 2:
+        raise InvalidParameter("a choice is among two partitions or more.")
+    kept = tuple(_numbered(partition) for partition in named)
     if any(len(partition) != count for partition in kept):
         raise InvalidParameter("a partition has one community for each vertex.")
-    return permute_and_flip(PartitionScores(kept, positive("density", density)), unit=unit, epsilon=epsilon)
+    if positive("density", density) > 1:
+        raise InvalidParameter("density is a part of all pairs of vertices: at most 1.")
+    return permute_and_flip(PartitionScores(kept, density), unit=unit, epsilon=epsilon)
 
 
 def group_counts(pairs: NDArray[Any], label: NDArray[Any], groups: int) -> NDArray[np.int64]:

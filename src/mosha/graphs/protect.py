@@ -101,9 +101,7 @@ class ProtectedGraph:
 
     def _in_memory(self, needed: bool = True) -> None:  # noqa: FBT001, FBT002  (one line says when)
         if needed and not isinstance(self.graph, Graph):
-            raise InvalidParameter(
-                "this question needs a graph in memory, not on Spark. Nothing was spent."
-            )
+            raise InvalidParameter("this question needs a graph in memory, not on Spark. Nothing was spent.")
 
     @property
     def labels(self) -> Sequence[Any]:

@@ -11,6 +11,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, probability, strict_probability
 from mosha.core.release import Receipt, Release
+from mosha.graphs.reading import read
 
 __all__ = ["Answer", "Question"]
 
@@ -71,7 +72,8 @@ class Question:
             epsilon: the price, as for `release`.
             delta: the same.
             confidence: how often the noise stays within the bar.
-            like: a public graph of the kind that is expected: bars that depend on the graph are those of this one.
+            like: a public graph of the kind that is expected, as `read` takes it: bars that depend on the graph are
+                those of this one.
                 Without it they are those of the worst graph.
         """
         measurement = self.measurement(epsilon=epsilon, delta=delta)
@@ -79,7 +81,7 @@ class Question:
             raise InvalidParameter(
                 f"{self.title} has no forecast: try it on a public graph with .measurement(...).step."
             )
-        assumed = self.guess(like) if self.guess is not None and like is not None else None
+        assumed = self.guess(read(like)) if self.guess is not None and like is not None else None
         return measurement.error(strict_probability("confidence", confidence), assumed)
 
     def release(self, *, epsilon: float, delta: float = 0.0, key: str | None = None) -> Answer:

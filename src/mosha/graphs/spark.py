@@ -7,6 +7,7 @@ about a graph as `Graph` does.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.graphs.graph import MOST_VERTICES
+from mosha.graphs.labels import label_of, place_of
 
 __all__ = ["SparkGraph"]
 
@@ -22,9 +25,40 @@ HIGH = 2000
 """Vertices of highest degree that are compared first; more are taken where these do not settle the question."""
 
 
+_WHOLE = r"\A-?0*[0-9]{1,19}\z"
+_NUMBERS = {"bigint", "int", "smallint", "tinyint"}
+
+
+def _vertices(vertices: Any) -> tuple[tuple[Any, ...] | None, int]:
+    """Labels in their order, if vertices have any, and how many there are."""
+    if isinstance(vertices, Iterable) and not isinstance(vertices, str | bytes):
+        labels = tuple(sorted({label_of(label) for label in vertices}, key=place_of))
+        return labels, len(labels)
+    if isinstance(vertices, bool) or not isinstance(vertices, int) or not 0 <= vertices <= MOST_VERTICES:
+        raise InvalidParameter("a Spark graph has vertices=n, for the numbers 0, ..., n - 1, or a list of labels.")
+    return None, vertices
+
+
+def _end(frame: Any, name: str, side: str) -> tuple[Any, Any]:
+    """One end of each edge, as `labels.end_of` reads it: the number it names, if any, and its label as text."""
+    from pyspark.sql import functions as f  # noqa: PLC0415  (Spark is heavy)
+
+    kind, column = dict(frame.dtypes)[name], f.col("`" + name.replace("`", "``") + "`")
+    if kind == "string":
+        number = f.when(column.rlike(_WHOLE), column.try_cast("bigint"))
+        label = f.coalesce(number.cast("string"), column)
+    elif kind in _NUMBERS:
+        number, label = column.cast("bigint"), column.cast("string")
+    else:
+        raise DataError("the ends of edges on Spark are whole numbers or text: cast these columns first.")
+    return number.alias(side), label.alias(f"label_{side}")
+
+
 @dataclass(frozen=True, eq=False)
 class SparkGraph:
     """Edges (a, b), a < b, of a simple graph on the vertices 0, ..., n - 1, as a cached Spark DataFrame.
+
+    The numbers of vertices follow the order of their `labels`, where there are any.
 
     Guarantee:
         Every method returns the integer that the method of `Graph` with the same name returns.
@@ -32,24 +66,27 @@ class SparkGraph:
 
     frame: Any = field(repr=False)
     vertices: int
+    labels: tuple[Any, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, frame: Any, *, vertices: Any, columns: tuple[str, str] | None) -> SparkGraph:
         """Cleaned edges: loops dropped, repetitions in either direction merged, ends that are no vertices left out."""
         from pyspark.sql import functions as f  # noqa: PLC0415  (Spark is heavy)
 
-        if isinstance(vertices, bool) or not isinstance(vertices, int) or vertices < 0:
-            raise InvalidParameter("a Spark graph has vertices=n: its ends are the whole numbers 0, ..., n - 1.")
-        names = columns or tuple(frame.columns[:2])
-        if len(names) != 2 or any(name not in frame.columns for name in names):
+        labels, count = _vertices(vertices)
+        names = tuple(columns or frame.columns[:2])
+        if len(names) != 2 or any(frame.columns.count(name) != 1 for name in names):
             raise DataError("an edge table has two columns of ends: name them with columns=(first, second).")
-        kinds = dict(frame.dtypes)
-        if any(kinds[name] not in {"bigint", "int", "smallint", "tinyint"} for name in names):
-            raise DataError("the ends of edges on Spark are whole numbers: number the vertices first.")
-        one, two = (f.col(name).cast("bigint") for name in names)
-        pairs = frame.select(f.least(one, two).alias("a"), f.greatest(one, two).alias("b"))
-        clean = pairs.where((f.col("a") < f.col("b")) & (f.col("a") >= 0) & (f.col("b") < vertices)).distinct()
-        return cls(clean.cache(), vertices)
+        ends = frame.select(*(part for name, side in zip(names, "ab", strict=True) for part in _end(frame, name, side)))
+        if labels is not None:
+            places = [(str(label), place) for place, label in enumerate(labels)]
+            known = frame.sparkSession.createDataFrame(places, "label string, place bigint")
+            for side in "ab":
+                ends = ends.drop(side).join(f.broadcast(known.toDF(f"label_{side}", side)), f"label_{side}")
+        ends = ends.where("a IS NOT NULL AND b IS NOT NULL")
+        pairs = ends.select(f.least("a", "b").alias("a"), f.greatest("a", "b").alias("b"))
+        clean = pairs.where((f.col("a") < f.col("b")) & (f.col("a") >= 0) & (f.col("b") < count)).distinct()
+        return cls(clean.cache(), count, labels)
 
     @cached_property
     def _degrees(self) -> Any:

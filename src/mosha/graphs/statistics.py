@@ -31,6 +31,16 @@ __all__ = [
 ]
 
 
+LONGEST = 1 << 22
+"""Entries of a histogram of degrees: each has noise of its own."""
+
+
+def _entries(length: int) -> tuple[int, ...]:
+    if length > LONGEST:
+        raise InvalidParameter("a degree histogram has at most 2**22 entries: take a lower max_degree or up_to.")
+    return tuple(range(length))
+
+
 def check_unit(unit: Any) -> Unit:
     """An Edge or a Node that comes or goes."""
     if not isinstance(unit, Edge | Node):
@@ -195,7 +205,7 @@ class DegreeHistogram:
 
     @property
     def labels(self) -> tuple[int, ...]:
-        return tuple(range(self.length))
+        return _entries(self.length)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Edge):
@@ -233,7 +243,7 @@ class CumulativeDegrees:
 
     @property
     def labels(self) -> tuple[int, ...]:
-        return tuple(range(self.bound + 1))
+        return _entries(self.bound + 1)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Edge):
