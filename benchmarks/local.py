@@ -27,7 +27,7 @@ GOLDEN: Final = Path(__file__).parent.parent / "tests" / "local" / "golden.csv"
 PURE_LDP: Final = """
 import json, sys, time
 from pure_ldp.frequency_oracles import *
-size, count = 100, 3000
+size, count = 100, 1000
 made = {
     "k-ary": (DEClient(1.0, size), DEServer(1.0, size)),
     "optimised-unary": (UEClient(1.0, size, use_oue=True), UEServer(1.0, size, use_oue=True)),
@@ -35,19 +35,22 @@ made = {
 }
 rows = {}
 for name, (client, server) in made.items():
-    start = time.process_time()
-    reports = [client.privatise(1 + i % size) for i in range(count)]
-    middle = time.process_time()
-    for report in reports:
-        server.aggregate(report)
-    rows[name] = [(middle - start) / count, (time.process_time() - middle) / count]
+    best = [1e9, 1e9]
+    for _ in range(3):
+        start = time.process_time()
+        reports = [client.privatise(1 + i % size) for i in range(count)]
+        middle = time.process_time()
+        for report in reports:
+            server.aggregate(report)
+        best = [min(best[0], middle - start), min(best[1], time.process_time() - middle)]
+    rows[name] = [seconds / count for seconds in best]
 print(json.dumps(rows))
 """
 
 MULTI_FREQ: Final = """
 import json, time
 from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
-size, count = 100, 2000
+size, count = 100, 5000
 made = {
     "k-ary": (lambda v: GRR.GRR_Client(v, size, 1.0), lambda r: GRR.GRR_Aggregator_MI(r, size, 1.0)),
     "optimised-unary": (lambda v: UE.UE_Client(v, size, 1.0, True), lambda r: UE.UE_Aggregator_MI(r, 1.0, True)),
@@ -56,12 +59,14 @@ made = {
 }
 rows = {}
 for name, (client, server) in made.items():
-    client(1)
-    start = time.process_time()
-    reports = [client(i % size) for i in range(count)]
-    middle = time.process_time()
-    server(reports)
-    rows[name] = [(middle - start) / count, (time.process_time() - middle) / count]
+    best = [1e9, 1e9]
+    for _ in range(4):  # the first one compiles
+        start = time.process_time()
+        reports = [client(i % size) for i in range(count)]
+        middle = time.process_time()
+        server(reports)
+        best = [min(best[0], middle - start), min(best[1], time.process_time() - middle)]
+    rows[name] = [seconds / count for seconds in best]
 print(json.dumps(rows))
 """
 
@@ -88,10 +93,20 @@ def main() -> list[Row]:
 
 
 def errors() -> list[Row]:
-    """n times the mean squared error of the default, before and after consistency."""
+    """n times the mean squared error of the protocol with the least error in so many bytes, raw and consistent.
+
+    One collection is 18% off the average after consistency, so that 250 of them tell it to 1.1%.
+    """
     rows = []
-    for size, count, repeats in ((100, 100_000, 120), (1000, 100_000, 60), (100, 1_000_000, 40), (1000, 1_000_000, 20)):
-        survey = Frequency(range(size), epsilon=1.0)
+    for size, count, repeats, room in (
+        (100, 100_000, 250, 8),
+        (100, 100_000, 250, 16),
+        (1000, 100_000, 60, 8),
+        (100, 1_000_000, 250, 8),
+        (100, 1_000_000, 250, 16),
+        (1000, 1_000_000, 20, 8),
+    ):
+        survey = Frequency(range(size), epsilon=1.0, bytes_per_report=room)
         weights = np.arange(1, size + 1) ** -1.1
         values = np.random.default_rng().choice(size, count, p=weights / weights.sum())
         truth = np.bincount(values, minlength=size) / count
@@ -100,7 +115,7 @@ def errors() -> list[Row]:
             shares = survey.estimate(survey.reports(values))
             raw += count * float(np.mean((shares.raw - truth) ** 2)) / repeats
             kept += count * float(np.mean((shares.shares - truth) ** 2)) / repeats
-        what = f"{survey.protocol.name}, {size} values, n = {count:.0e}"
+        what = f"{survey.protocol.name} ({survey.bytes_per_report} bytes), {size} values, n = {count:.0e}"
         rows.append(Row(f"{what}, raw", "theory 3.68", BEST / raw, 1 / 1.025, f"{raw:.3f}", f"{BEST:.3f}"))
         bar = 1.7 if size == 100 else None
         rows.append(Row(f"{what}, consistent", "theory 3.68", BEST / kept, bar, f"{kept:.3f}", f"{BEST:.3f}"))
@@ -201,7 +216,7 @@ def _replayed(drawn: list[NDArray[np.int64]]) -> Callable[[int, int], NDArray[np
 def audited() -> list[Row]:
     """Planar Laplace noise, which devices draw one by one; the other randomisers are attacked in the tests."""
     (entry,) = (entry for entry in own_entries() if entry.name == "local: location")
-    verdict = entry.attack(runs=60_000, confidence=1 - 1e-6)
+    verdict = entry.attack(runs=200_000, confidence=1 - 1e-6)
     claim = pure.epsilon(entry.build().event)
     held = verdict.outcome is audit.Outcome.CONSISTENT
     share = verdict.lower / claim if held else 0.0
@@ -239,7 +254,7 @@ def _ours(protocol: str) -> tuple[float, float]:
     survey, count = Frequency(range(100), epsilon=1.0, protocol=protocol), 200_000
     values = np.arange(count) % 100
     batch = survey.reports(values)
-    made, collected = best_cpu([lambda: survey.reports(values), lambda: survey.estimate(batch)], repeats=4)
+    made, collected = best_cpu([lambda: survey.reports(values), lambda: survey.estimate(batch)], repeats=6)
     return made / count, collected / count
 
 

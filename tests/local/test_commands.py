@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mosha.cli import main
-from mosha.local import Frequency, Survey
+from mosha.local import Frequency, Mean, Repeated, Several, Survey
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +66,56 @@ def test_numbers_and_comparisons(tmp_path, capsys):
         ["report", "nowhere.json", "x"],
         ["collect", "nowhere.json"],
         ["compare", "1", "1", "1"],
+        ["declare", "9" * 5000, "--epsilon", "1"],
+        ["declare", "a", "b", "--epsilon", "nan"],
     ],
 )
 def test_what_cannot_be_done_says_so_in_one_line(command, capsys):
     assert main(["local", *command]) == 1
     assert capsys.readouterr().err.startswith("mosha: ")
+
+
+def test_labels_are_read_as_they_were_declared(tmp_path, capsys):
+    (tmp_path / "s.json").write_text(Frequency([1, "2", True], epsilon=8.0, protocol="k-ary").to_json())
+    for text in ("1", "2", "true"):
+        assert main(["local", "report", "s.json", text]) == 0
+    capsys.readouterr()
+    assert main(["local", "report", "s.json", "3"]) == 1
+    assert "outside the domain" in capsys.readouterr().err
+
+
+def test_several_questions_are_answered_in_json(tmp_path, capsys):
+    both = Several({"age": Mean(between=(0, 99), epsilon=1), "pet": Frequency(["cat", "dog"], epsilon=1)})
+    (tmp_path / "s.json").write_text(both.to_json())
+    assert main(["local", "report", "s.json", '{"age": 41, "pet": "cat"}']) == 0
+    capsys.readouterr()
+    for wrong in ("41", "{", '{"age": 41}', '{"age": "x", "pet": "cat"}', "null"):
+        assert main(["local", "report", "s.json", wrong]) == 1
+        assert capsys.readouterr().err.startswith("mosha: ")
+
+
+def test_a_repeated_survey_and_bytes_that_are_no_text_are_refused(tmp_path, monkeypatch, capsys):
+    (tmp_path / "r.json").write_text(Repeated(["a", "b"], permanent=2, epsilon=1).to_json())
+    assert main(["local", "report", "r.json", "a"]) == 1
+    assert "Device" in capsys.readouterr().err
+    (tmp_path / "s.json").write_text(Frequency(["a", "b"], epsilon=1).to_json())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\n"), encoding="utf-8"))
+    assert main(["local", "report", "s.json"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("mosha: ")
+
+
+def test_a_state_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch, capsys):
+    survey = Frequency(range(5), epsilon=1.0)
+    (tmp_path / "s.json").write_text(survey.to_json())
+    (tmp_path / "b.bin").write_bytes(survey.reports([3] * 40).to_bytes())
+    command = ["local", "collect", "s.json", "b.bin", "--state", "state"]
+    assert main(command) == 0
+    before = (tmp_path / "state").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr("pathlib.Path.replace", lambda self, target: (_ for _ in ()).throw(OSError(28, "full")))
+        assert main(command) == 1
+    assert (tmp_path / "state").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.bin", "s.json", "state"]
+    assert "full" in capsys.readouterr().err

@@ -33,6 +33,12 @@ def test_a_lifetime_of_reports_costs_one_permanent_answer_across_restarts(tmp_pa
         assert purse.spent == pytest.approx(2.0)
 
 
+def test_a_repeated_survey_makes_no_report_without_a_device():
+    """Each would be fresh: a year of them would cost 365 times epsilon, and no account would know."""
+    with pytest.raises(InvalidParameter, match="Device"):
+        SURVEY.report("a")
+
+
 def test_later_values_are_not_read(tmp_path):
     """Every path reads the permanent answer that the ledger keeps: no report moves with the value that is given later.
 

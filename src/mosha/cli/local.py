@@ -8,7 +8,9 @@ import csv
 import hashlib
 import io
 import json
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +73,9 @@ def _declared(
         if between is None or values or mean == distribution:
             raise InvalidParameter("a survey of a number takes --between LOW HIGH, one of --mean and --distribution.")
         return (local.Mean if mean else local.Distribution)(between=between, epsilon=epsilon)
-    domain: Any = range(int(values[0])) if len(values) == 1 and values[0].isdecimal() else values
+    domain: Any = values
+    if len(values) == 1 and values[0].isdecimal():
+        domain = range(_whole(values[0], "a survey cannot have so many values."))
     return local.Frequency(domain, epsilon=epsilon, other=other, protocol=protocol)
 
 
@@ -84,21 +88,52 @@ def report(
 ) -> None:
     """Report a value, or one for each line of standard input: base64, one report a line."""
     asked = _read_survey(survey)
-    given = [value] if value is not None else [line.rstrip("\r\n") for line in sys.stdin]
-    reports = [base64.b64encode(asked.report(_typed(asked, text))).decode() for text in given]
+    try:
+        given = [value] if value is not None else [line.rstrip("\r\n") for line in sys.stdin]
+    except UnicodeDecodeError:
+        raise DataError("standard input is not text in UTF-8: nothing was drawn.") from None
+    read = _reader(asked)
+    reports = [base64.b64encode(asked.report(own)).decode() for own in [read(text) for text in given]]
     if as_json:
         write_json({"survey": asked.id.hex(), "reports": reports})
     else:
         typer.echo("\n".join(reports))
 
 
-def _typed(survey: Survey, text: str) -> Any:
-    if survey.kind != "frequency":
-        try:
-            return float(text)
-        except ValueError:
-            raise InvalidParameter("the survey asks for a number: nothing was drawn.") from None
-    return int(text) if isinstance(getattr(survey, "values", None), range) and text.isdecimal() else text
+def _reader(survey: Survey) -> Callable[[str], Any]:
+    """How the text of a line is read: a number, a label of the survey, or JSON where there are several questions."""
+    if survey.kind in ("mean", "distribution"):
+        return _number
+    if survey.kind == "several":
+        return _answers
+    values = getattr(survey, "values", ())
+    if isinstance(values, range):
+        return lambda text: _whole(text, "this value is outside the domain of the survey: nothing was drawn.")
+    labels = {json.dumps(label): label for label in values if not isinstance(label, str)}
+    labels |= {label: label for label in values if isinstance(label, str)}  # a text that reads like a number is itself
+    return lambda text: labels.get(text, text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter("the survey asks for a number: nothing was drawn.") from None
+
+
+def _whole(text: str, otherwise: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise InvalidParameter(otherwise)
+    return int(text)
+
+
+def _answers(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidParameter(
+            'the survey asks several questions: give JSON like {"question": answer}. Nothing was drawn.'
+        ) from None
 
 
 @app.command()
@@ -204,9 +239,16 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
+    """All of it or nothing: what stood there stays until the new file is complete."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.write_bytes(data)
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_bytes(data)
+            return
+        new.write_bytes(data)
+        new.replace(path)
     except OSError as error:
+        new.unlink(missing_ok=True)
         raise DataError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
 
 

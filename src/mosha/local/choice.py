@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.number import positive_integer
+from mosha.core.number import positive, positive_integer
 from mosha.local.hadamard import Hadamard
 from mosha.local.hashing import LocalHashing
 from mosha.local.k_ary import KAry
-from mosha.local.odds import Odds
 from mosha.local.projective import Projective
 from mosha.local.protocol import Protocol
 from mosha.local.subset import SubsetSelection
@@ -69,7 +68,7 @@ def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
     'k-ary'
     """
     positive_integer("bytes_per_report", bytes_per_report)
-    Odds.of(epsilon)
+    size, epsilon = positive_integer("size", size), positive("epsilon", epsilon)
     made = [found for kind in PROTOCOLS if (found := _made(kind, size, epsilon)) is not None]
     ordered = sorted(made, key=lambda protocol: (round(protocol.variance, 12), protocol.width))
     fitting = [protocol for protocol in ordered if 1 + protocol.width <= bytes_per_report]

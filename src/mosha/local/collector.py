@@ -63,6 +63,8 @@ class Collector:
         order: a ticket counts once. `delivery` names a list of reports (the hash of a file): it counts once.
         """
         before = self.accepted
+        if delivery is not None and not isinstance(delivery, bytes):
+            raise InvalidParameter("delivery is bytes, such as the hash of a file; nothing was counted.")
         if isinstance(reports, Batch):
             self._batch(reports)
         elif isinstance(reports, bytes | bytearray | memoryview):
@@ -99,7 +101,7 @@ class Collector:
         kept: list[bytes] = []
         listed = list(reports) if tickets is not None else reports
         if tickets is not None:
-            if len(tickets) != len(listed):  # type: ignore[arg-type]
+            if not isinstance(tickets, Sequence) or len(tickets) != len(listed):  # type: ignore[arg-type]
                 raise InvalidParameter("there must be one ticket for each report.")
             self._tickets = self._tickets or Tickets(self._ticket_bits)
             fresh = self._tickets.fresh(tickets)
@@ -137,6 +139,8 @@ class Collector:
 
         Batches that both have counted cannot be told apart any more: then nothing is merged.
         """
+        if not isinstance(other, Collector):
+            raise InvalidParameter("a collector merges with another collector; nothing was changed.")
         if other.survey.id != self.survey.id:
             raise DataError("only collectors of one survey can be merged; nothing was changed.")
         if other is self or self._batches & other._batches:

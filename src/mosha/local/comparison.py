@@ -18,6 +18,8 @@ from mosha.local.protocol import Protocol
 
 __all__ = ["Comparison", "Model", "compare"]
 
+_MOST_PEOPLE = 10**12
+
 _SIMULATED = 200_000  # devices at most; errors are then scaled to the number asked for
 
 
@@ -86,8 +88,8 @@ def compare(n: int, size: int, epsilon: float, *, delta: float = 1e-6) -> Compar
     """
     people, size = positive_integer("n", n), positive_integer("size", size)
     epsilon, delta = positive("epsilon", epsilon), strict_probability("delta", delta)
-    if people < 2 or size < 2:
-        raise InvalidParameter("a comparison needs at least two people and two values.")
+    if not 2 <= people <= _MOST_PEOPLE or size < 2:
+        raise InvalidParameter(f"a comparison needs from two to {_MOST_PEOPLE:,} people, and at least two values.")
     local = best(size, epsilon).protocol
     shuffled = _shuffled(people, size, epsilon, delta)
     models = (

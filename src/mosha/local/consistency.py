@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mosha.core.errors import InvalidParameter
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -21,6 +23,12 @@ def consistent(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> consistent(np.array([0.7, 0.5, -0.2])).round(3).tolist()
     [0.6, 0.4, 0.0]
     """
+    try:
+        shares = np.asarray(shares, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        shares = np.empty(0)
+    if shares.ndim != 1 or not len(shares) or not np.isfinite(shares).all():
+        raise InvalidParameter("shares are finite numbers, one or more, in one flat list.")
     ordered = np.sort(shares)[::-1]
     surplus = (np.cumsum(ordered) - 1) / np.arange(1, len(ordered) + 1)
     kept = int(np.flatnonzero(ordered > surplus)[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -87,7 +88,7 @@ class Shares:
 
     def sum(self, values: Iterable[Any], *, confidence: float = 0.95) -> Interval:
         """The share of several values together, unbiased, with its error bar."""
-        places = sorted({self._place(value) for value in values})
+        places = sorted(self._places(values))
         if not places:
             return Interval(0.0, 0.0)
         total = float(self.raw[places].sum())
@@ -101,9 +102,7 @@ class Shares:
             A report adds between -s lie and (m - s lie) to the sum over s values, over n (truth - lie), where m is the
             most of them that one report supports. So one report moves it by at most m / (n (truth - lie)).
         """
-        count = 1 if of is None else max(1, len({self._place(value) for value in of}))
-        if positive_integer("fakes", fakes) > self.reports:
-            raise InvalidParameter("there cannot be more fake devices than reports.")
+        count = 1 if of is None else max(1, len(self._places(of)))
         return poisoning(self.protocol, fakes, self.reports, values=count)
 
     def table(self, confidence: float = 0.95) -> list[dict[str, Any]]:
@@ -130,6 +129,11 @@ class Shares:
         axes.legend(frameon=False)
         return figure
 
+    def _places(self, values: Any) -> set[int]:
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InvalidParameter("give a list of values of the survey.")
+        return {self._place(value) for value in values}
+
     def _place(self, value: Any) -> int:
         try:
             return self.values.index(value)
@@ -144,8 +148,13 @@ def poisoning(protocol: Protocol, fakes: int, reports: int, *, values: int = 1) 
     >>> round(poisoning(KAry(2, 1.0), 10, 1000), 4)
     0.0216
     """
-    most = min(values, protocol.largest_support)
-    return fakes * most / (reports * float(protocol.truth - protocol.lie))
+    if not isinstance(protocol, Protocol):
+        raise InvalidParameter("a bound on poisoning is told of a protocol, such as survey.protocol.")
+    fakes, reports = positive_integer("fakes", fakes), positive_integer("reports", reports)
+    if fakes > reports:
+        raise InvalidParameter("there cannot be more fake devices than reports.")
+    most = min(positive_integer("values", values), protocol.largest_support)
+    return float(Fraction(fakes * most, reports) / (protocol.truth - protocol.lie))
 
 
 def deviations(confidence: float) -> float:

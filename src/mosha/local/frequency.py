@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import operator
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter
@@ -94,10 +95,11 @@ class Frequency(Survey):
 
     def _place(self, value: Any) -> int | None:
         if self._places is None:
-            inside = (
-                type(value) is not bool and hasattr(value, "__index__") and 0 <= value.__index__() < len(self.values)
-            )
-            return int(value) if inside else None
+            try:
+                number = None if isinstance(value, bool) else operator.index(value)
+            except TypeError:
+                number = None
+            return number if number is not None and 0 <= number < len(self.values) else None
         try:
             place = self._places.get(_key(value))
         except TypeError:  # not hashable
@@ -115,6 +117,8 @@ class Frequency(Survey):
                 raise InvalidParameter("a value is outside the domain of the survey: nothing was drawn.")
             return array.astype(np.int64)
         listed = values.tolist() if isinstance(values, np.ndarray) else values
+        if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
+            raise InvalidParameter("values must be a list, one value for each report: nothing was drawn.")
         return np.fromiter((self._own(value) for value in listed), np.int64)
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Shares:

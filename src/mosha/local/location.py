@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,11 @@ from mosha.core.unit import Self
 from mosha.local.device import DeviceRandom
 from mosha.local.planar import STEPS, planar_steps, radius_quantile
 
-__all__ = ["EARTH", "Location", "distance"]
+__all__ = ["EARTH", "Location", "checked_place", "distance"]
 
 EARTH = 6_371_008.8  # mean radius in metres
 Point = tuple[float, float]
+_MOST_REPORTS = 1_000_000
 
 
 def distance(one: Point, other: Point) -> float:
@@ -28,7 +29,7 @@ def distance(one: Point, other: Point) -> float:
     >>> round(distance((48.8566, 2.3522), (51.5074, -0.1278)) / 1000)
     344
     """
-    (a, b), (c, d) = ((math.radians(x), math.radians(y)) for x, y in (one, other))
+    (a, b), (c, d) = ((math.radians(x), math.radians(y)) for x, y in (checked_place(one), checked_place(other)))
     half = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
     return 2 * EARTH * math.asin(min(1.0, math.sqrt(half)))
 
@@ -60,7 +61,7 @@ class Location:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "centre", _place(self.centre))
+        object.__setattr__(self, "centre", checked_place(self.centre))
         object.__setattr__(self, "within", positive("within", self.within))
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         if abs(self.centre[0]) + math.degrees(self.within / EARTH) > 85:
@@ -97,7 +98,7 @@ class Location:
         return Measurement(
             unit=Self(),
             event=Pure(self.price(1)),
-            step=lambda state, data, ask, rng: (self.report(data, rng=rng), state),  # noqa: ARG005
+            step=lambda state, data, ask, rng: (self._report(data, rng), state),  # noqa: ARG005
             error=lambda confidence, answer: self.radius(confidence),  # noqa: ARG005
             name="location",
             question=repr((self.centre, self.within, self.epsilon)),
@@ -106,15 +107,21 @@ class Location:
     def price(self, reports: int) -> float:
         """What so many reports cost at most, as epsilon between any two places of the region."""
         each = self.epsilon * 2 * self.within + 2 * math.sqrt(2) / STEPS
-        return positive_integer("reports", reports) * each * (1 + 1e-12)
+        count = positive_integer("reports", reports)
+        if count > _MOST_REPORTS:
+            raise InvalidParameter(f"reports must be at most {_MOST_REPORTS:,}.")
+        return count * each * (1 + 1e-12)
 
-    def report(self, place: Point, *, rng: Rng | None = None) -> Point:
+    def report(self, place: Point) -> Point:
         """The place with noise, rounded to the grid: this needs the standard library alone."""
-        x, y = self._cell(self._inside(_place(place)))
-        i, j = planar_steps(DeviceRandom() if rng is None else rng)
+        return self._report(place, DeviceRandom())
+
+    def _report(self, place: Point, rng: Rng) -> Point:
+        x, y = self._cell(self._inside(checked_place(place)))
+        i, j = planar_steps(rng)
         return self._place_of(x + i, y + j)
 
-    def trajectory(self, places: Sequence[Point], *, at_most: int, rng: Rng | None = None) -> list[Point]:
+    def trajectory(self, places: Sequence[Point], *, at_most: int) -> list[Point]:
         """`at_most` reports of one way, at this epsilon for all together: each gets its share of it.
 
         Reports of one way can be averaged, so their epsilons add up. How long a way was is private: longer ones are
@@ -123,10 +130,13 @@ class Location:
         >>> len(Location((0.0, 0.0), 5000, 0.05).trajectory([(0.0, 0.0)] * 3, at_most=10))
         10
         """
-        share = Location(self.centre, self.within, self.epsilon / positive_integer("at_most", at_most))
-        way = list(places)[:at_most] or [self.centre]
-        way += [way[-1]] * (at_most - len(way))
-        return [share.report(place, rng=rng) for place in way]
+        count = positive_integer("at_most", at_most)
+        if count > _MOST_REPORTS or isinstance(places, str | bytes) or not isinstance(places, Iterable):
+            raise InvalidParameter(f"a way is a list of places, at_most up to {_MOST_REPORTS:,}: nothing was drawn.")
+        share = Location(self.centre, self.within, self.epsilon / count)
+        way = [checked_place(place) for place in places][:count] or [self.centre]
+        way += [way[-1]] * (count - len(way))
+        return [share.report(place) for place in way]
 
     def plot(self, reported: Point) -> Any:
         """What is hidden: circles around a report that hold the place with 50, 90 and 99% (needs the extra `plot`)."""
@@ -134,7 +144,7 @@ class Location:
             from matplotlib.figure import Figure
         except ImportError:
             raise MissingExtra("plot", needed_for="a picture on a map") from None
-        latitude, longitude = _place(reported)
+        latitude, longitude = checked_place(reported)
         figure = Figure(figsize=(5, 5), layout="constrained")
         axes = figure.add_subplot()
         turn = [2 * math.pi * k / 120 for k in range(121)]
@@ -187,11 +197,11 @@ def destination(start: Point, direction: float, metres: float) -> Point:
     return math.degrees(c), (start[1] + math.degrees(east) + 180) % 360 - 180
 
 
-def _place(place: Any) -> Point:
+def checked_place(place: Any) -> Point:
     """A latitude and a longitude, or a refusal that does not tell them."""
     try:
         latitude, longitude = (float(x) for x in place)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         latitude = longitude = math.nan
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
         raise InvalidParameter("a place is (latitude, longitude) in degrees: nothing was drawn and nothing was sent.")

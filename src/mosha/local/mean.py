@@ -134,7 +134,7 @@ def shares_of_range(values: Any, between: tuple[float, float]) -> NDArray[np.flo
 
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameter("the survey asks for numbers: nothing was drawn.") from None
     if array.ndim != 1 or np.isnan(array).any():
         raise InvalidParameter("the survey asks for numbers, in one flat list: nothing was drawn.")

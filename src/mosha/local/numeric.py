@@ -169,6 +169,8 @@ def numeric_named(method: str, epsilon: float) -> Numeric:
     4.289
     """
     Odds.of(epsilon)
+    if not isinstance(method, str):
+        raise InvalidParameter(f"a mean is told by one of {', '.join(METHODS)}.")
     if method == "duchi":
         return Numeric(epsilon, 0)
     if method == "piecewise":

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.number import positive_integer
+from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.local.odds import Odds
 from mosha.local.randomiser import Randomiser
@@ -48,8 +48,10 @@ class Protocol(Randomiser):
             Protocol.kinds[cls.name] = cls
 
     def __post_init__(self) -> None:
-        if not 2 <= positive_integer("size", self.size) <= LARGEST_SIZE:
-            raise InvalidParameter(f"a survey has from 2 to {LARGEST_SIZE} values, not {self.size}.")
+        object.__setattr__(self, "size", positive_integer("size", self.size))
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        if not 2 <= self.size <= LARGEST_SIZE:
+            raise InvalidParameter(f"a survey has from 2 to {LARGEST_SIZE} values.")
         Odds.of(self.epsilon)
 
     @property

@@ -111,7 +111,7 @@ def pack(numbers: NDArray[np.int64], width: int) -> NDArray[np.uint8]:
     import numpy as np
 
     words = np.ascontiguousarray(numbers, dtype="<u4" if width > 2 else f"<u{width}")
-    rows = words.view(np.uint8).reshape(len(words), -1)
+    rows = words.view(np.uint8).reshape(len(words), words.itemsize)
     return rows if rows.shape[1] == width else np.ascontiguousarray(rows[:, :width])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
-from mosha.local.location import EARTH, Location, Point
+from mosha.local.location import EARTH, Location, Point, checked_place
 
 __all__ = ["remap"]
 
@@ -33,13 +33,19 @@ def remap(location: Location, reported: Point, *, cells: Sequence[Point], prior:
     >>> remap(city, (0.0, 0.001), cells=[(0.0, 0.0), (0.0, 0.01)], prior=[1, 1])
     (0.0, 0.0)
     """
-    places, weights = np.asarray(cells, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    if not isinstance(location, Location):
+        raise InvalidParameter("remap needs the Location by which the place was reported.")
+    try:
+        places, weights = np.asarray(cells, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter("remap needs cells that are (latitude, longitude) and a number for each.") from None
     if places.ndim != 2 or places.shape[1] != 2 or weights.shape != places.shape[:1] or not len(places):
         raise InvalidParameter("remap needs one prior weight for each cell, and cells are (latitude, longitude).")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any() or not np.isfinite(places).all():
         raise InvalidParameter("prior weights are finite and zero or above, and not all zero.")
+    away = _metres(places, np.asarray([checked_place(reported)]))[:, 0]
     with np.errstate(divide="ignore"):
-        likely = np.log(weights) - location.epsilon / location.stretch * _metres(places, np.asarray([reported]))[:, 0]
+        likely = np.log(weights) - location.epsilon / location.stretch * away
     chances = np.exp(likely - likely.max())
     found = int(np.argmin(_metres(places, places) @ chances))
     return float(places[found, 0]), float(places[found, 1])

@@ -78,6 +78,13 @@ class Repeated(Frequency):
         listed = [value for value in listed if other is None or value != other] if other is not None else listed
         return cls(listed, permanent=fields["permanent"], epsilon=fields["epsilon"], other=other)
 
+    def report(self, value: Any) -> bytes:  # noqa: ARG002
+        """Refused: a survey alone remembers nothing, so that every report would cost `epsilon` again."""
+        raise InvalidParameter(
+            "a repeated survey is told by Device(account).report(survey, value), which remembers the permanent answer. "
+            "Nothing was drawn."
+        )
+
     @property
     def once(self) -> Measurement:
         """The permanent answer, to be paid from the device's own account."""

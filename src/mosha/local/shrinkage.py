@@ -27,9 +27,9 @@ def shrunk(raw: Floats, protocol: Protocol, reports: int) -> Floats:
     """The posterior mean of each share, where how shares are spread is itself learnt from all of them: free.
 
     Shares are thought of as drawn from a power law x^-a between two ends, or zero with some probability; a, the ends
-    and that probability are averaged over, weighted by how well they explain all raw shares together. Nothing is
-    assumed of any one value. Data that no such law explains leave the wide ones, which change little; shares above 20
-    standard deviations are not changed at all, nor are domains of fewer than 50 values.
+    and that probability are averaged over, weighted by how well they explain all raw shares together, and by what is
+    usual (`_usual`). Nothing is assumed of any one value. Data that no such law explains leave the wide ones, which
+    change little; shares above 20 standard deviations are not changed at all, nor are domains of fewer than 50 values.
 
     The likelihood of a raw share is normal with the variance of the protocol at that share. Raw shares enter through a
     grid of an eighth of a deviation, so the time does not grow with the number of values beyond reading them.
@@ -73,6 +73,7 @@ def _posterior_mean(counted: Floats, variance: Floats) -> Floats:
     evidence = np.array(
         [counted[held] @ np.log((1 - zero) * present[held] + zero * absent[held] + 1e-300) for zero in _ABSENT]
     )
+    evidence += _usual()
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
     moment, found = likelihood @ (laws * _ATOMS).T, np.zeros(len(_SEEN))
@@ -83,19 +84,29 @@ def _posterior_mean(counted: Floats, variance: Floats) -> Floats:
     return np.asarray(found / weights[weights > 1e-9].sum())
 
 
+def _shapes() -> list[tuple[float, int, int]]:
+    """(exponent, low, high) of each law; one of a single atom needs no exponent."""
+    lows = [*range(1, 9), *range(10, 65, 2)]
+    lengths = (1, 2, 4, 8, 12, 20, 32, 48, len(_ATOMS))
+    ends = sorted({(low, min(low + length, len(_ATOMS))) for low in lows for length in lengths})
+    return [(a, low, high) for a in _EXPONENTS for low, high in ends if high - low > 1 or not a]
+
+
 @lru_cache(maxsize=1)
 def _laws() -> Floats:
     """Power laws between two ends on the grid of atoms, one a row."""
-    lows = [*range(1, 9), *range(10, 65, 2)]
-    lengths = (1, 2, 4, 8, 12, 20, 32, 48)
-    ends = sorted({(low, min(low + length, len(_ATOMS))) for low in lows for length in (*lengths, len(_ATOMS))})
-    rows = []
-    for exponent in _EXPONENTS:
-        power = np.maximum(_ATOMS, 0.25) ** -exponent
-        for low, high in ends:
-            if high - low == 1 and exponent:
-                continue
-            row = np.zeros(len(_ATOMS))
-            row[low:high] = power[low:high]
-            rows.append(row / row.sum())
-    return np.array(rows)
+    shapes = _shapes()
+    laws = np.zeros((len(shapes), len(_ATOMS)))
+    for row, (exponent, low, high) in zip(laws, shapes, strict=True):
+        row[low:high] = np.maximum(_ATOMS[low:high], 0.25) ** -exponent
+    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+
+
+@lru_cache(maxsize=1)
+def _usual() -> Floats:
+    """Nats in favour of each law before any share is seen, a row for each probability of zero.
+
+    Words, names and sites follow power laws x^-a with a from 1 to 2 that end far out, and few values are never held.
+    """
+    tails = [3.0 * (high == len(_ATOMS)) + 2.0 * (1 <= exponent <= 2) for exponent, _, high in _shapes()]
+    return np.add.outer([2.0 * (zero == 0) for zero in _ABSENT], tails)

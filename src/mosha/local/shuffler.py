@@ -25,6 +25,8 @@ def shuffled_event(survey: Survey, people: int) -> Shuffled:
     Reports of a `Repeated` survey are refused: those of one device share its permanent answer, so that batches of
     several days do not compose as events do, and the crowd may be another each day.
     """
+    if not isinstance(survey, Survey):
+        raise InvalidParameter("what shuffled reports cost is told of a survey.")
     if isinstance(survey, Repeated):
         raise InvalidParameter(
             "shuffled batches of a repeated survey are not independent of each other: what all of them cost is the "
@@ -75,6 +77,8 @@ class Shuffler:
             fits = reports.survey == self.survey.id and reports.rows.shape[1] == width
             rows, given = (reports.rows if fits else reports.rows[:0, :0].reshape(0, width)), len(reports)
         else:
+            if isinstance(reports, str | bytes) or not isinstance(reports, Iterable):
+                raise InvalidParameter("reports are a batch, or reports one by one; nothing was taken.")
             listed: list[Any] = list(reports)
             tag = tag_of(self.survey.id)
             ours = [r for r in listed if isinstance(r, bytes) and len(r) == width + 1 and r[0] == tag]

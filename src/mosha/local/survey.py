@@ -117,18 +117,27 @@ class Survey(ABC):
             question=self.id.hex(),
         )
 
-    def report(self, value: Any, *, rng: Rng | None = None) -> bytes:
-        """One report of one's own value, to be sent: this needs the standard library alone."""
-        own = self._own(value)
-        return bytes([tag_of(self.id)]) + self.randomiser.draw(own, DeviceRandom() if rng is None else rng)
+    def report(self, value: Any) -> bytes:
+        """One report of one's own value, to be sent: this needs the standard library alone.
 
-    def reports(self, values: Any, *, rng: Rng | None = None) -> Batch:
+        Its randomness is the operating system's: there is no seed to give, to guess or to use twice.
+        """
+        return self.report_for_tests(value, rng=DeviceRandom())
+
+    def report_for_tests(self, value: Any, *, rng: Rng) -> bytes:
+        """The report that `report` would make of these random bytes, to compare two implementations.
+
+        Never of a person's value: whoever knows the bytes knows the value.
+        """
+        return bytes([tag_of(self.id)]) + self.randomiser.draw(self._own(value), rng)
+
+    def reports(self, values: Any) -> Batch:
         """A report of each value, for simulations and for gateways that speak for many devices."""
         from mosha.local.wire import Batch
         from mosha.noise import secure
 
         own = self._own_many(values)
-        return Batch(self.id, self.randomiser.draw_many(own, secure() if rng is None else rng))
+        return Batch(self.id, self.randomiser.draw_many(own, secure()))
 
     def collector(self, *, ticket_bits: int = 1 << 20) -> Collector:
         """An empty collector of this survey."""
