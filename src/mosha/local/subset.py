@@ -97,7 +97,7 @@ class SubsetSelection(Protocol):
         compiled = loops(len(values) * self.width)
         if compiled is None:
             return in_blocks(self._draw_block, values, self.width, rng, each=2 * self.width)
-        return in_blocks(partial(self._draw_quickly, compiled), values, self.width, rng, each=8 * self._words)
+        return in_blocks(partial(self._draw_quickly, compiled), values, self.width, rng, each=16 * self._words)
 
     @property
     def _words(self) -> int:
@@ -114,8 +114,8 @@ class SubsetSelection(Protocol):
         shape = len(values), self._words
         sets = np.zeros(shape, np.uint64)
         if 6 * self.chosen > self.size:  # else it takes fewer steps from the empty set
-            coins = [np.frombuffer(rng.bytes(8 * sets.size), "<u8").reshape(shape) for _ in range(2)]
-            compiled.parted(*coins, values, self.size, sets, missing)
+            coins = np.frombuffer(rng.bytes(16 * sets.size), "<u8").reshape(2, *shape)
+            compiled.parted(coins[0], coins[1], values, self.size, sets, missing)
         bits, row = 16 if self.size <= 1 << 12 else 32, 0
         while row < len(values):
             words = min(2 * int(np.abs(missing[row:]).sum()) + 256, 1 << 16)
