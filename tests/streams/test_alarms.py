@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from mosha import Event, Person, Window, errors, noise
 from mosha.accounting import concentrated, pure
@@ -79,7 +80,7 @@ def test_many_alarms_are_composed_by_zcdp_where_that_is_cheaper():
 def test_a_value_above_the_threshold_is_told_as_often_as_the_law_says():
     """20 above it: missed by exp(-(20 - m) / b) b / (a + b) = 0.011; noise to both sides would miss 0.087.
 
-    4,000 runs are within 6.5 deviations of 0.0016 but for 1e-9; the planted 0.087 lies 14 of its own beyond that.
+    What 4,000 runs show is refused at 1e-10 by the binomial law; the planted 0.087 lies 14 deviations beyond that.
     """
     bell = alarm(unit=Event(), threshold=1000, alarms=8, horizon=None, epsilon=1)
     missed = sum(not bell.step(bell.init(), [1] * 1020, None, RNG)[0]["alarm"] for _ in range(4000)) / 4000
@@ -88,12 +89,13 @@ def test_a_value_above_the_threshold_is_told_as_often_as_the_law_says():
     expected = math.exp(-(20 - round(m)) / b) * b / (a + b)
 
     def refused(rate):
-        return abs(rate - expected) > 6.5 * math.sqrt(expected * (1 - expected) / 4000)
+        count = round(4000 * rate)
+        return min(binom.cdf(count, 4000, expected), binom.sf(count - 1, 4000, expected)) < 5e-11
 
     assert not refused(missed)
     both_sides = (a**2 * math.exp(-20 / a) - b**2 * math.exp(-20 / b)) / (2 * (a**2 - b**2))
     assert refused(both_sides - 13 * math.sqrt(both_sides / 4000))
-    assert refused(0.0)  # too little noise never misses: 6.6 deviations away
+    assert refused(0.0)  # too little noise never misses
 
 
 def law_of_one_alarm(values, scales, side=1, reach=400):
