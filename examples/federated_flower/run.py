@@ -1,6 +1,6 @@
 """Start a SuperLink and SuperNodes on this machine, run the app on them, stop them again. Offline, on loopback.
 
-python examples/federated_flower/run.py [server|client|shares]
+python examples/federated_flower/run.py [server|client|shares|turns|question]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Self
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = pathlib.Path(sys.executable).parent
+PLACES = {"ledger": "privacy.db", "checkpoint": "checkpoint", "report": "report.json", "secret": "noise.secret"}
 
 
 def free_port() -> int:
@@ -54,14 +55,15 @@ class Loopback:
         self._start("superlink", "flower-superlink", "--insecure", "--disable-runtime-dependency-installation",
                     "--port", str(port))  # fmt: skip
         self._await_port(port)
-        for ward in range(1, self.nodes + 1):
-            self.start_node(ward, port)
         self.port = port
+        for ward in range(1, self.nodes + 1):
+            self._start(f"ward {ward}", *self.node(ward))
         return self
 
-    def start_node(self, ward: int, port: int | None = None) -> None:
-        self._start(f"ward {ward}", "flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{port or self.port}",
-                    "--port", str(free_port()), "--node-config", f"ward={ward}")  # fmt: skip
+    def node(self, ward: int) -> list[str]:
+        """The command that a ward is started with."""
+        return ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{self.port}", "--port", str(free_port()),
+                "--node-config", f"ward={ward}"]  # fmt: skip
 
     def _start(self, name: str, program: str, *arguments: str) -> None:
         with (self.folder / f"{name.replace(' ', '-')}.log").open("ab") as log:
@@ -78,14 +80,12 @@ class Loopback:
             time.sleep(0.1)
         raise RuntimeError("the SuperLink did not start: see superlink.log")
 
-    def run(self, **config: Any) -> None:
+    def run(self, source: pathlib.Path = HERE, **config: Any) -> None:
         """Submit the app; its files go to the folder of this federation."""
-        app = self.folder / "app"
+        app = self.folder / source.name
         if not app.exists():
-            shutil.copytree(HERE, app, ignore=shutil.ignore_patterns("__pycache__", "run.py"))
-        places = {name: str(self.folder / name) for name in ("privacy.db", "checkpoint", "report.json")}
-        settings = {"ledger": places["privacy.db"], "checkpoint": places["checkpoint"], "report": places["report.json"]}
-        settings |= {"wards": self.nodes} | config
+            shutil.copytree(source, app, ignore=shutil.ignore_patterns("__pycache__", "run.py"))
+        settings = {name: str(self.folder / place) for name, place in PLACES.items()} | {"wards": self.nodes} | config
         said = " ".join(f"{name}={json.dumps(value)}" for name, value in settings.items())
         done = subprocess.run(  # noqa: S603  (our own programs)
             [PROGRAMS / "flwr", "run", str(app), "here", "--run-config", said],

@@ -1,0 +1,49 @@
+"""Runs what it is told and writes down every round; dies by SIGKILL where it is told to."""
+
+import json
+import os
+import pathlib
+import signal
+
+import numpy as np
+from flwr.app import Array, ArrayRecord
+from flwr.serverapp import ServerApp
+
+import mosha
+from faulty.terms import QUESTION, WIDTH, plan_for
+
+app = ServerApp()
+TIMEOUT = 150  # a node whose app has vanished is silent for about a minute
+
+
+@app.main()
+def main(grid, context):
+    config, told = context.run_config, {"rounds": [], "run": str(context.run_id)}
+    account = mosha.Ledger(config["ledger"]).account(
+        "wards", unit=mosha.Client(), epsilon=1e12, delta=1e-3, rule="pure"
+    )
+
+    def write(**more):
+        told.update(more, spent=account.spent)
+        beside = pathlib.Path(config["report"] + ".part")
+        beside.write_text(json.dumps(told))
+        beside.replace(config["report"])
+
+    def note(done):
+        told["rounds"].append(done.weights.tolist())
+        write()
+        if done.number == config["dies-after"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    patience = {"wait_for": config["wards"], "patience": 120}
+    if config["what"] == "question":
+        answer = mosha.federated.flower_ask(QUESTION, account, grid, action="wards", timeout=TIMEOUT, **patience)
+        write(done=True, answer=answer.value.tolist())
+        return
+    secret = config["secret"] if config["what"] == "turns" else None
+    plan = plan_for(config["what"], config["rounds"])
+    kept = {"key": "k", "checkpoint": config["checkpoint"], "secret": secret}
+    strategy = mosha.federated.flower(plan, account, on_round=note, **kept, **patience)
+    blank = ArrayRecord({"w": Array(np.zeros(WIDTH, np.float32))})
+    strategy.start(grid=grid, initial_arrays=blank, timeout=TIMEOUT)
+    write(done=True)
