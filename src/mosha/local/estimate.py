@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive_integer, strict_probability
 from mosha.local.consistency import consistent
+from mosha.local.frequency import label_key
 from mosha.local.protocol import Protocol
 from mosha.local.shrinkage import shrunk
 
@@ -136,9 +137,13 @@ class Shares:
 
     def _place(self, value: Any) -> int:
         try:
-            return self.values.index(value)
-        except (ValueError, TypeError):
+            return self._numbers[label_key(value)]
+        except (KeyError, TypeError):
             raise InvalidParameter("this is no value of the survey.") from None
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, Any], int]:
+        return {label_key(label): number for number, label in enumerate(self.values)}
 
 
 def poisoning(protocol: Protocol, fakes: int, reports: int, *, values: int = 1) -> float:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from mosha.local.estimate import Shares
 
-__all__ = ["Frequency"]
+__all__ = ["Frequency", "label_key"]
 
 
 class Frequency(Survey):
@@ -60,7 +60,7 @@ class Frequency(Survey):
         self.epsilon = positive("epsilon", epsilon)
         self.values = _labels(values, other)
         self.other = other
-        self._places = None if isinstance(self.values, range) else {_key(v): i for i, v in enumerate(self.values)}
+        self._places = None if isinstance(self.values, range) else {label_key(v): i for i, v in enumerate(self.values)}
         size = len(self.values)
         if protocol is None:
             self.randomiser = best(size, self.epsilon, bytes_per_report=bytes_per_report).protocol
@@ -81,7 +81,7 @@ class Frequency(Survey):
         values, other = fields["values"], fields["other"]
         listed = range(values["range"]) if isinstance(values, dict) else list(values)
         if other is not None:
-            listed = [value for value in listed if _key(value) != _key(other)]
+            listed = [value for value in listed if label_key(value) != label_key(other)]
         return cls(listed, epsilon=fields["epsilon"], other=other, protocol=fields["protocol"])
 
     def _own(self, value: Any) -> int:
@@ -101,10 +101,10 @@ class Frequency(Survey):
                 number = None
             return number if number is not None and 0 <= number < len(self.values) else None
         try:
-            place = self._places.get(_key(value))
+            place = self._places.get(label_key(value))
         except TypeError:  # not hashable
             place = None
-        return self._places[_key(self.other)] if place is None and self.other is not None else place
+        return self._places[label_key(self.other)] if place is None and self.other is not None else place
 
     def _own_many(self, values: Any) -> NDArray[np.int64]:
         import numpy as np
@@ -132,7 +132,7 @@ class Frequency(Survey):
         return Shares(self.values, count, (supports / count - lie) / (truth - lie), self.randomiser)
 
 
-def _key(value: Any) -> tuple[str, Any]:
+def label_key(value: Any) -> tuple[str, Any]:
     """True, 1 and 1.0 are three labels; whole numbers of any library are one."""
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return "bool", bool(value)
@@ -149,6 +149,6 @@ def _labels(values: Any, other: Any) -> Sequence[Any]:
     for label in labels:
         if not isinstance(label, str | int):
             raise InvalidParameter("labels are texts, whole numbers or booleans: JSON must carry them.")
-    if len({_key(label) for label in labels}) != len(labels):
+    if len({label_key(label) for label in labels}) != len(labels):
         raise InvalidParameter("two values of the survey are the same.")
     return tuple(labels)
