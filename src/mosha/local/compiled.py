@@ -79,10 +79,11 @@ def evened(
     low = (np.int64(1) << bits) - 1
     surplus = (low + 1) % others
     while row < len(values):
-        lacks, own = missing[row], values[row]
-        while lacks != 0:
+        steps, own = abs(missing[row]), values[row]
+        absent = np.uint64(missing[row] > 0)  # whether values that are absent are taken in, or others out
+        while steps:
             if place == last:
-                missing[row] = lacks
+                missing[row] = steps if absent else -steps
                 return row
             product = np.int64(pool[place]) * others
             place += 1
@@ -90,9 +91,9 @@ def evened(
             drawn += drawn >= own
             home, shift = drawn >> 6, np.uint64(drawn & 63)
             word = sets[row, home]
-            fits = np.uint64((product & low) >= surplus) & ((word >> shift) & _ONE ^ np.uint64(lacks > 0))
+            fits = np.uint64((product & low) >= surplus) & ((word >> shift) & _ONE ^ absent)
             sets[row, home] = word ^ (fits << shift)
-            lacks -= np.int64(fits) if lacks > 0 else -np.int64(fits)
+            steps -= np.int64(fits)
         missing[row] = 0
         sets[row, own >> 6] |= np.uint64(held[row]) << np.uint64(own & 63)
         row += 1

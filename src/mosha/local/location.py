@@ -131,7 +131,7 @@ class Location:
         10
         """
         count = positive_integer("at_most", at_most)
-        if count > _MOST_REPORTS or isinstance(places, str | bytes) or not isinstance(places, Iterable):
+        if count > _MOST_REPORTS or not isinstance(places, Iterable):
             raise InvalidParameter(f"a way is a list of places, at_most up to {_MOST_REPORTS:,}: nothing was drawn.")
         share = Location(self.centre, self.within, self.epsilon / count)
         way = [checked_place(place) for place in places][:count] or [self.centre]

@@ -77,9 +77,10 @@ class Shuffler:
             fits = reports.survey == self.survey.id and reports.rows.shape[1] == width
             rows, given = (reports.rows if fits else reports.rows[:0, :0].reshape(0, width)), len(reports)
         else:
-            if isinstance(reports, str | bytes) or not isinstance(reports, Iterable):
+            many: Any = reports
+            if isinstance(many, str | bytes) or not isinstance(many, Iterable):
                 raise InvalidParameter("reports are a batch, or reports one by one; nothing was taken.")
-            listed: list[Any] = list(reports)
+            listed: list[Any] = list(many)
             tag = tag_of(self.survey.id)
             ours = [r for r in listed if isinstance(r, bytes) and len(r) == width + 1 and r[0] == tag]
             rows, given = rows_of(ours, width), len(listed)
