@@ -79,7 +79,11 @@ def bounded_steps(updates: NDArray[Any], clip: float) -> tuple[NDArray[np.int32]
 def scaled_steps(
     updates: NDArray[Any], norms: NDArray[np.float64], clip: float, shares: NDArray[np.float64] | None = None
 ) -> NDArray[np.int32]:
-    """The rows as whole steps, given their lengths (see `bounded_steps`); `shares` in [0, 1] shorten them further."""
+    """The rows as whole steps, given their lengths (see `bounded_steps`); `shares` in [0, 1] shorten them further.
+
+    No product is NaN: a row whose length is finite has finite entries alone (`lengths`), its scale is finite, and all
+    other rows are set to zero.
+    """
     limit = clip_in_range(clip)
     if updates.ndim != 2 or updates.dtype not in (np.float32, np.float64):
         raise InvalidParameter("updates must be rows of 32-bit or 64-bit floats, one row for each client.")
@@ -87,13 +91,12 @@ def scaled_steps(
         raise InvalidParameter("a model may have at most 2**30 weights.")
     with np.errstate(all="ignore"):
         scale = np.where(np.isfinite(norms), STEPS * _MARGIN / np.maximum(norms, limit), 0.0)
-        scale = scale if shares is None else scale * np.clip(shares, 0.0, 1.0)
+        scale = scale if shares is None else scale * np.clip(np.nan_to_num(shares), 0.0, 1.0)
         extreme = norms > 1e30
         product = updates * scale.astype(updates.dtype)[:, None]
         for row in np.flatnonzero(extreme | ~np.isfinite(norms)):  # where a 32-bit product could leave its range
             finite = np.isfinite(norms[row])
             product[row] = updates[row].astype(np.float64) * scale[row] if finite else 0.0
-        product[np.isnan(product)] = 0.0
     cut: NDArray[np.int32] = product.astype(np.int32)
     return cut
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Simulation"]
 
-_AT_ONCE, _NUMBERS_AT_ONCE = 512, 1 << 22  # clients of one block, and weights of all of them: more only cost memory
+_AT_ONCE, _NUMBERS_AT_ONCE = 256, 1 << 22  # clients of one block, and weights of all of them: more leave the cache
 _RECORDINGS = 16  # of how many sizes of blocks
 
 
@@ -106,7 +106,8 @@ class Simulation:
         if np.shape(ask.weights) != (self.coordinates,):
             raise InvalidParameter(f"this model has {self.coordinates} weights, in one flat array.")
         sent = self._torch.as_tensor(np.asarray(ask.weights, np.float32))
-        size = max(1, min(_AT_ONCE, _NUMBERS_AT_ONCE // self.coordinates))
+        most = max(1, min(_AT_ONCE, _NUMBERS_AT_ONCE // self.coordinates))
+        size = -(-len(chosen) // max(1, -(-len(chosen) // most))) or 1  # blocks of one size, where that can be
         for start in range(0, len(chosen), size):
             part = list(chosen[start : start + size])
             yield Block(part, self._train(part, sent, ask.number))
