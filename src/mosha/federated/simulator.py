@@ -124,8 +124,8 @@ class Simulation:
         rows = self._torch.as_tensor(part)[:, None]
         if self._vectorised == "auto":
             self._vectorised = self._traces(rows, index, sent)
-        trained = self._together(rows, index, sent) if self._vectorised else self._one_by_one(rows, index, sent)
-        change: NDArray[np.float32] = (trained - sent).numpy()
+        changed = self._together(rows, index, sent) if self._vectorised else self._one_by_one(rows, index, sent)
+        change: NDArray[np.float32] = changed.numpy()
         return change
 
     def _orders(self, part: NDArray[np.int64], number: int) -> NDArray[np.int64]:
@@ -162,8 +162,13 @@ class Simulation:
             for name, change in later(weights, *batch(step)).items():
                 pulled = change + self.proximal * (weights[name] - start[name]) if self.proximal else change
                 weights[name].sub_(pulled, alpha=self.rate)
-        trained: Tensor = torch.cat([weights[name].reshape(count, -1) for name in self._shapes], dim=1)
-        return trained
+        moved: Tensor = torch.empty(count, len(sent))
+        place = 0
+        for name in self._shapes:  # one pass: neither the weights nor their differences are copied again
+            before = start[name].reshape(-1)
+            torch.sub(weights[name].reshape(count, -1), before, out=moved[:, place : place + len(before)])
+            place += len(before)
+        return moved
 
     def _slopes(self, count: int, start: dict[str, Tensor], batch: tuple[Tensor, Tensor]) -> tuple[Any, Any]:
         """Gradients of `count` clients at once: at weights that they share, and at weights of their own.
@@ -210,7 +215,8 @@ class Simulation:
                 self._descend(parameters, sent)
             results.append(self._torch.cat([p.detach().reshape(-1) for p in parameters.values()]))
         self._put(parameters, sent)
-        return self._torch.stack(results)
+        change: Tensor = self._torch.stack(results) - sent
+        return change
 
     def _put(self, parameters: dict[str, Any], flat: Tensor) -> None:
         with self._torch.no_grad():
