@@ -27,7 +27,7 @@ def crashes(kills: int = KILLS) -> list[Row]:
     horizon = 4 * kills
     killed.serving(folder, horizon).close()
     shutil.copytree(folder, whole)
-    hits = killed.kill_until_done(folder, horizon=horizon, kills=kills, longest=0.06, finish=False)
+    hits = killed.kill_until_done(folder, horizon=horizon, kills=kills, longest=0.15, finish=False)
     seen = killed.published(folder)
     killed.publish(whole, horizon, until=max(seen))
     truth = killed.published(whole)

@@ -100,7 +100,7 @@ def test_chunks_give_the_very_numbers_that_steps_give(plan):
 
 def test_wide_streams_draw_fewer_steps_ahead():
     plan = histogram(unit=Event(), horizon=1 << 20, keys=range(50), rho=0.5).plan
-    assert new_tape(plan, lambda _: noise.secure()).size == 128
+    assert new_tape(plan, lambda _: noise.secure()).size == 320
 
 
 @pytest.mark.parametrize("size", [2**33, 2**40 - 1, 2**40 + 5])

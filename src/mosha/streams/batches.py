@@ -38,6 +38,7 @@ class Batches:
         self.count = positive_integer("the number of steps", len(self._batches))
         self.rows: Any = None
         self.offsets: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._outside = False
 
     @classmethod
     def at(cls, rows: Any, *, steps: Any, count: int) -> Batches:
@@ -57,6 +58,7 @@ class Batches:
             if column.shape[:1] != offsets.shape:
                 raise DataError("steps=... and every column have an entry for each row.")
         within = (offsets >= 0) & (offsets < made.count) if offsets.size else np.zeros(0, bool)
+        made._outside = not bool(within.all())  # noqa: SLF001
         made.offsets = np.where(within, offsets, -1).astype(np.int64)
         return made
 
@@ -64,7 +66,7 @@ class Batches:
         """How many rows each step has, where rows say their step themselves."""
         if self._batches is not None:
             return None
-        return np.bincount(self.offsets + 1, minlength=self.count + 1)[1:]
+        return np.bincount(self.offsets[self.offsets >= 0] if self._outside else self.offsets, minlength=self.count)
 
     def batch(self, number: int) -> Any:
         """The rows of one of these steps; 0 is the first."""

@@ -81,7 +81,10 @@ class Buffers:
         """The same for the lengths steps, steps + 1, ...: one more squared coefficient each."""
         start = self.residues() * np.exp(steps * np.log1p(-np.array(self.tau)))
         coefficients = start @ _powers(self.tau, count)
-        return np.asarray(self.encoder_square(steps) + np.concatenate([[0.0], np.cumsum(coefficients[:-1] ** 2)]))
+        sums = np.zeros(count)
+        np.cumsum(coefficients[:-1] ** 2, out=sums[1:])
+        sums += self.encoder_square(steps)
+        return sums
 
     def decoder_square(self, steps: int) -> float:
         """The sum of b_j^2 over j < steps: the variance of the last running sum, per unit of noise."""

@@ -157,7 +157,8 @@ class LiftedToeplitz:
                 norms = np.sqrt(self.buffers.encoder_squares_from(max(1, last), WINDOW)) * SPARE
                 norms = norms[::-1] if last >= 1 else norms[np.maximum(np.arange(WINDOW)[::-1] + last, 1) - 1]
             self._windows.clear()
-            weights = np.floor((self.unit << WEIGHT_BITS) / self.size / norms)
+            weights = (self.unit << WEIGHT_BITS) / self.size / norms
+            np.floor(weights, out=weights)
             self._windows[number] = _Window(weights, norms * (self.size / self.unit))
         return self._windows[number]
 

@@ -22,8 +22,9 @@ DEEP = 200  # of powers of h_i, on the way
 DECAY = 160  # of h_i^64
 LIMIT = 1 << 40  # larger noise takes the exact road, and so does
 TAME = 2.0**45  # a larger past
-READ, KEPT = 20, 16  # bits of a piece of a coefficient: to read off, to update by
-PIECE = 26  # low bits of noise
+READ, KEPT = 27, 16  # bits of a piece of a coefficient: to read off, to update by
+PARTS = 2  # pieces of a coefficient to read off
+PIECE = 20  # low bits of noise
 FEW = 16
 
 
@@ -45,7 +46,8 @@ class Lifting:
             np.array([(beta * power) / (1 << (DEEP + BITS)) for power in column[:SPAN]])
             for beta, column in zip(betas, powers, strict=True)
         ]
-        pieces = [_toeplitz([r >> READ * (2 - i) & ((1 << READ) - 1) for r in responses]) for i in range(3)]
+        cuts = [BITS - READ * (i + 1) for i in range(PARTS)]
+        pieces = [_toeplitz([r >> cut & ((1 << READ) - 1) for r in responses]) for cut in cuts]
         for i in range(6):
             shift = DEEP - KEPT * (i + 1)
             pieces.append(
@@ -101,7 +103,7 @@ class Lifting:
             return lifted.reshape(spans, width, SPAN).transpose(0, 2, 1).reshape(steps, width), ends, end
         sums, starts, ends, end = self._advanced(rows.reshape(spans, width, SPAN), high, low, totals, buffers)
         within = np.zeros((rows.shape[0], SPAN))
-        for i in (2, 1, 0):  # the smallest first
+        for i in reversed(range(PARTS)):  # the smallest first
             part = slice(i * SPAN, (i + 1) * SPAN)
             within += (high[:, part] * 2.0**PIECE + low[:, part]) * 2.0 ** (-READ * (i + 1))
         past = (sums * (self._first / (1 << BITS)))[:, None] + np.zeros(SPAN)
@@ -125,7 +127,7 @@ class Lifting:
         from mosha.streams import lifting_compiled  # noqa: PLC0415  (numba is an extra and takes time to load)
 
         decays = np.array([lifting_compiled.decay_digits(decay) for decay in self._decays])
-        return lifting_compiled, decays, np.array(self._readout), 2.0 ** -(READ * np.array([3.0, 2.0, 1.0]))
+        return lifting_compiled, decays, np.array(self._readout), 2.0 ** -(READ * np.arange(PARTS, 0, -1.0))
 
     def _compiled(self, rows: Any, high: Any, low: Any, totals: Any, buffers: list[Any]) -> tuple[Any, Any, Any] | None:
         """Lifted rows, sums and buffers after them; None where there is no compiler or a number is too large for it."""
@@ -155,7 +157,7 @@ class Lifting:
         """Sums and buffers at the start of each span, as floats, and at the end of the last one, exact."""
         spans, width, _ = rows.shape
         count = len(buffers)
-        kept = [slice(3 * SPAN + i * count, 3 * SPAN + (i + 1) * count) for i in range(6)]
+        kept = [slice(PARTS * SPAN + i * count, PARTS * SPAN + (i + 1) * count) for i in range(6)]
         parts = [(high[:, s].astype(np.int64) << PIECE) + low[:, s].astype(np.int64) for s in kept]
         for i in range(5, 0, -1):
             parts[i - 1] += parts[i] >> KEPT

@@ -20,7 +20,7 @@ MASK = (1 << DIGIT) - 1
 DIGITS = 7
 DECAY_DIGITS = 8  # 160 bits
 LIFT = 60  # bits of buffers behind the point
-PIECE, KEPT = 26, 16  # as in `Lifting`
+PIECE, KEPT = 20, 16  # as in `Lifting`
 PIECES = 6
 
 
@@ -125,7 +125,7 @@ def spans_lifted(
     lifted: Array,
 ) -> bool:
     """Fill `lifted`; `totals` and `buffers` become those after the last span. False where a past is too large."""
-    width, count, span = buffers.shape[0], buffers.shape[1], rows.shape[1]
+    width, count, span, parts = buffers.shape[0], buffers.shape[1], rows.shape[1], scales.size
     past, within, product = np.empty(span), np.empty(span), np.empty(DIGITS + DECAY_DIGITS + 1, np.int64)
     for row in range(rows.shape[0]):
         c = row % width
@@ -139,9 +139,9 @@ def spans_lifted(
         if not weight < tame:
             return False
         within[:] = 0.0
-        for i in range(3):
+        for i in range(parts):
             for j in range(span):
-                place = (2 - i) * span + j
+                place = (parts - 1 - i) * span + j
                 within[j] += (high[row, place] * 2.0**PIECE + low[row, place]) * scales[i]
         added = 0
         for j in range(span):
@@ -150,5 +150,5 @@ def spans_lifted(
         totals[c] += added
         for i in range(count):
             decayed(buffers[c, i], decays[i], product)
-            arrived(buffers[c, i], high[row], low[row], 3 * span + i, count)
+            arrived(buffers[c, i], high[row], low[row], parts * span + i, count)
     return True

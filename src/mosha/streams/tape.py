@@ -15,7 +15,7 @@ from mosha.streams.unbounded import unbounded_gaussian, unbounded_laplace
 
 __all__ = ["BLOCK", "Law", "Tape"]
 
-BLOCK = 8192
+BLOCK = 16384
 """So many draws are made at once: noise for later steps waits in memory and never in a checkpoint."""
 
 
