@@ -49,11 +49,12 @@ class Batches:
         offsets = np.asarray(steps)
         if offsets.ndim != 1 or (offsets.size and offsets.dtype.kind not in "iu"):
             raise DataError("steps=... has a whole number for each row: which of these steps it is in.")
-        names = (
-            list(rows) if isinstance(rows, Mapping) else getattr(rows, "column_names", getattr(rows, "columns", None))
+        names: Any = (
+            rows if isinstance(rows, Mapping) else getattr(rows, "column_names", getattr(rows, "columns", None))
         )
         by_name = names is not None and not callable(names)  # a dict, or a frame of Arrow, pandas or Polars
-        made.rows = {str(name): np.asarray(rows[name]) for name in names} if by_name else np.asarray(rows)
+        listed = list(names) if by_name else []
+        made.rows = {str(name): np.asarray(rows[name]) for name in listed} if by_name else np.asarray(rows)
         for column in made.rows.values() if by_name else [made.rows]:
             if column.shape[:1] != offsets.shape:
                 raise DataError("steps=... and every column have an entry for each row.")
