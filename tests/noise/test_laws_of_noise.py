@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mosha.noise import SecureRandom, discrete_gaussian, discrete_laplace, geometric
+from mosha.core.errors import InvalidParameter
+from mosha.noise import (
+    SecureRandom,
+    SeededRandom,
+    add_discrete_gaussian,
+    discrete_gaussian,
+    discrete_laplace,
+    geometric,
+)
 from mosha.noise import envelope as envelope_module
 from mosha.noise.envelope import Envelope
 from mosha.noise.gaussian import GaussianLaw
@@ -136,6 +144,26 @@ def test_tails_follow_the_law_beyond_the_table(law, scale):
         assert not rejects([(count, tries, p) for count, p in zip(counts, chances, strict=True)])
         for wrong in (chances[0] / 3, min(1, chances[0] * 3)):
             assert rejects([(counts[0], tries, wrong)])
+
+
+@pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
+@pytest.mark.parametrize("scale", [5, 1000, 2**21, 2**40])
+def test_tails_judged_together_are_those_judged_exactly_one_by_one(law, scale):
+    table = Envelope(law(Fraction(scale)))
+    seeds = range(400)
+    alone = [table._beyond(seed % 2, SeededRandom(seed)) for seed in seeds]
+    assert alone == [table._all_beyond([seed % 2], SeededRandom(seed))[0] for seed in seeds]
+    assert None in alone
+    assert any(x is not None for x in alone)
+
+
+def test_noise_added_in_place_is_the_noise_drawn_alone():
+    values = np.arange(3_000_000)
+    add_discrete_gaussian(values, 2**21, rng=SeededRandom(3))
+    assert (values - np.arange(3_000_000) == discrete_gaussian(2**21, 3_000_000, rng=SeededRandom(3))).all()
+    for bad in (np.zeros(3), np.zeros((2, 2), np.int64), [1, 2]):
+        with pytest.raises(InvalidParameter):
+            add_discrete_gaussian(bad, 1)
 
 
 def weight_from(law, scale, start):

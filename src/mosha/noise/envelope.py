@@ -7,8 +7,9 @@ costs one table look-up. `envelope.md` proves that the distribution is the named
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from mosha.core.randomness import Rng
     from mosha.noise.words import Words
 
+    _Sure = Callable[[NDArray[np.int64], Words], NDArray[np.intp]]
+
 __all__ = ["Envelope", "Law"]
 
 _SLOTS: Final = 1 << 16
@@ -31,6 +34,7 @@ _BLOCK: Final = 1 << 20  # what is judged together: large enough to hide what a 
 _FEW: Final = 16  # up to so many, one by one is quicker than an array
 _SLACK: Final = 2.0**-40  # relative; float weights are off by less than 2**-43
 _MARGIN: Final = 2.0**-24  # absolute, in slots; the float threshold is off by less than 2**-26
+_SMALL_EXPONENT: Final = 44.0  # up to it, float weights are off by less than 2**-43 relative
 _COLUMN_BITS: Final = 8  # weights fall by exp(-4) over 2**7 to 2**8 columns
 _LN2_ABOVE: Final = Fraction(6931472, 10**7)
 _LARGEST: Final = 1 << 62
@@ -100,6 +104,9 @@ class Envelope:
         self._column = np.zeros(_SLOTS, np.int16)
         self._column[: self.sure] = np.repeat(codes, sure)
         self._column[self.sure : self._tail] = np.repeat(codes, unsure)
+        self._start: NDArray[np.int32] | None = None
+        if self.shift <= 16:
+            self._start = np.left_shift(self._column, self.shift, dtype=np.int32)
         self._level = np.full(_SLOTS - self.sure, np.inf)
         ramp = np.arange(self._tail - self.sure) - np.repeat(np.cumsum(unsure) - unsure, unsure)
         self._level[: len(ramp)] = np.repeat(sure, unsure) + ramp
@@ -126,65 +133,80 @@ class Envelope:
         """`count` independent samples."""
         if count <= _FEW:
             return np.array([self.one(rng) for _ in range(count)], np.int64)
-        samples = np.empty(count, np.int64)
-        for start in range(0, count, _BLOCK):
-            self._fill(samples[start : start + _BLOCK], rng)
+        samples = np.zeros(count, np.int64)
+        self.add_to(samples, rng)
         return samples
 
-    def _fill(self, samples: NDArray[np.int64], rng: Rng) -> None:
-        """Fill `samples`: what was refused is drawn again, until nothing is."""
-        refused = self._attempt(samples, rng)
-        while refused.size > _FEW:
-            fresh = np.empty(refused.size, np.int64)
-            still = self._attempt(fresh, rng)
-            samples[refused] = fresh
-            refused = refused[still]
-        for i in refused:
-            samples[i] = self.one(rng)
+    def add_to(self, values: NDArray[np.int64], rng: Rng, *, compiled: bool = False) -> None:
+        """Add an independent sample to each of the values, in place; `compiled` needs numba."""
+        sure = self._add_sure_compiled if compiled else self._add_sure
+        for start in range(0, len(values), _BLOCK):
+            self._add_to_block(values[start : start + _BLOCK], rng, sure)
 
-    def _attempt(self, samples: NDArray[np.int64], rng: Rng) -> NDArray[np.intp]:
-        """Fill `samples` once; the positions returned were refused and hold nothing of meaning."""
-        places, slots = [], []
-        for start in range(0, len(samples), _CHUNK):
-            drawn = self._propose(samples[start : start + _CHUNK], rng)
-            unsure = np.flatnonzero(drawn >= self.sure)
-            slots.append(drawn[unsure].astype(np.int64))
-            unsure += start
-            places.append(unsure)
-        where = np.concatenate(places)
+    def _add_to_block(self, values: NDArray[np.int64], rng: Rng, sure: _Sure) -> None:
+        """What the slot alone settles is added at once; the rest is judged, and what is refused drawn again."""
+        places, left = [], []
+        for start in range(0, len(values), _CHUNK):
+            chunk = values[start : start + _CHUNK]
+            drawn = words(rng, len(chunk), self._word)
+            unsure = sure(chunk, drawn)
+            places.append(unsure + start)
+            left.append(drawn[unsure])
+        where, drawn = np.concatenate(places), np.concatenate(left)
         if not where.size:
-            return where
-        return where[~self._judge(samples, where, np.concatenate(slots), rng)]
+            return
+        slots = np.right_shift(drawn, 8 * self._word.itemsize - 16).astype(np.int64)
+        points = self._points(drawn, slots).astype(np.int64, copy=False)
+        accepted = self._judge(points, slots, rng)
+        values[where[accepted]] += points[accepted]
+        refused = where[~accepted]
+        values[refused] += self.many(refused.size, rng)
 
-    def _propose(self, chunk: NDArray[np.int64], rng: Rng) -> Words:
-        """Write a uniform point of a random slot's column into `chunk`; return the slots."""
-        drawn = words(rng, len(chunk), self._word)
-        if self.shift == 0:
-            chunk[:] = self._column.take(drawn, mode="clip")
-            return drawn
+    def _points(self, drawn: Words, slots: NDArray[np.int64] | Words) -> NDArray[np.signedinteger[Any]]:
+        """The point of each word: the place that its low bits name, in the column of its slot."""
+        if self.shift == 0:  # a column is one integer
+            return self._column.take(slots, mode="clip")
+        low = drawn & ((1 << self.shift) - 1)
+        if self._start is not None:  # 32 bits hold it all
+            return self._start.take(slots, mode="clip") | low.astype(np.int32)
+        points = np.left_shift(self._column.take(slots.view(np.int64), mode="clip"), self.shift, dtype=np.int64)
+        points |= low.view(np.int64)
+        return points
+
+    def _add_sure(self, values: NDArray[np.int64], drawn: Words) -> NDArray[np.intp]:
+        """Add the points of sure slots; returns the places of all others, where nothing was added."""
         slots: Words = np.right_shift(drawn, 8 * self._word.itemsize - 16)
-        index = slots.view(np.int64) if slots.itemsize == 8 else slots
-        np.left_shift(self._column.take(index, mode="clip"), self.shift, out=chunk, dtype=np.int64)
-        chunk |= (drawn & ((1 << self.shift) - 1)).astype(np.int64, copy=False)
-        return slots
+        points = self._points(drawn, slots)
+        unsure = np.flatnonzero(slots >= self.sure)
+        points[unsure] = 0
+        values += points
+        return unsure
 
-    def _judge(
-        self, samples: NDArray[np.int64], where: NDArray[np.intp], slots: NDArray[np.int64], rng: Rng
-    ) -> NDArray[np.bool_]:
-        """Which of the proposals at `where` lie under the curve; a tail slot is replaced by its sample."""
-        drawn = words(rng, len(where))
+    def _add_sure_compiled(self, values: NDArray[np.int64], drawn: Words) -> NDArray[np.intp]:
+        from mosha.noise.compiled import add_sure  # noqa: PLC0415  (numba is an extra and takes time to load)
+
+        if self._word.itemsize != 4 or self._start is None:
+            return self._add_sure(values, drawn)
+        unsure = np.empty(len(values), np.int64)
+        count = add_sure(drawn, self._start, self.sure, (1 << self.shift) - 1, values, unsure)
+        return unsure[:count]
+
+    def _judge(self, points: NDArray[np.int64], slots: NDArray[np.int64], rng: Rng) -> NDArray[np.bool_]:
+        """Which of the points of unsure slots lie under the curve; that of a tail slot is replaced by its sample."""
+        drawn = words(rng, len(points))
         uniform = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        magnitudes = np.abs(samples[where]).astype(np.float64)
+        magnitudes = np.abs(points).astype(np.float64)
         level = self._level[slots - self.sure]
         gap = self.height * exp_negative(self._law.exponents(magnitudes)) - level
         gap -= uniform
         accepted: NDArray[np.bool_] = gap > 0
         for i in np.flatnonzero(np.abs(gap) < _MARGIN):
-            accepted[i] = self._accepts(int(samples[where[i]]), int(level[i]), int(drawn[i]), rng)
-        for i in np.flatnonzero((slots >= self._tail) & (slots < self._tail + _TAIL_SLOTS)):
-            beyond = self._beyond(int(slots[i]) - self._tail, rng)
-            accepted[i] = beyond is not None
-            samples[where[i]] = 0 if beyond is None else beyond
+            accepted[i] = self._accepts(int(points[i]), int(level[i]), int(drawn[i]), rng)
+        tails = np.flatnonzero((slots >= self._tail) & (slots < self._tail + _TAIL_SLOTS))
+        if tails.size:
+            found = self._all_beyond((slots[tails] - self._tail).tolist(), rng)
+            accepted[tails] = [beyond is not None for beyond in found]
+            points[tails] = [beyond or 0 for beyond in found]
         return accepted
 
     def _accepts(self, x: int, level: int, known: int, rng: Rng) -> bool:
@@ -194,20 +216,41 @@ class Envelope:
 
     def _beyond(self, negative: int, rng: Rng) -> int | None:
         """A point of one tail, or None for a refusal: blocks whose envelope halves from one to the next."""
+        block, magnitude = self._far_point(negative, rng)
+        if magnitude >= _LARGEST or not self._reaches(block, magnitude, word(rng), rng):
+            return None
+        return -magnitude if negative else magnitude
+
+    def _all_beyond(self, negative: list[int], rng: Rng) -> list[int | None]:
+        """The same for several tail slots at once: floats decide wherever they surely can."""
+        points = [(*self._far_point(one, rng), word(rng)) for one in negative]
+        exponents = self._law.exponents(np.array([float(magnitude) for _, magnitude, _ in points]))
+        weights = exp_negative(exponents)
+        found: list[int | None] = []
+        for one, (block, magnitude, known), exponent, weight in zip(
+            negative, points, exponents.tolist(), weights.tolist(), strict=True
+        ):
+            gap = 0.0
+            if exponent <= _SMALL_EXPONENT:
+                gap = math.ldexp(self.height * weight, self._tail_shift + 1 - self.shift + block) - known * 2.0**-64
+            accepted = gap > 0 if abs(gap) > _MARGIN else self._reaches(block, magnitude, known, rng)
+            found.append((-magnitude if one else magnitude) if accepted and magnitude < _LARGEST else None)
+        return found
+
+    def _far_point(self, negative: int, rng: Rng) -> tuple[int, int]:
+        """A block of a tail, halving from one to the next, and the magnitude of a uniform point in it."""
         block = 0
         while (ones := _trailing_ones(word(rng))) == 64:
             block += 64
         block += ones
         low = word(rng) & ((1 << self._tail_shift) - 1)
-        distance = self._tail_start + (block << self._tail_shift) + low
-        magnitude = distance + negative
-        if magnitude >= _LARGEST:
-            return None
+        return block, self._tail_start + (block << self._tail_shift) + low + negative
+
+    def _reaches(self, block: int, magnitude: int, known: int, rng: Rng) -> bool:
+        """The exact test of a point in a tail."""
         amplitude = self._tail_amplitude * (1 << block)
         exponent = self._law.exponent(magnitude)
-        if not falls_below(rng, amplitude=amplitude, exponent=exponent, known=word(rng), bits=64):
-            return None
-        return -magnitude if negative else magnitude
+        return falls_below(rng, amplitude=amplitude, exponent=exponent, known=known, bits=64)
 
 
 def _trailing_ones(drawn: int) -> int:
