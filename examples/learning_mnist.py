@@ -1,11 +1,14 @@
 """MNIST with differential privacy: a small convolutional network, trained on the CPU in minutes.
 
-    python examples/learning_mnist.py --epsilon 2.93      # delta 1e-5: 97.94 % and 97.99 % in two runs
+    python examples/learning_mnist.py --epsilon 2.93      # delta 1e-5: 97.92 %, 97.94 % and 97.99 % in three runs
     python examples/learning_mnist.py --epsilon 1         # 97.16 % in one run
 
-The data (four files of the IDX format) are looked for in $MOSHA_DATA/mnist. Nothing is tuned on the private data here:
-the recipe (batch 2048, clip 0.1, learning rate 4, momentum 0.9) is the published one for this network. Tested is
-a moving average of the parameters: noise averages out, and averaging what was released costs nothing.
+The data (four files of the IDX format) are looked for in $MOSHA_DATA/mnist, or in the folder that is given:
+Fashion-MNIST has the same files (Debian's package dataset-fashion-mnist; 86.0 % at epsilon 2.93 in one run).
+
+Nothing is tuned on MNIST here: the recipe (batch 2048, clip 0.1, learning rate 4, momentum 0.9) is the published one
+for this network. On Fashion-MNIST a learning rate that falls from 6 to zero did worse (85.2 %). Tested is a moving
+average of the parameters: noise averages out, and averaging what was released costs nothing.
 """
 
 from __future__ import annotations
@@ -69,14 +72,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--epsilon", type=float, default=2.93)
     parser.add_argument("--epochs", type=int, default=None)
+    parser.add_argument("--folder", type=Path, default=None, help="where the four files are")
     parser.add_argument("--steps", type=int, default=None, help="stop early, for a quick look")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    folder = Path(os.environ.get("MOSHA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "mnist"
+    home = Path(os.environ.get("MOSHA_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    folder = options.folder or home / "mnist"
     epochs = options.epochs or EPOCHS.get(options.epsilon, 15)
 
     plan = mosha.learning.DPSGD(
-        steps=options.steps or round(epochs * PUBLIC_SIZE / BATCH), rate=BATCH / PUBLIC_SIZE, clip=0.1, batch=BATCH
+        steps=options.steps or round(epochs * PUBLIC_SIZE / BATCH),
+        rate=BATCH / PUBLIC_SIZE,
+        clip=0.1,
+        batch=BATCH,
+        physical=512,
     ).calibrate(epsilon=options.epsilon, delta=1e-5)
     print(f"{plan.steps} steps with noise multiplier {plan.noise_multiplier:.3f}")
 

@@ -60,14 +60,17 @@ def test_a_contract_is_checked_before_the_first_step(tmp_path):
     assert contract.contract.kept, str(contract.contract)
 
 
-def test_a_trainer_that_adds_too_little_noise_is_stopped(tmp_path, monkeypatch):
+@pytest.mark.parametrize("looked_at", [1 << 16, 240])
+def test_a_trainer_that_adds_too_little_noise_is_stopped(tmp_path, monkeypatch, looked_at):
     from fractions import Fraction
 
+    from mosha.audit import training_hooks
     from mosha.learning import mechanism
 
-    plain = mechanism.discrete_gaussian
+    monkeypatch.setattr(training_hooks, "LOOKED_AT", looked_at)  # as in a model with many more coordinates
+    plain = mechanism.add_discrete_gaussian
     monkeypatch.setattr(
-        mechanism, "discrete_gaussian", lambda sigma, size, rng: plain(sigma * Fraction(9, 10), size, rng=rng)
+        mechanism, "add_discrete_gaussian", lambda values, sigma, rng: plain(values, sigma * Fraction(9, 10), rng=rng)
     )
     contract = TrainingContract(population=100)
     with pytest.raises(InvalidParameter, match="breaks its contract"):

@@ -22,6 +22,9 @@ from mosha.core.randomness import Rng
 
 __all__ = ["Canaries", "TrainingContract"]
 
+LOOKED_AT = 1 << 16
+"""Coordinates whose noise is looked at: of larger models a random choice, layer by layer."""
+
 
 class Canaries:
     """Canaries in one run (Steinke, Nasr and Jagielski 2023; by the trade-off curve of the plan).
@@ -74,7 +77,8 @@ class TrainingContract:
     """The contract of a trainer, checked on this plan, this model and this engine before the first step.
 
     Made-up examples of the shapes of the data are used, never the data: one NaN and one far away among them. A broken
-    contract stops the training (it stays paid); the findings are in `contract` either way.
+    contract stops the training (it stays paid); the findings are in `contract` either way. Sensitivity is that of all
+    coordinates; the noise of a large model is looked at in a random choice of them, made anew for every training.
 
     Guarantee:
         That of `mosha.audit.trainer_contract`. For plans with Poisson samples; others are sampled otherwise.
@@ -118,6 +122,7 @@ class _Inside:
         if public[0].is_floating_point():
             public[0][0], public[0][1] = float("nan"), 1e6
         self._examples, self._sampler = Examples(public), Sampler(plan, population)
+        self._looked_at = _chosen([shape.numel() for shape in self._gradients.shapes.values()])
 
     def sample(self, rng: Rng) -> Any:
         return self._sampler.draw(0, rng)
@@ -126,10 +131,21 @@ class _Inside:
         chosen = _Chosen(self._sampler, batch)
         gradients = self._gradients
         answer, _ = gradients.step(gradients.first(), (self._examples, chosen), None, rng)
-        flat = np.asarray(answer.total * 2.0**-gradients.grid.bits)
         sizes = [shape.numel() for shape in gradients.shapes.values()]
-        pieces = np.split(flat[: sum(sizes)], np.cumsum(sizes)[:-1])
-        return dict(zip(gradients.shapes, pieces, strict=True))
+        pieces = np.split(answer.total[: sum(sizes)], np.cumsum(sizes)[:-1])
+        if rng.secure:  # noise is judged; otherwise it cancels, and what remains is the sensitivity
+            pieces = [piece[places] for piece, places in zip(pieces, self._looked_at, strict=True)]
+        return {name: piece * 2.0**-gradients.grid.bits for name, piece in zip(gradients.shapes, pieces, strict=True)}
+
+
+def _chosen(sizes: list[int]) -> list[NDArray[np.int64]]:
+    """Places to look at in each layer: all of a small model, else the same share of every layer, at least two."""
+    from mosha.noise import uniform  # noqa: PLC0415
+
+    if sum(sizes) <= LOOKED_AT:
+        return [np.arange(size) for size in sizes]
+    counts = [min(size, 2 + size * LOOKED_AT // sum(sizes)) for size in sizes]
+    return [np.unique(uniform(size, count)) for size, count in zip(sizes, counts, strict=True)]
 
 
 class _Chosen:

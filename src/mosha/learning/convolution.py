@@ -14,6 +14,7 @@ from mosha.learning.tape import Tape
 
 __all__ = ["Convolution", "convolution_forward"]
 
+PIECE = 3 << 20  # bytes of gradients that are formed at once
 Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
@@ -50,7 +51,20 @@ class _Convolution(torch.autograd.Function):
 
 
 def per_example(x: Tensor, g: Tensor, weight: Tensor, how: tuple[Any, ...], groups: int) -> Tensor:
-    """The weight gradient of every example: the batch becomes groups of one convolution."""
+    """The weight gradient of every example, some rows at a time: the convolution needs as much again as it gives."""
+    pieces = min(len(x), -(-4 * weight.numel() * len(x) // PIECE))
+    if pieces <= 1:
+        return _at_once(x, g, weight, how, groups)
+    most = -(-len(x) // pieces)
+    formed = weight.new_empty(len(x), *weight.shape)
+    for start in range(0, len(x), most):
+        rows = slice(start, start + most)
+        formed[rows] = _at_once(x[rows], g[rows], weight, how, groups)
+    return formed
+
+
+def _at_once(x: Tensor, g: Tensor, weight: Tensor, how: tuple[Any, ...], groups: int) -> Tensor:
+    """The batch becomes groups of one convolution."""
     rows = x.shape[0]
     x, g = x.reshape(1, -1, *x.shape[2:]), g.reshape(1, -1, *g.shape[2:])
     wide = weight.new_empty(rows * weight.shape[0], *weight.shape[1:])  # only its shape is looked at

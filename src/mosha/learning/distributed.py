@@ -3,10 +3,16 @@
 Sums are whole numbers, so adding them up over processes is exact and does not depend on an order. The noise is drawn
 once, by the leader, on the sum of all: neither a share too little nor one too many. The sample of each process is
 drawn by its own coins, which together are one Poisson sample of the union.
+
+A person is clipped as a whole, so all examples of one must be in one process. Where several hold examples of a
+person, the first of them trains with its own and the others leave theirs out, without a word: whether it happened
+depends on private data.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +22,7 @@ from torch import distributed
 
 from mosha.core.errors import InvalidParameter
 from mosha.learning.mechanism import Answer, Gradients, State
+from mosha.noise import secure
 
 __all__ = ["Team"]
 
@@ -34,6 +41,22 @@ class Team:
     def leads(self) -> bool:
         return self.rank == 0
 
+    def held_first(self, names: Sequence[int | str]) -> NDArray[np.bool_]:
+        """Which of these persons no earlier process of the team holds.
+
+        Guarantee:
+            Every person is held first by exactly one process, and whether a person is, in each of them, does not
+            depend on other persons: so the union over processes differs in one unit where the data do, and each
+            unit is clipped once. Persons are compared by 128-bit hashes under a secret key that is used once.
+        """
+        keys = [secure().bytes(32) if self.leads else b""]
+        distributed.broadcast_object_list(keys, src=0, group=self._group)
+        own = [hashlib.blake2b(repr(name).encode(), key=keys[0], digest_size=16).digest() for name in names]
+        everyone: list[Any] = [None] * self.size
+        distributed.all_gather_object(everyone, own, group=self._group)
+        earlier = {digest for held in everyone[: self.rank] for digest in held}
+        return np.array([digest not in earlier for digest in own], np.bool_)
+
     def reduce(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sum over all processes, at the leader; what the others hold afterwards is not used."""
         values = torch.from_numpy(total)
@@ -51,8 +74,6 @@ class Team:
 
     def follow(self, gradients: Gradients, data: Any, number: int) -> Answer:
         """Give this process's sum to the leader and take the noisy sum of all."""
-        from mosha.noise import secure  # noqa: PLC0415
-
         clip = getattr(self, "_clip", gradients.plan.clip)
         total = gradients.summed(State(number, clip), data, secure())
         values = torch.from_numpy(np.zeros_like(total))

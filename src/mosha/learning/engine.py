@@ -20,6 +20,7 @@ from mosha.learning.attention import attention_forward, is_plain_attention
 from mosha.learning.convolution import convolution_forward
 from mosha.learning.dense import dense_forward
 from mosha.learning.embedding import embedding_forward
+from mosha.learning.freed_memory import keep_freed_memory
 from mosha.learning.normalisation import group_forward, instance_forward, layer_forward, root_forward
 from mosha.learning.records import Direct, Record
 from mosha.learning.recurrent import gru_forward, lstm_forward
@@ -71,8 +72,9 @@ class Engine:
         `memory` is in bytes: how much may be used to keep gradients that were formed, beyond activations.
     """
 
-    def __init__(self, model: nn.Module, *, memory: int = 64 << 20) -> None:
+    def __init__(self, model: nn.Module, *, memory: int = 28 << 20) -> None:
         check_layers(model)
+        keep_freed_memory()
         self.model = model
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         if not self.parameters:

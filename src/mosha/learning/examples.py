@@ -14,6 +14,7 @@ from torch.utils.data import TensorDataset, default_collate
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.learning.sampling import owners_of, shuffled
+from mosha.mechanisms.bounding import entries, identify, listed
 
 __all__ = ["Examples"]
 
@@ -42,8 +43,21 @@ class Examples:
         if owners is None and each > 1:
             raise InvalidParameter("a Person unit needs owners=...: whose each example is. Nothing was spent.")
         self._example: tuple[Any, ...] | None = None
-        self._persons = None if owners is None else owners_of(owners, self.count)
+        self._owners = None if owners is None else entries(owners)
+        self._persons = None if owners is None else owners_of(self._owners, self.count)
         self.units = self.count if self._persons is None else len(self._persons)
+
+    def names(self) -> list[int | str]:
+        """What identifies each person, in the order of units; empty where units are examples."""
+        if self._persons is None:
+            return []
+        owners = listed(self._owners)
+        return [identify(owners[int(rows[0])]) for rows in self._persons]
+
+    def keep(self, persons: NDArray[np.bool_]) -> None:
+        """Leave out the persons that are not marked, with all their examples."""
+        self._persons = [rows for rows, kept in zip(self._persons or [], persons, strict=True) if kept]
+        self.units = len(self._persons)
 
     def positions(self, units: NDArray[np.int64], rng: Rng) -> tuple[NDArray[np.int64], Tensor | None]:
         """The examples of these units, `each` for every one, and which of them count; short ones are filled up."""
@@ -80,7 +94,13 @@ class Examples:
                 "does, or leave it out (that it is empty is told by this error). Nothing was spent."
             )
         if self._example is None:
-            self._example = self.batch(np.zeros(1, np.int64))  # looked up once
+            try:
+                self._example = self.batch(np.zeros(1, np.int64))  # looked up once
+            except (KeyError, IndexError, TypeError, AttributeError):
+                raise InvalidParameter(
+                    "the data set gives no pair (input, target) at position 0: give a tuple of tensors, or a data set "
+                    "with __len__ and __getitem__ by position. Nothing was spent."
+                ) from None
         return tuple(_public(values, rows) for values in self._example)
 
 

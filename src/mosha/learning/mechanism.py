@@ -23,13 +23,12 @@ from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
 from mosha.learning.sampling import Sampler
 from mosha.learning.secret_coins import SecretCoins
-from mosha.noise import discrete_gaussian
+from mosha.noise import add_discrete_gaussian
 
 __all__ = ["Answer", "Gradients", "State"]
 
 Whole = NDArray[np.int64]
 PIECE = 1 << 16  # coordinates that are worked on together, so that they stay in the cache
-DRAWN = 1 << 20  # coordinates whose noise is drawn together: fewer, larger draws cost less
 FOLLOWING = 0.2  # how fast an adaptive clip follows its quantile
 
 
@@ -214,9 +213,7 @@ class Gradients:
             sums = (total.copy(), *state.sums)[: self.plan.bands]
             encoded = sum((c * x for c, x in zip(self._encoder, sums, strict=False)), np.zeros_like(total))
             sigma = sigma * STEPS
-        for start in range(0, len(encoded), DRAWN):
-            piece = encoded[start : start + DRAWN]
-            piece += discrete_gaussian(sigma, len(piece), rng=rng)
+        add_discrete_gaussian(encoded, sigma, rng=rng)
         answer = Answer(encoded, state.clip)
         return answer, State(state.step + 1, self._next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))
 

@@ -55,6 +55,8 @@ class Adam(torch.optim.Optimizer):
     ) -> None:
         if not (0 <= betas[0] < 1 and 0 <= betas[1] < 1):
             raise InvalidParameter("betas must lie in [0, 1).")
+        if not isinstance(plan, DPSGD):
+            raise InvalidParameter("plan must be the plan of the training, a DPSGD: its noise is corrected for.")
         positive("lr", lr)
         non_negative("weight_decay", weight_decay)
         deviation = plan.noise_deviation

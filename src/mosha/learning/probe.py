@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.errors import DataError, InvalidParameter, MoshaError
 from mosha.learning.engine import Engine, check_losses
 from mosha.learning.kept import Kept
 
@@ -35,8 +35,20 @@ def probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...
     """Refuse a model, a loss or a shape of data with which gradients of single examples cannot be had.
 
     Raises:
-        InvalidParameter, DataError: naming the layer or the parameter. Nothing was spent.
+        InvalidParameter, DataError: naming the layer or the parameter, or what PyTorch said. Nothing was spent.
     """
+    try:
+        _probe(engine, losses, public)
+    except (RuntimeError, TypeError, IndexError, ValueError, AttributeError) as error:
+        if isinstance(error, MoshaError):
+            raise
+        raise InvalidParameter(
+            f"model and loss do not work on a made-up batch of the shapes and types of your data: {error}. Nothing was "
+            "spent."
+        ) from error
+
+
+def _probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...]]) -> None:
     training, kept = {module: module.training for module in engine.model.modules()}, Kept(engine.model)
     engine.model.train()
     try:

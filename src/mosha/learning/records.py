@@ -105,19 +105,15 @@ class Outer:
 
 
 class Sequence:
-    """Gradients that are sums over positions: sum over t of g_t a_t^T for each unit.
+    """Gradients that are sums over positions and are not formed: sum over t of g_t a_t^T for each unit.
 
-    Formed (`form=True`: one batched product, which replaces the one that sums them) or left alone: then their norm is
-    that of Gram matrices, |sum_t g_t a_t^T|^2 = sum over t, s of (a_t . a_s)(g_t . g_s).
+    Their norm is that of Gram matrices, |sum_t g_t a_t^T|^2 = sum over t, s of (a_t . a_s)(g_t . g_s).
     """
 
-    def __init__(self, a: Tensor, g: Tensor, *, form: bool) -> None:
+    def __init__(self, a: Tensor, g: Tensor) -> None:
         self._a, self._g = a, g
-        self._formed = torch.bmm(g.transpose(1, 2), a) if form else None
 
     def squared_norms(self) -> Tensor:
-        if self._formed is not None:
-            return row_norms_squared(self._formed)
         found, lost = _gram(self._a, self._g)
         small = found * 2.0**-14 < lost
         if bool(small.any()):
@@ -125,18 +121,14 @@ class Sequence:
         return found
 
     def per_unit(self) -> Tensor:
-        return torch.bmm(self._g.transpose(1, 2), self._a) if self._formed is None else self._formed
+        return torch.bmm(self._g.transpose(1, 2), self._a)
 
     def weighted_sum(self, weights: Tensor) -> Tensor:
-        if self._formed is not None:
-            return Direct(self._formed).weighted_sum(weights)
         g = self._g * weights.view(-1, 1, 1)
         return g.reshape(-1, g.shape[2]).t() @ self._a.reshape(-1, self._a.shape[2])
 
     def without(self, rows: Tensor) -> Record:
-        if self._formed is not None:
-            return Direct(_silenced(self._formed, rows))
-        return Sequence(_silenced(self._a, rows), _silenced(self._g, rows), form=False)
+        return Sequence(_silenced(self._a, rows), _silenced(self._g, rows))
 
 
 def _gram(a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:

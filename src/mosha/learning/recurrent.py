@@ -49,11 +49,13 @@ class _LSTM(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
         x, into, onto = ctx.saved_tensors
         gates, hidden, cells, squashed = ctx.kept
+        ctx.kept = None  # let go of what is no longer needed, as early as possible
         steps, size = len(x), onto.shape[1]
         i, f, g, o = gates.chunk(4, dim=2)
         through_cell = o * (1 - squashed.square())
         factors = torch.cat([g * i * (1 - i), cells[:-1] * f * (1 - f), i * (1 - g.square())], dim=2)
         by_output = squashed * o * (1 - o)
+        del cells, squashed, i, g, o
         into_gates = torch.empty_like(gates)
         into_hidden, into_cell = gradients[1].clone(), gradients[2].clone()
         for t in range(steps - 1, -1, -1):
@@ -64,6 +66,7 @@ class _LSTM(torch.autograd.Function):
             torch.mul(into_hidden, by_output[t], out=rows[:, 3])
             into_cell = into_cell * f[t]
             into_hidden = into_gates[t] @ onto
+        del gates, f, through_cell, factors, by_output
         ctx.note(x, hidden[:-1], into_gates, into_gates)
         into_x = into_gates @ into if ctx.needs_input_grad[0] else None
         return into_x, None, None, None, None, None

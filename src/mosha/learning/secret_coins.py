@@ -32,10 +32,12 @@ class SecretCoins:
         """Inside, PyTorch draws from a state that nobody knows; afterwards it goes on where it was."""
         self._number += 1
         stream = hashlib.shake_256(self._key + self._number.to_bytes(8, "big")).digest(4 * WORDS)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)  # nothing drawn yet: the words below are what comes next
-            state = torch.get_rng_state()
-            words = np.frombuffer(stream, np.uint32).astype(np.uint64)
-            state.numpy()[HEAD : HEAD + 8 * WORDS] = words.view(np.uint8)
-            torch.set_rng_state(state)
+        state = torch.Generator().manual_seed(0).get_state()  # nothing drawn yet: the words below are what comes next
+        words = np.frombuffer(stream, np.uint32).astype(np.uint64)
+        state.numpy()[HEAD : HEAD + 8 * WORDS] = words.view(np.uint8)
+        before = torch.get_rng_state()
+        torch.set_rng_state(state)
+        try:
             yield
+        finally:
+            torch.set_rng_state(before)

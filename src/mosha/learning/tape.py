@@ -76,9 +76,11 @@ class Tape:
         a, g = (v.reshape(self.units, -1, v.shape[-1]) for v in (a, g))
         positions, outputs, inputs = a.shape[1], g.shape[2], a.shape[2]
         needed = bytes_to_form(self.units, outputs, inputs)
-        form = needed <= self.spare and not gram_is_cheaper(positions, outputs, inputs)
-        self.spare -= needed if form else 0
-        self.add(key, Sequence(a, g, form=form))
+        if needed > self.spare or gram_is_cheaper(positions, outputs, inputs):
+            self.add(key, Sequence(a, g))
+            return
+        self.spare -= needed
+        self.add(key, Direct(torch.bmm(g.transpose(1, 2), a)))  # replaces the product that would sum them
 
     def vector(self, layer: str, key: Key, g: Tensor) -> None:
         """Note the gradient of a bias: `g`, summed over all axes but the first and the last."""

@@ -181,10 +181,12 @@ def losses_by(loss: Any, autocast: Any = None) -> Losses:
         raise InvalidParameter("the loss must be a function of (output, target) that gives one number an example.")
 
     def losses(model: nn.Module, batch: tuple[Any, ...]) -> Tensor:
-        enabled = autocast is not None
-        with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=enabled):
-            values: Tensor = loss(model(*batch[:-1]), batch[-1])
-        return values
+        if autocast is None and not torch.is_autocast_enabled(
+            "cpu"
+        ):  # entering a context costs as much as a small layer
+            return loss(model(*batch[:-1]), batch[-1])  # type: ignore[no-any-return]
+        with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+            return loss(model(*batch[:-1]), batch[-1])  # type: ignore[no-any-return]
 
     return losses
 
@@ -199,6 +201,35 @@ def check_optimizer(optimizer: Any, engine: Engine) -> None:
             "the optimiser holds other parameters than the model trains: make it from model.parameters() of this "
             "model. Nothing was spent."
         )
+
+
+def check_precision(engine: Engine) -> None:
+    """Parameters in single precision alone: what sums round away is proved for it."""
+    other = [name for name, p in engine.parameters.items() if p.dtype != torch.float32]
+    if other:
+        raise InvalidParameter(
+            f"parameter {other[0]!r} is not in single precision, for which rounding is accounted: use model.float() "
+            "and autocast=torch.bfloat16 for shorter numbers inside. Nothing was spent."
+        )
+
+
+def _check_options(autocast: Any, audit: Any) -> None:
+    if autocast not in (None, torch.bfloat16, torch.float16):
+        raise InvalidParameter("autocast must be torch.bfloat16, torch.float16 or None. Nothing was spent.")
+    if audit is not None and not (hasattr(audit, "before") and hasattr(audit, "after")):
+        raise InvalidParameter("audit must be Canaries, a TrainingContract or the like. Nothing was spent.")
+
+
+def _hold_persons_once(plan: DPSGD, team: Team, examples: Examples) -> None:
+    """Of several processes that hold a person, the first trains with it: a person is clipped once."""
+    if team.size == 1 or not isinstance(plan.unit, Person):
+        return
+    if plan.sampling == "fixed size":
+        raise InvalidParameter(
+            "persons that several processes hold cannot be drawn in batches of fixed size: use sampling='poisson'. "
+            "Nothing was spent."
+        )
+    examples.keep(team.held_first(examples.names()))
 
 
 def begin(
@@ -219,6 +250,7 @@ def begin(
 ) -> Training:
     """Check everything that can be checked without data, then pay."""
     losses = losses_by(loss, autocast)
+    _check_options(autocast, audit)
     if (owners is not None) != isinstance(plan.unit, Person):
         raise InvalidParameter(
             "owners=... and a Person unit belong together: one says whose an example is, the other how many of a "
@@ -232,8 +264,10 @@ def begin(
         raise InvalidParameter(
             "a checkpoint needs key=..., under which the payment is found again, and a process that trains alone."
         )
+    _hold_persons_once(plan, team, examples)
     engine = Engine(model)
     try:
+        check_precision(engine)
         check_optimizer(optimizer, engine)
         probe(engine, losses, examples.shapes)
         gradients = Gradients(plan, engine, losses)

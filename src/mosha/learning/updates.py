@@ -26,7 +26,6 @@ class Updates:
         self._gradients = gradients
         self._encoder = coefficients(gradients.plan.bands)
         self._before: list[NDArray[np.float64]] = []
-        self._flat = torch.zeros(gradients.size)
 
     def read(self, answer: Answer) -> Tensor:
         """The noisy sums in steps of the grid; where noise was correlated, with the encoder undone."""
@@ -43,10 +42,11 @@ class Updates:
         gradients, plan, grid = self._gradients, self._gradients.plan, self._gradients.grid
         steps, size, start = self.read(answer), gradients.size, 0
         one = grid.target * 2.0**grid.bits * plan.divisor  # a step is so small a part of a mean contribution
-        torch.mul(steps[:size], answer.clip / (plan.gradient_share * one), out=self._flat)
+        flat = torch.empty(size)
+        torch.mul(steps[:size], answer.clip / (plan.gradient_share * one), out=flat)
         for name, shape in gradients.shapes.items():
             end = start + shape.numel()
-            gradients.engine.parameters[name].grad = self._flat[start:end].view(shape)
+            gradients.engine.parameters[name].grad = flat[start:end].view(shape)
             start = end
         if plan.loss_at_most is None:
             return None

@@ -33,7 +33,7 @@ from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_kept, probe
 from mosha.learning.sampling import Sampler
 from mosha.learning.secret_coins import SecretCoins
-from mosha.learning.training import check_optimizer
+from mosha.learning.training import check_optimizer, check_precision
 from mosha.learning.updates import Updates
 from mosha.noise import secure
 
@@ -157,6 +157,8 @@ def private(
     Raises:
         InvalidParameter: where model, optimiser or plan do not fit. Nothing was spent.
     """
+    if not isinstance(plan, DPSGD) or not isinstance(account, Account):
+        raise InvalidParameter("private(...) needs plan=DPSGD(...) and account=ledger.account(...). Nothing was spent.")
     if reduction not in ("mean", "sum"):
         raise InvalidParameter("reduction must be 'mean' or 'sum': what the loss does over a batch.")
     if not isinstance(loader, DataLoader):
@@ -172,6 +174,7 @@ def private(
         )
     engine = Engine(model)
     try:
+        check_precision(engine)
         check_optimizer(optimizer, engine)
         shapes = Examples(loader.dataset, collate=loader.collate_fn).shapes
         probe(engine, _row_by_row(forward or (lambda model, batch: model(*batch[:-1]))), shapes)
