@@ -106,7 +106,7 @@ def test_node_level_answers_are_near_the_truth():
 
 
 def test_a_chosen_bound_serves_a_degree_distribution():
-    """Means of 25 distances, measured mean and spread .023, .010 and .069, .020: the bars are 11 and 15 standard errors
+    """Means of 25 distances, measured mean and spread .024, .010 and .065, .020: the bars are 10 and 16 standard errors
     above; a bound chosen for edges instead has means of .064 and .168."""
     for name, bar in {"ca-GrQc": 0.045, "facebook": 0.13}.items():
         graph = real(name)

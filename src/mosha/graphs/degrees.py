@@ -54,13 +54,13 @@ def monotone_counts(noisy: NDArray[Any]) -> Floats:
 
 
 def averaged(noisy: NDArray[Any]) -> Floats:
-    """Each entry j the mean of those up to j / 4 below and above it, as many on both sides: a straight line stays.
+    """Each entry j the mean of those up to j / 3 below and above it, as many on both sides: a straight line stays.
 
-    >>> averaged(np.arange(12)).tolist() == list(range(12)), averaged(np.array([0, 0, 0, 0, 3, 0, 0])).tolist()[4]
+    >>> averaged(np.arange(12)).tolist() == list(range(12)), averaged(np.array([0, 0, 0, 3, 0])).tolist()[3]
     (True, 1.0)
     """
     places = np.arange(noisy.size)
-    reach = np.minimum(places // 4, noisy.size - 1 - places)
+    reach = np.minimum(places // 3, noisy.size - 1 - places)
     sums = np.append(0.0, np.cumsum(noisy, dtype=np.float64))
     return np.asarray((sums[places + reach + 1] - sums[places - reach]) / (2 * reach + 1), np.float64)
 
