@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Simulation"]
 
-_AT_ONCE, _NUMBERS_AT_ONCE = 256, 1 << 22  # clients of one block, and weights of all of them: more leave the cache
+_AT_ONCE, _NUMBERS_AT_ONCE = 256, 1 << 22  # clients of one block, and weights of all of them: more gain nothing
 _RECORDINGS = 16  # of how many sizes of blocks
 
 
