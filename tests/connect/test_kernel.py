@@ -230,3 +230,58 @@ def test_a_tie_of_hashes_is_left_to_sql(engines):
     same = np.array([[5, 0, 7, 1], [5, 0, 7, 1], [5, 0, 7, 1]], dtype=np.int32)
     sums, _, flag = truncate(starts, same, codes, (2, -1, -1), (3, 3, 3), 1)
     assert (flag, sums.tolist()) == (0, [[14]])
+
+
+def words_of(rows):
+    """Rows (person, group, hash, value) as the kernel for a few groups takes them."""
+    from mosha.connect.kernel_groups import into_words
+
+    persons, groups, hashes, values = (np.array(column) for column in zip(*rows, strict=True))
+    columns = persons.astype(np.int32), groups.astype(np.int32), hashes.astype(np.uint32), values.astype(np.int32)
+    words, moved = np.empty(len(rows), np.uint64), np.empty(len(rows), np.int32)
+    starts = into_words(columns, int(persons.max()) + 1, words, moved)
+    return starts, words, moved.reshape(-1, 1)
+
+
+def test_groups_that_share_the_hash_of_the_last_place_are_left_to_sql():
+    from mosha.connect.kernel_groups import BUSY, TIE, truncate_groups
+
+    codes = np.array([0])
+    tied = words_of([(5, 0, 7, 1), (5, 1, 9, 1), (5, 2, 9, 1)])
+    assert truncate_groups(*tied, codes, (2, 10), 3)[2] == TIE
+    assert truncate_groups(*tied, codes, (1, 10), 3)[2] == 0
+    assert truncate_groups(*tied, codes, (3, 10), 3)[2] == 0
+    busy = words_of([(5, 0, 7, 1)] * 11)
+    assert truncate_groups(*busy, codes, (2, 10), 3)[2] == BUSY
+    assert truncate_groups(*busy, codes, (2, 11), 3)[0].tolist() == [[11, 0, 0]]
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 32])
+def test_a_few_groups_are_chosen_as_in_plain_python(most):
+    """Persons of several blocks, many with the same group again and again, hashes at both ends."""
+    from mosha.connect.kernel_groups import truncate_groups
+
+    pick = random.Random(secrets.randbits(60))
+    hashes = pick.sample([0, 2**32 - 1, *(pick.randrange(2**32) for _ in range(60))], 50)
+    rows = []
+    for person in [0, 4095, 4096, 9000, *pick.sample(range(12_000), 300)]:
+        for _ in range(pick.choice([1, 3, 8, 120])):
+            group = pick.randrange(50)
+            rows.append((person, group, hashes[group], pick.randrange(-99, 99)))
+    pick.shuffle(rows)
+    chosen = {}
+    for person, group, bits, _ in rows:
+        chosen.setdefault(person, set()).add((bits, group))
+    kept = {person: {group for _, group in sorted(found)[:most]} for person, found in chosen.items()}
+    expected = np.zeros((3, 50), np.int64)
+    for person, group, _, value in rows:
+        if group in kept[person]:
+            expected[0, group] += value
+            expected[1, group] += 1
+    for groups in kept.values():
+        for group in groups:
+            expected[2, group] += 1
+    sums, present, flag = truncate_groups(*words_of(rows), np.array([0, -1, -2]), (most, 4094), 50)
+    assert flag == 0
+    assert (sums == expected).all()
+    assert (present == expected[1]).all()

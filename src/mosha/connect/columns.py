@@ -84,32 +84,36 @@ def wanted(question: Question, *, in_sql: bool = False) -> Wanted:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Columns as they came: labels of persons and groups, values (and hashes behind them)."""
+    """Columns as they came: labels of persons and groups, values, and 32 bits of each hash."""
 
     persons: Array
     groups: Array
     values: Array
+    hashes: tuple[Array, ...] = ()
 
 
 def gathered(batches: Iterator[Mapping[str, Array]], wish: Wanted, hashes: int, rows: int) -> Gathered:
     """The batches one after the other, in 32 bits while everything fits them; `rows` is only a guess of their sum."""
     kind = np.int32 if wish.magnitude < 2**31 else np.int64
     labels = {name: np.empty(rows, np.int32) for name in "pg"}
-    values = np.empty((rows, wish.width + hashes), kind)
+    values, bits = np.empty((rows, wish.width), kind), [np.empty(rows, np.uint32) for _ in range(hashes)]
     filled = 0
     for batch in batches:
         size = len(batch["p"])
         if filled + size > len(values):  # the table has grown since it was opened
-            more = filled + size
-            labels = {name: np.concatenate([old, np.empty(more, old.dtype)]) for name, old in labels.items()}
-            values = np.concatenate([values, np.empty((more, values.shape[1]), kind)])
+            labels = {name: _longer(old, filled + size) for name, old in labels.items()}
+            values, bits = _longer(values, filled + size), [_longer(old, filled + size) for old in bits]
         for name, label in labels.items():
             labels[name] = _copied(label, filled, batch[name].view(np.int64))
         _fill(values, filled, batch, wish)
-        for i in range(hashes):
-            values[filled : filled + size, wish.width + i] = batch[f"h{i}"].view(np.int32)
+        for i, target in enumerate(bits):
+            target[filled : filled + size] = batch[f"h{i}"]
         filled += size
-    return Gathered(labels["p"][:filled], labels["g"][:filled], values[:filled])
+    return Gathered(labels["p"][:filled], labels["g"][:filled], values[:filled], tuple(b[:filled] for b in bits))
+
+
+def _longer(column: Array, more: int) -> Array:
+    return np.concatenate([column, np.empty((more, *column.shape[1:]), column.dtype)])
 
 
 def _copied(target: Array, start: int, found: Array) -> Array:
@@ -147,6 +151,7 @@ class Table:
     values: Array
     wish: Wanted
     keys: Callable[[Array], tuple[Array, ...]]
+    hashes: tuple[Array, ...] = ()
     known_ranks: dict[int, tuple[Array, Array]] = field(default_factory=dict)
 
     @cached_property
@@ -170,11 +175,25 @@ class Table:
 
     @cached_property
     def blocks(self) -> tuple[Array, Array]:
-        """(starts, records): rows (person, group, values) in blocks of persons."""
+        """(starts, records): rows (person, group, values, hashes) in blocks of persons."""
         from mosha.connect.kernel_columns import into_blocks  # noqa: PLC0415
 
-        starts, records = into_blocks(self.persons, self.groups, self.values, self.people)
+        values = np.column_stack([self.values, *(bits.view(np.int32) for bits in self.hashes)])
+        starts, records = into_blocks(self.persons, self.groups, values, self.people)
         return starts, records
+
+    @cached_property
+    def words(self) -> tuple[Array, Array, Array]:
+        """(starts, words, values): rows in blocks of persons, as the kernel for a few groups has them."""
+        from mosha.connect.kernel_groups import into_words  # noqa: PLC0415
+
+        values, pair = self.values, self.values.itemsize == 4 and self.wish.width == 2
+        if self.wish.width == 0:
+            values = np.zeros((len(self.persons), 1), np.int32)
+        column = values.view(np.int64).ravel() if pair else values.ravel() if values.shape[1] == 1 else values
+        words, moved = np.empty(len(self.persons), np.uint64), np.empty_like(column)
+        starts = into_words((self.persons, self.groups, self.hashes[0], column), self.people, words, moved)
+        return starts, words, moved.view(values.dtype).reshape(values.shape)
 
     @cached_property
     def pair_codes(self) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from mosha.connect.value import Persons
 
 __all__ = ["Compiled"]
 
-TIE, NEEDS_ROW_HASHES = 1, 2
+TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
 DENSE_GROUPS = 2**20
 Batches = Callable[[str], Iterator[Mapping[str, Array]]]
 
@@ -139,7 +139,8 @@ def _coded(found: Gathered, wish: Wanted, keys: KeyLabels, ambiguous: Callable[[
         groups, labels = codes_of(groups)
     if ambiguous(labels):
         return None
-    return Table(persons, people, groups, max(len(labels), 1), found.values, wish, lambda at: keys.keys(labels[at]))
+    named = lambda at: keys.keys(labels[at])
+    return Table(persons, people, groups, max(len(labels), 1), found.values, wish, named, found.hashes)
 
 
 def _shifted(labels: Array, low: int) -> Array:
@@ -151,13 +152,30 @@ def _shifted(labels: Array, low: int) -> Array:
 def _truncate(question: Aggregation, bound: Truncate, table: Table, *, hashed: bool) -> Totals | int:
     from mosha.connect.kernel_truncation import truncate  # noqa: PLC0415
 
+    codes = np.array([table.wish.codes[name] for name, _ in question.values], np.int64)
+    alike = table.wish.width == 0 and bound.rows is None
+    if bound.rows is None and bound.groups is not None and not hashed:
+        sums, present, flag = _few_groups(table, codes, bound.groups, bound.per_group)
+        if flag == NEEDS_ROW_HASHES and not alike:
+            return NEEDS_ROW_HASHES
+        if flag in {0, TIE}:
+            return flag or _totals(question, table, sums.T, present > 0)
     limits = tuple(-1 if limit is None else limit for limit in (bound.rows, bound.groups, bound.per_group))
     first = table.wish.width + 2
-    alike = table.wish.width == 0 and bound.rows is None
     by_row = -2 if alike else (first + 1 if hashed else -1)
-    codes = np.array([table.wish.codes[name] for name, _ in question.values], np.int64)
     sums, present, flag = truncate(*table.blocks, codes, limits, (first, by_row, first), table.group_count)
-    return int(flag) if flag else _totals(question, table, sums.T, present > 0)
+    return int(flag) or _totals(question, table, sums.T, present > 0)
+
+
+def _few_groups(table: Table, codes: Array, groups: int, per_group: int | None) -> tuple[Array, Array, int]:
+    """Sums, present groups and a flag; BUSY leaves the question to the kernel for all limits."""
+    from mosha.connect.kernel_groups import FEW, MOST_GROUPS, MOST_ROWS, truncate_groups  # noqa: PLC0415
+
+    if groups > FEW or table.group_count > MOST_GROUPS:
+        return codes, codes, BUSY
+    allowed = MOST_ROWS if per_group is None else min(per_group, MOST_ROWS)
+    sums, present, flag = truncate_groups(*table.words, codes, (groups, allowed), table.group_count)
+    return sums, present, NEEDS_ROW_HASHES if flag == BUSY and allowed == per_group else int(flag)
 
 
 def _norm_bounded(question: Question, table: Table) -> Totals | None:

@@ -43,7 +43,7 @@ from mosha.core.number import positive_integer
 __all__ = ["DuckDB", "LocalSource"]
 
 LIMB = 2**62
-BATCH = 122_880
+BATCH = 2**15
 MOST_HEADER = 2**20
 UNFINISHED = "the engine could not finish: too little memory or disk, or the table has changed."
 
