@@ -159,9 +159,9 @@ def speed() -> list[Row]:
 
     The bar of ten times was set against 2.8 us a step of jax-privacy. Near that is its scan as it is called, which is
     traced and compiled anew for every chunk. Compiled ahead of time the scan takes 0.05 us a step, noise included; ten
-    times that would be 5 ns a step. A word of AES alone takes 2 ns here, a draw of exact noise 16 ns or more: noise that is
-    exact and secure cannot get there. jax-privacy's is floats from a counter of 64 bits, without data, ledger or state.
-    Both figures are shown.
+    times that would be 5 ns a step. A word of AES alone takes 2 ns here, a draw of exact noise 16 ns or more: noise
+    that is exact and secure cannot get there. jax-privacy's is floats from a counter of 64 bits, without data or
+    ledger. Both figures are shown.
     """
     stream = counter(unit=Event(), horizon=1 << 24, rho=0.5)
     plan, size = stream.plan, 1 << 14
