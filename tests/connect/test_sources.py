@@ -175,7 +175,12 @@ def test_no_row_of_a_csv_changes_the_meaning_of_another(tmp_path):
         ";;;",
         "8;2024-01-01;2",
         "8,2024-01-01,2,extra,cells",
-        '9,"2024-01-01\n",1',
+        '9,"2024-01-01,1',
+        '"',
+        '9,2024-01-01,"',
+        '9,"2024-01-01"",1',
+        '"9"9,2024-01-01,1',
+        "9,2024-01-01,\x1f1",
         "1e400,0000-00-00,inf",
         "NULL,NaN,1_000",
         "9" * 40 + ",9999-99-99,0x10",
@@ -203,6 +208,26 @@ def test_no_row_of_a_csv_changes_the_meaning_of_another(tmp_path):
             assert (abs(moved) <= [1, 1000, 31, 1, 10_000, 1]).all(), line
 
 
+def test_an_open_quote_ends_with_its_line(tmp_path):
+    """Neighbours: one person's line with an open quote changes that record alone, unless cells may hold line breaks."""
+    lines = ["1,A,1", "2,B,1", '3,"C, or ""D""",1', "4,E,1"]
+    path = tmp_path / "t.csv"
+
+    def cells(found, **options):
+        path.write_text("who,ward,x\n" + "\n".join(found) + "\n")
+        return rows(source(path, **options))
+
+    before = cells(lines)
+    assert sorted(before) == [("1", "A", "1"), ("2", "B", "1"), ("3", 'C, or "D"', "1"), ("4", "E", "1")]
+    for place in range(5):
+        after = cells([*lines[:place], '5,"F,1', *lines[place:]])
+        assert sorted(after) == sorted([*before, ("5", '"F', "1")])
+    assert len(cells(['5,"F,1', *lines], multiline=True)) < len(before)  # what saying it costs
+    assert ("5", "F\nG", "1") in cells(['5,"F', 'G",1', *lines], multiline=True)
+    assert "with a CSV" in refused(InvalidParameter, TABLE, multiline=True)
+    assert "with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", multiline=True)
+
+
 def test_the_first_line_of_a_csv_names_every_column_once(tmp_path):
     for head in ("a,b,a", "a,,b", "a,A"):
         (tmp_path / "t.csv").write_text(f"{head}\n1,2,3\n")
@@ -210,8 +235,8 @@ def test_the_first_line_of_a_csv_names_every_column_once(tmp_path):
     (tmp_path / "t.csv").write_text("a\n1\n")
     for separator in ("", ";;", '"', "\n", 5):
         assert "one character" in refused(InvalidParameter, tmp_path / "t.csv", separator=separator)
-    assert "goes with a CSV" in refused(InvalidParameter, TABLE, separator=";")
-    assert "goes with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", separator=";")
+    assert "with a CSV" in refused(InvalidParameter, TABLE, separator=";")
+    assert "with a CSV" in refused(InvalidParameter, tmp_path / "t.parquet", separator=";")
 
 
 def test_a_row_that_is_no_text_does_not_count(tmp_path):

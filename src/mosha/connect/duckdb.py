@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
 import hashlib
-import importlib
-import io
 import re
 import threading
 import weakref
@@ -25,6 +21,7 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.aggregation import Norms, Question
+from mosha.connect.comma_separated import cell_columns, header, separator_of
 from mosha.connect.compiled import Compiled
 from mosha.connect.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
 from mosha.connect.duckdb_fields import field_of, key_array, listed_array
@@ -44,7 +41,6 @@ __all__ = ["DuckDB", "LocalSource"]
 
 LIMB = 2**62
 BATCH = 2**15
-MOST_HEADER = 2**20
 UNFINISHED = "the engine could not finish: too little memory or disk, or the table has changed."
 
 
@@ -133,15 +129,15 @@ class DuckDB(Engine):
         amount, unit = str(text_size).split()
         return int(float(amount) * 1024 ** ("bytes", "KiB", "MiB", "GiB", "TiB").index(unit))
 
-    def file(self, path: str | Path, *, separator: str | None = None) -> LocalSource:
-        """A CSV or Parquet file, a folder of Parquet files, or a glob; `separator` is for CSV (default: a comma)."""
+    def file(self, path: str | Path, *, separator: str | None = None, multiline: bool = False) -> LocalSource:
+        """A CSV or Parquet file, a folder of Parquet files, or a glob; `separator` and `multiline` are for CSV."""
         place = str(path)
         if Path(place).is_dir():
             place = str(Path(place) / "**" / "*.parquet")
         if re.search(r"\.(csv|tsv|txt)(\.gz|\.zst)?$", place, re.IGNORECASE):
-            return self._csv(place, separator)
-        if separator is not None:
-            raise InvalidParameter("separator= goes with a CSV file.")
+            return self._csv(place, separator, multiline=multiline)
+        if separator is not None or multiline:
+            raise InvalidParameter("separator= and multiline= go with a CSV file.")
         problem = f"{str(path)!r} is absent or is no readable Parquet file"
         origin = partial(call, "READ_PARQUET", text(place))
         fields, skipped = self._describe(origin(), problem)
@@ -149,32 +145,13 @@ class DuckDB(Engine):
         [(rows,)] = self._ask(self.dialect.sql(counted), problem)
         return LocalSource(self, fields, skipped, origin, int(rows), partial(_files_version, place))
 
-    def _csv(self, place: str, separator: str | None) -> LocalSource:
-        """Comma-separated text: the first line names the columns, every cell is text, a double quote encloses cells.
-
-        Nothing is guessed from rows: no row can change the meaning of another or make a question fail. A row with too
-        few cells has missing ones, a row with too many (or that is no UTF-8) does not count.
-        """
+    def _csv(self, place: str, separator: str | None, *, multiline: bool) -> LocalSource:
+        """Comma-separated text (see `comma_separated`)."""
         problem = f"{place!r} is absent, empty or no readable CSV file in UTF-8"
-        if separator is None:
-            separator = "\t" if re.search(r"\.tsv(\.\w+)?$", place, re.IGNORECASE) else ","
-        if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r\0':
-            raise InvalidParameter("separator is one character such as ',' or ';'.")
-        yes, no = exp.Boolean(this=True), exp.Boolean(this=False)
-        options: dict[str, Node] = {
-            "delim": text(separator),
-            "quote": text('"'),
-            "escape": text('"'),
-            "header": yes,
-            "columns": _all_text(_header(place, separator, problem)),
-            "auto_detect": no,
-            "null_padding": yes,
-            "ignore_errors": yes,
-            "strict_mode": no,
-            "parallel": no,  # side by side, a cell with a line break would be an error
-        }
-        origin = partial(_read_csv, place, options)
-        fields = tuple(Field(item.this.name, Type.TEXT, loose=True) for item in options["columns"].expressions)
+        separator = separator_of(place, separator)
+        names = header(place, separator, problem)
+        origin = cell_columns(place, separator, names, multiline=multiline)
+        fields = tuple(Field(name, Type.TEXT, loose=True) for name in names)
         self._ask(self.dialect.sql(select([exp.Star()], origin()).limit(0)), problem)
         return LocalSource(self, fields, (), origin)
 
@@ -310,40 +287,6 @@ class DuckDB(Engine):
         found = self._columns(self.dialect.sql(outer))
         sums = [_whole(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
         return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
-
-
-def _header(place: str, separator: str, problem: str) -> list[str]:
-    """The names in the first line of the first file."""
-    try:
-        path = min(glob.glob(place, recursive=True))  # noqa: PTH207
-        with _bytes_of(path) as file:
-            line = file.readline(MOST_HEADER).decode("utf-8-sig").rstrip("\r\n")
-        names = next(csv.reader([line], delimiter=separator), [])
-    except (OSError, EOFError, ValueError, ImportError, csv.Error):
-        names = []
-    if not names:
-        raise DataError(f"{problem}. Nothing was spent.") from None
-    if "" in names or len({name.lower() for name in names}) < len(names):
-        raise DataError(f"the first line of {place!r} must name every column, each once. Nothing was spent.")
-    return names
-
-
-def _bytes_of(path: str) -> Any:
-    if path.lower().endswith(".gz"):
-        return gzip.open(path, "rb")
-    if not path.lower().endswith(".zst"):
-        return Path(path).open("rb")
-    arrow = importlib.import_module("pyarrow")  # an extra
-    return io.BufferedReader(arrow.input_stream(path, compression="zstd"))
-
-
-def _all_text(names: Sequence[str]) -> exp.Struct:
-    return exp.Struct(expressions=[exp.PropertyEQ(this=text(name), expression=text("VARCHAR")) for name in names])
-
-
-def _read_csv(place: str, options: Mapping[str, Node]) -> Node:
-    given = [exp.EQ(this=exp.Var(this=name), expression=value.copy()) for name, value in options.items()]
-    return call("READ_CSV", text(place), *given)
 
 
 def _plain(found: Any) -> Array:

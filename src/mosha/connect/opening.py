@@ -31,7 +31,12 @@ def _embedded(engine: Engine | None) -> DuckDB:
 
 
 def source(
-    data: Any, *, table: str | None = None, separator: str | None = None, engine: Engine | None = None
+    data: Any,
+    *,
+    table: str | None = None,
+    separator: str | None = None,
+    multiline: bool = False,
+    engine: Engine | None = None,
 ) -> Source:
     """A table: a CSV or Parquet file, folder or glob, a data frame, a DuckDB file or a PostgreSQL URL with `table`.
 
@@ -39,14 +44,16 @@ def source(
         data: a path, a postgresql:// URL, a pandas, Polars or Arrow table, a Spark DataFrame, or a Source.
         table: the table's name, for databases.
         separator: what stands between the cells of a CSV file, a comma unless said otherwise (a tab in .tsv).
+        multiline: cells of a CSV file may hold line breaks. Then an open quote may swallow the lines of other people:
+            say it only of files whose quotes are known to be closed.
         engine: a `DuckDB` with settings of its own; tables that are joined must share one.
     """
     if isinstance(data, Source):
         return data
     if isinstance(data, (str, os.PathLike)):
-        return _place(os.fspath(data), table, separator, engine)
-    if separator is not None:
-        raise InvalidParameter("separator= goes with a CSV file.")
+        return _place(os.fspath(data), table, {"separator": separator, "multiline": multiline}, engine)
+    if separator is not None or multiline:
+        raise InvalidParameter("separator= and multiline= go with a CSV file.")
     if table is not None:
         raise InvalidParameter("table= goes with a database; a frame is a table already.")
     if type(data).__module__.startswith("pyspark."):
@@ -61,10 +68,10 @@ def source(
     )
 
 
-def _place(place: str, table: str | None, separator: str | None, engine: Engine | None) -> Source:
+def _place(place: str, table: str | None, text: dict[str, Any], engine: Engine | None) -> Source:
     database = place.startswith(("postgresql://", "postgres://")) or Path(place).suffix.lower() in DATABASES
-    if database and separator is not None:
-        raise InvalidParameter("separator= goes with a CSV file.")
+    if database and (text["separator"] is not None or text["multiline"]):
+        raise InvalidParameter("separator= and multiline= go with a CSV file.")
     if place.startswith(("postgresql://", "postgres://")):
         if table is None:
             raise InvalidParameter("a PostgreSQL URL needs table='name' or table='schema.name'.")
@@ -79,4 +86,4 @@ def _place(place: str, table: str | None, separator: str | None, engine: Engine 
         return _embedded(engine).database(place, table)
     if table is not None:
         raise InvalidParameter("table= goes with a database; a CSV or Parquet file is a table already.")
-    return _embedded(engine).file(place, separator=separator)
+    return _embedded(engine).file(place, **text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -49,7 +48,7 @@ def _origin(source: LocalSource) -> Node:
 
 
 def _is_csv(source: Source) -> bool:
-    return isinstance(source, LocalSource) and bool(re.match(r"READ_CSV", source.origin().sql(), re.IGNORECASE))
+    return isinstance(source, LocalSource) and all(field.loose for field in source.fields)
 
 
 def _written(field: Field, kind: Type) -> Field:
