@@ -121,8 +121,8 @@ class SubsetSelection(Protocol):
             words = min(2 * int(np.abs(missing[row:]).sum()) + 256, 1 << 16)
             pool = np.frombuffer(rng.bytes(words * bits // 8), f"<u{bits // 8}")
             row = compiled.evened(sets, values, held, missing, self.size - 1, pool, bits, row)
-        words = sets.astype("<u8", copy=False)
-        bitmaps = np.ndarray(len(values), f"V{self.width}", words, strides=words.strides[:1])  # without the last zeros
+        whole = sets.astype("<u8", copy=False)
+        bitmaps = np.ndarray(len(values), f"V{self.width}", whole, strides=whole.strides[:1])  # without the last zeros
         return bitmaps.copy().view(np.uint8).reshape(len(values), self.width)
 
     def _draw_block(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
