@@ -25,6 +25,7 @@ def trained(tmp_path, plan, audit, dataset):
     example = mosha.Example()
     account = mosha.Ledger(tmp_path / "privacy.db").account("training", unit=example, epsilon=10_000, delta=1e-2)
     model = torch.nn.Linear(WIDTH, 2)
+    torch.nn.init.zeros_(model.weight)  # all canaries begin alike: what tells them apart is what was learned
     with plan.train(
         model, dataset, LOSS, torch.optim.SGD(model.parameters(), lr=1.0), account=account, audit=audit
     ) as training:
@@ -44,7 +45,10 @@ def test_canaries_of_a_private_training_are_not_found(tmp_path):
 
 
 def test_canaries_of_a_training_with_next_to_no_noise_are_found(tmp_path):
-    """What leaks shows, and a price with two hundred times the noise would be called broken."""
+    """What leaks shows, and a price with two hundred times the noise would be called broken.
+
+    Of the 100 guessed out about 6 were in and never drawn (4 coins); more than 40 wrong guesses: below 1e-12.
+    """
     canaries = Canaries(*loud(), confidence=1 - 1e-9)
     trained(tmp_path, plan(0.02), canaries, canaries.mixed_into(crowd()))
     guesses = canaries.result.guesses
