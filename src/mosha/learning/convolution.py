@@ -52,24 +52,23 @@ class _Convolution(torch.autograd.Function):
 
 def per_example(x: Tensor, g: Tensor, weight: Tensor, how: tuple[Any, ...], groups: int) -> Tensor:
     """The weight gradient of every example, some rows at a time: the convolution needs as much again as it gives."""
-    pieces = min(len(x), -(-4 * weight.numel() * len(x) // PIECE))
-    if pieces <= 1:
-        return _at_once(x, g, weight, how, groups)
-    most = -(-len(x) // pieces)
     formed = weight.new_empty(len(x), *weight.shape)
+    pieces = min(len(x), -(-4 * formed.numel() // PIECE))
+    if pieces <= 1:
+        return _at_once(x, g, formed, how, groups)
+    most = -(-len(x) // pieces)
     for start in range(0, len(x), most):
         rows = slice(start, start + most)
-        formed[rows] = _at_once(x[rows], g[rows], weight, how, groups)
+        formed[rows] = _at_once(x[rows], g[rows], formed[rows], how, groups)
     return formed
 
 
-def _at_once(x: Tensor, g: Tensor, weight: Tensor, how: tuple[Any, ...], groups: int) -> Tensor:
-    """The batch becomes groups of one convolution."""
-    rows = x.shape[0]
+def _at_once(x: Tensor, g: Tensor, shaped: Tensor, how: tuple[Any, ...], groups: int) -> Tensor:
+    """The batch becomes groups of one convolution; of `shaped` only the shape is looked at."""
+    wide = shaped.reshape(-1, *shaped.shape[2:])
     x, g = x.reshape(1, -1, *x.shape[2:]), g.reshape(1, -1, *g.shape[2:])
-    wide = weight.new_empty(rows * weight.shape[0], *weight.shape[1:])  # only its shape is looked at
-    formed = _backward(g, x, wide, how, groups * rows, [False, True, False])[1]
-    return formed.view(rows, *weight.shape)  # type: ignore[no-any-return]
+    formed = _backward(g, x, wide, how, groups * len(shaped), [False, True, False])[1]
+    return formed.view(shaped.shape)  # type: ignore[no-any-return]
 
 
 def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
