@@ -16,25 +16,25 @@ from tests.graphs.small_graphs import every_graph
 
 ENTRIES = own_entries()
 LEAST = 100  # runs of slow ones, on one pair of neighbours: an error in them is found, a small excess is not
-QUICK = {
-    "edges, node level, bound chosen": 150,
-    "communities": 300,
-    "triangles, local": 100,
-    "components, node level": 100,
-    "triangles, degrees bounded": 100,
-    "triangles, node level": 100,
-    "degrees, local": 200,
-    "synthetic, clustered": 100,
-    "synthetic, communities": 200,
-    "synthetic, filter": 300,
-    "adjacency": 300,
-    "seeds": 300,
+RUNS = {
+    3000: "edges; components; maximum degree; degree histogram; stars, degrees clamped; edges, node level; "
+    "cumulative degrees, node level; degree histogram, node level; stars, node level; vertices, node level",
+    500: "adjacency; seeds; communities",
+    300: "edges, node level, bound chosen; degree distribution, bound chosen; degrees, local; synthetic, filter; "
+    "synthetic, communities",
+    150: "triangles, local",
+    LEAST: "components, node level; triangles, node level; triangles, degrees bounded; synthetic, clustered",
 }
+RUNS_OF = {name: runs for runs, names in RUNS.items() for name in names.split("; ")}
+
+
+def test_every_attack_that_is_named_exists():
+    assert set(RUNS_OF) <= {entry.name.removeprefix("graphs: ") for entry in ENTRIES}
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
 def test_an_attack_finds_no_more_than_the_claim(entry):
-    runs = QUICK.get(entry.name.removeprefix("graphs: "), 600)
+    runs = RUNS_OF.get(entry.name.removeprefix("graphs: "), 1000)
     proposals = entry.proposals[1:3] if runs > LEAST else entry.proposals[2:3]
     verdict = replace(entry, proposals=proposals).attack(runs=runs, confidence=1 - 1e-9 / len(ENTRIES))
     assert verdict.outcome is not mosha.audit.Outcome.BROKEN, verdict

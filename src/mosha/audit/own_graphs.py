@@ -71,6 +71,10 @@ def _both(answer: Any) -> tuple[float, ...]:
     return tuple(float(part) for part in answer.values())
 
 
+def _first_parts(answer: Any) -> tuple[float, ...]:
+    return (answer["max_degree"], answer["vertices"], *np.round(answer["value"][:3], 2).tolist())
+
+
 def _edge_entries() -> list[Entry]:
     behind = protect(_graph([]), unit=Edge())
     near = _edge_proposals()
@@ -126,6 +130,7 @@ def _node_entries() -> list[Entry]:
         "edges, node level, bound chosen": (free.edges(), lambda a: (a["max_degree"], a["value"])),
         "cumulative degrees, node level": (bounded.cumulative_degrees(), lambda a: tuple(a["value"].tolist())),
         "degree histogram, node level": (bounded.degree_histogram(), lambda a: tuple(a["value"].tolist())),
+        "degree distribution, bound chosen": (free.degree_distribution(), _first_parts),
         "stars, node level": (bounded.stars(2), lambda a: a["value"]),
         "components, node level": (bounded.components(), _both),
         "triangles, node level": (protect(_graph([]), unit=Node(max_degree=4)).triangles(), _both),
