@@ -93,3 +93,16 @@ def test_a_quoted_name_is_taken_as_it_is(tables):
     assert query('SELECT COUNT("Age") AS n FROM visits', rho=1e6, **tables).table["n"][0] > 100
     with pytest.raises(mosha.errors.DataError, match="no column"):
         query('SELECT COUNT("age") AS n FROM visits', rho=1, **tables)
+
+
+def test_error_bars_of_quantiles_can_be_bought_in_values(tables):
+    asked = (
+        "SELECT MEDIAN(CLAMP(days, 0, 30)) AS m, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY CLAMP(days, 0, 30)) AS p"
+    )
+    free = query(f"{asked} FROM visits", epsilon=1000, **tables)
+    bought = query(f"{asked} FROM visits", epsilon=1000, bars="values", **tables)
+    assert set(free.in_rows) == {"m", "p"}
+    assert not bought.in_rows
+    assert max(bought.error(0.95)["m"]) <= 30
+    with pytest.raises(mosha.core.errors.InvalidParameter, match="rows"):
+        query(f"{asked} FROM visits", epsilon=1, bars="inches", **tables)

@@ -46,6 +46,8 @@ def query(
     delta: Annotated[float, typer.Option(help="Allows Gaussian noise and groups that come from the data.")] = 0.0,
     within: Annotated[float | None, typer.Option(help="Pay for this accuracy instead (with --confidence).")] = None,
     confidence: Annotated[float, typer.Option(help="How often the noise stays within the error bars.")] = 0.95,
+    bars: Annotated[str, typer.Option(help="Error bars of quantiles: in 'rows', or bought in 'values'.")] = "rows",
+    separator: Annotated[str | None, typer.Option(help="What separates the cells of a CSV file (a comma).")] = None,
     table: Annotated[str | None, typer.Option(help="The table's name in a database.")] = None,
     schema: Annotated[
         Path | None,
@@ -73,9 +75,9 @@ def query(
     name = _table_name(data, table)
     whose = _unit(unit, at_most, declared.unit, name)
     place = ledger or f"{_file(data)}.privacy.db"
-    protected = mosha.protect(data, unit=whose, table=table, schema=declared)
+    protected = mosha.protect(data, unit=whose, table=table, schema=declared, separator=separator)
     named = dict.fromkeys((name, "data"), protected)
-    checked = statement(sql, named)
+    checked = statement(sql, named, bars=bars)
     if explain or checked.explained:
         typer.echo(checked.question.explain(epsilon=epsilon, rho=rho, delta=delta))
         return

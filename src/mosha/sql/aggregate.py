@@ -21,11 +21,12 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Context:
-    """What translation needs to know: the names of columns, the person's column, declared ranges."""
+    """What translation needs to know: names of columns, the person's column, declared ranges, bars of quantiles."""
 
     scope: Scope
     person: str | None
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    bars: str = "rows"
 
     def bounded(self, node: exp.Expression, what: str) -> tuple[Expression, Range]:
         """A number and its range: CLAMP(x, low, high), or a column whose range was declared."""
@@ -82,7 +83,7 @@ def _two(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression,
 
 def _quantile(node: exp.Expression, context: Context) -> Aggregate:
     of, between = context.bounded(node.this, "MEDIAN")
-    return quantile(of, 0.5, between=between)
+    return quantile(of, 0.5, between=between, bars=context.bars)
 
 
 def _percentile(node: exp.Expression, context: Context) -> Aggregate:
@@ -90,7 +91,7 @@ def _percentile(node: exp.Expression, context: Context) -> Aggregate:
     if share is None:
         raise Refused(f"{name_of(node)}: write PERCENTILE_CONT(share) WITHIN GROUP (ORDER BY x).")
     of, between = context.bounded(node.this, "QUANTILE")
-    return quantile(of, constant(share), between=between)
+    return quantile(of, constant(share), between=between, bars=context.bars)
 
 
 def _within(node: exp.Expression, context: Context) -> Aggregate:
@@ -100,7 +101,8 @@ def _within(node: exp.Expression, context: Context) -> Aggregate:
     ordered = order.expressions[0]
     share = constant(inner.this)
     of, between = context.bounded(ordered.this, "PERCENTILE_CONT")
-    return quantile(of, 1 - share if ordered.args.get("desc") else share, between=between)
+    at = 1 - share if ordered.args.get("desc") else share
+    return quantile(of, at, between=between, bars=context.bars)
 
 
 AGGREGATES: dict[type[exp.Expression], Callable[[exp.Expression, Context], Aggregate]] = {

@@ -107,12 +107,13 @@ def statement(
     *,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     keys: Mapping[str, Any] | None = None,
+    bars: str = "rows",
 ) -> Statement:
     """Check a SELECT and turn it into a question; nothing is read and nothing is spent."""
     select, explained = parse(sql)
     scope = read_from(select, tables)
     person = scope.table.relation.person
-    context = Context(scope, person, {**scope.table.declared.ranges, **(ranges or {})})
+    context = Context(scope, person, {**scope.table.declared.ranges, **(ranges or {})}, bars)
     items = _items(select)
     groups = _groups(select, items, scope)
     named: dict[str, Aggregate] = {}
@@ -258,6 +259,7 @@ def query(
     key: str | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     keys: Mapping[str, Any] | None = None,
+    bars: str = "rows",
     **tables: Any,
 ) -> Answer | str:
     """Answer a SELECT about protected tables; EXPLAIN shows what would run and its price instead.
@@ -274,9 +276,11 @@ def query(
         ranges: the declared (low, high) of columns, in place of CLAMP(column, low, high).
         keys: the public groups of columns, in place of WHERE column IN (...); "from data" for a column whose groups are
             to come from the data although they are declared.
+        bars: "values" buys error bars of medians and percentiles in the unit of their column, with half of their price;
+            in "rows" they cost nothing.
         tables: the tables that FROM may name: protected ones, and public ones from `mosha.tables.public_table`.
     """
-    checked = statement(sql, tables, ranges=ranges, keys=keys)
+    checked = statement(sql, tables, ranges=ranges, keys=keys, bars=bars)
     if checked.explained:
         return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
     raw = checked.question.release(
