@@ -103,11 +103,11 @@ def speed(path: Path) -> list[Row]:
         lambda: released(asked(cut)),
         lambda: released(asked(by_row)),
         lambda: released(middle),
-        lambda: released(asked(person_sql)),
-        lambda: released(asked(cut_sql)),
         lambda: duckdb.execute(median, [str(path)]).fetchall(),
     ]
-    plain, norm, truncation, row, ours, norm_sql, truncation_sql, theirs = best_cpu(work, repeats=2)
+    in_engine: list[Callable[[], object]] = [lambda: released(asked(person_sql)), lambda: released(asked(cut_sql))]
+    plain, norm, truncation, row, ours, theirs = best_cpu(work, repeats=6)  # memory that is new to the machine is slow
+    norm_sql, truncation_sql = best_cpu(in_engine, repeats=2)
     released(asked(person))  # reads the columns, which the next question finds again
     (second,) = best_cpu([lambda: released(asked(person))], repeats=2)
     against: list[tuple[str, str, float, float, float | None]] = [

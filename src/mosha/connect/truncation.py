@@ -32,8 +32,8 @@ __all__ = ["distinct", "truncated"]
 def truncated(question: Aggregation, bound: Truncate, dialect: Dialect) -> Query:
     """Keep groups, then rows in each group, then rows in all; sum what is left.
 
-    Where no limit on all rows follows, groups are chosen after the sums of each (person, group): every group keeps at
-    least one row, so the order of the first two steps does not matter and the smaller table is cut.
+    Where rows are alike, or only one of the first two limits is there, groups are chosen after the sums of each
+    (person, group): every group keeps at least one row, so the order does not matter and the smaller table is cut.
     """
     values = [value for _, value in question.values]
     keys, person = key_columns(question), column("p")
@@ -42,15 +42,16 @@ def truncated(question: Aggregation, bound: Truncate, dialect: Dialect) -> Query
     countable = all(isinstance(value, Persons) or is_plain_count(value) for value in values)
     parts: dict[str, exp.Select] = {}
     pairs: exp.Query
-    if bound.rows is not None:
-        pairs = _pairs(question, _cut_rows(question, bound, rows, dialect), None, dialect)
+    in_rows = bound.rows is not None or (None not in {bound.groups, bound.per_group} and not countable)
+    if in_rows:
+        pairs = _counted(question, _cut_rows(question, bound, rows, dialect), dialect)
     elif bound.per_group is not None and not countable:
         parts = {"rows": rows, "sums": _pairs(question, select([exp.Star()], table("rows")), None, dialect)}
         pairs = _cut_busy_groups(question, bound, dialect)
     else:
         pairs = _pairs(question, rows, bound.per_group, dialect)
     sums = [column(f"v{i}") for i in range(len(values))]
-    if bound.rows is None and bound.groups is not None:
+    if not in_rows and bound.groups is not None:
         pairs = _cut(pairs, _window([person], by_group), bound.groups, [person, *keys, *sums])
     totals = [alias(dialect.sum(node.copy(), None), f"s{i}") for i, node in enumerate(sums)]
     query = select([*copies(keys), *totals], subquery(pairs, "pairs"), group=copies(keys))
@@ -58,7 +59,7 @@ def truncated(question: Aggregation, bound: Truncate, dialect: Dialect) -> Query
 
 
 def _cut_rows(question: Aggregation, bound: Truncate, rows: exp.Select, dialect: Dialect) -> exp.Select:
-    """The rows that stay, all three limits applied to rows."""
+    """The rows that stay, each limit applied to rows."""
     keys, person, names = key_columns(question), column("p"), _row_columns(question)
     by_row = _order(bound.key, names, dialect)
     if bound.groups is not None:
@@ -66,8 +67,7 @@ def _cut_rows(question: Aggregation, bound: Truncate, rows: exp.Select, dialect:
         rows = _cut(rows, rank, bound.groups, names)
     if bound.per_group is not None:
         rows = _cut(rows, _window([person, *keys], by_row), bound.per_group, names)
-    assert bound.rows is not None
-    return _cut(rows, _window([person], by_row), bound.rows, names)
+    return rows if bound.rows is None else _cut(rows, _window([person], by_row), bound.rows, names)
 
 
 def _cut_busy_groups(question: Aggregation, bound: Truncate, dialect: Dialect) -> exp.Query:
@@ -111,6 +111,16 @@ def _window(parts: Sequence[Node], order: Sequence[Node], rank: Node | None = No
     if rank is not None:
         window.set("this", rank)
     return window
+
+
+def _counted(question: Aggregation, rows: exp.Select, dialect: Dialect) -> exp.Select:
+    """What each row adds; where persons are counted, each of them once in a group."""
+    if any(isinstance(value, Persons) for _, value in question.values):
+        return _pairs(question, rows, None, dialect)
+    one = dialect.to(Type.INTEGER, number(1))
+    values = [one.copy() if is_plain_count(value) else column(f"v{i}") for i, (_, value) in enumerate(question.values)]
+    columns = [*key_columns(question), *(alias(node, f"v{i}") for i, node in enumerate(values))]
+    return select(columns, subquery(rows, "rows"))
 
 
 def _pairs(question: Aggregation, rows: exp.Select, per_group: int | None, dialect: Dialect) -> exp.Select:
