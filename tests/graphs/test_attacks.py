@@ -17,7 +17,7 @@ from tests.graphs.small_graphs import every_graph
 ENTRIES = own_entries()
 LEAST = 100  # runs of slow ones, on one pair of neighbours: an error in them is found, a small excess is not
 RUNS = {
-    3000: "edges; components; maximum degree; degree histogram; stars, degrees clamped; edges, node level; "
+    2000: "edges; components; maximum degree; degree histogram; stars, degrees clamped; edges, node level; "
     "cumulative degrees, node level; degree histogram, node level; stars, node level; vertices, node level",
     500: "adjacency; seeds; communities",
     300: "edges, node level, bound chosen; degree distribution, bound chosen; degrees, local; synthetic, filter; "
@@ -34,7 +34,7 @@ def test_every_attack_that_is_named_exists():
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
 def test_an_attack_finds_no_more_than_the_claim(entry):
-    runs = RUNS_OF.get(entry.name.removeprefix("graphs: "), 1000)
+    runs = RUNS_OF.get(entry.name.removeprefix("graphs: "), 800)
     proposals = entry.proposals[1:3] if runs > LEAST else entry.proposals[2:3]
     verdict = replace(entry, proposals=proposals).attack(runs=runs, confidence=1 - 1e-9 / len(ENTRIES))
     assert verdict.outcome is not mosha.audit.Outcome.BROKEN, verdict
