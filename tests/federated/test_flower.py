@@ -1,5 +1,7 @@
 """Flower's own messages through our strategy and modifier, on a grid inside this process."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -227,6 +229,9 @@ def test_a_server_with_other_terms_is_refused_by_the_clients():
     loose = Distributed(rounds=3, clients=5, clip=1.0, survivors=2, noise_multiplier=TINY, delta=1e-4)
     with pytest.raises(errors.SourceUnavailable):
         started(flower(loose, rich()), Nodes(five(mod=flower_mod(strict))))
+    for other in ({"noise_multiplier": 1000 * TINY}, {"clip": 2.0}, {"coordinates": 64}, {"clients": 6}):
+        with pytest.raises(errors.SourceUnavailable):  # it would pay for more noise than the clients add
+            started(flower(dataclasses.replace(strict, **other), rich()), Nodes(five(mod=flower_mod(strict))))
     longer = Distributed(rounds=3, clients=5, clip=1.0, survivors=4, noise_multiplier=TINY, delta=1e-4)
     strategy = flower(longer, rich())
     with pytest.raises(errors.SourceUnavailable):

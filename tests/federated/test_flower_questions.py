@@ -1,5 +1,7 @@
 """Questions on Flower: right answers through masks, refusals on both sides, one payment. On a grid in this process."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,9 @@ def test_the_question_that_counts_is_the_clients_own():
             ask(histogram(keys=["red", "green"], **TERMS | other), eight(COLOURS, colour))
     with pytest.raises(errors.SourceUnavailable):
         ask(mean(between=(0, 1), **TERMS), eight(COLOURS, colour))
+    for field, value in (("noise_multiplier", 400.0), ("length", 4), ("clients", 7)):  # would be paid for less
+        with pytest.raises(errors.SourceUnavailable):
+            ask(dataclasses.replace(COLOURS, **{field: value}), eight(COLOURS, colour))
 
 
 def test_a_value_that_cannot_be_had_counts_as_none_and_nothing_is_said():

@@ -105,10 +105,18 @@ class Analytics:
     def session(self, members: Sequence[int], rng: Rng) -> Session:
         """The terms of secure aggregation among these members."""
         terms = {"neighbours": self.neighbours, "survivors": self.survivors, "width": self.coordinates}
-        return Session.begin(members, rng=rng, **terms)
+        return Session.begin(members, rng=rng, agreed=self.agreed, **terms)
+
+    @property
+    def agreed(self) -> str:
+        """The fingerprint of all that the noise and its price come from; server and clients must have the same."""
+        noise = (self.coordinates, self.length, self.survivors, self.noise_multiplier, self.delta)
+        return fingerprint(self.question, self.unit, self.name, self.clients, *noise)
 
     def check(self, session: Session) -> None:
-        """Refuse terms under which a sum of fewer clients than the noise is calibrated for could be opened."""
+        """Refuse another question, other terms, and a sum of fewer clients than the noise is calibrated for."""
+        if session.agreed != self.agreed:
+            raise RunError("client refuses: it was asked another question, or on other terms, than it agreed to.")
         if session.survivors < self.survivors or session.width != self.coordinates:
             raise RunError(
                 "client refuses: this round would open sums of fewer clients than the question is noised for."

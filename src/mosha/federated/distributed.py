@@ -175,10 +175,21 @@ class Distributed:
     def session(self, members: Sequence[int], width: int, rng: Rng) -> Session:
         """The terms of one round of secure aggregation among these members."""
         terms = {"neighbours": self.neighbours, "survivors": self.survivors, "width": width}
-        return Session.begin(members, rng=rng, **terms)
+        return Session.begin(members, rng=rng, agreed=self.agreed, **terms)
+
+    @property
+    def agreed(self) -> str:
+        """The fingerprint of all that the noise of a round and its price come from; server and clients have the same.
+
+        Rounds are no part of it: each side counts its own.
+        """
+        noise = (self.clip, self.survivors, self.coordinates, self._noise())
+        return fingerprint("distributed rounds", self.unit, self.clients, self.period, *noise)
 
     def check(self, session: Session) -> None:
-        """Refuse terms under which a sum of fewer clients than the noise was calibrated for could be opened."""
+        """Refuse a round that is paid for under another plan, or that could open a sum with less noise than planned."""
+        if session.agreed != self.agreed:
+            raise RunError("client refuses: the server pays for another plan than the one that this client noises for.")
         if session.survivors < self.survivors or session.width > self.coordinates:
             raise RunError("client refuses: this round would open sums of fewer clients than the plan is noised for.")
 

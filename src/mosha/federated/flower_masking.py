@@ -68,8 +68,9 @@ class MaskedSteps:
         context.state[self.name] = ConfigRecord({"rounds": rounds + 1})
 
     def _keys(self, message: Any, context: Any, config: dict[str, Any]) -> Any:
-        numbers = (int(config[name]) for name in ("neighbours", "threshold", "survivors", "width"))
-        session = Session(config["label"], tuple(config["order"]), *numbers)
+        numbers = {name: int(config[name]) for name in ("neighbours", "threshold", "survivors", "width")}
+        agreed = str(config.get("agreed", ""))
+        session = Session(label=config["label"], order=tuple(config["order"]), agreed=agreed, **numbers)
         self.check(session)
         client = SecureClient(int(config["member"]), session, secure())
         context.state[self._client] = ConfigRecord({"client": client.kept()})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from mosha.core.account import Account
-from mosha.core.errors import InvalidParameter, MissingExtra, RunError
+from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive, positive_integer
 from mosha.core.release import Release
 from mosha.federated.analytics import Analytics
@@ -19,14 +19,12 @@ try:
 
     from mosha.federated.flower_masking import MaskedSteps
     from mosha.federated.flower_network import Network
-    from mosha.federated.flower_records import CONFIG, told
+    from mosha.federated.flower_records import told
     from mosha.federated.flower_secure import opened_sum
 except ImportError:
     raise MissingExtra("federated", needed_for="mosha.federated.flower_ask") from None
 
 __all__ = ["flower_answer", "flower_ask"]
-
-_QUESTION = "mosha-question"
 
 
 def flower_ask(
@@ -86,13 +84,7 @@ class _Asked:
 
     def secure_sum(self, chosen: Sequence[Hashable], ask: Any) -> Opened:
         del ask
-        question = self.question
-
-        def exchange(contents: dict[Hashable, Any]) -> dict[Hashable, Any]:
-            for content in contents.values():
-                content[CONFIG][_QUESTION] = question.question
-            return self.nodes.exchange(contents)
-
+        question, exchange = self.question, self.nodes.exchange
         return opened_sum(exchange, chosen, question.survivors, lambda m: question.session(m, secure()), told)
 
 
@@ -116,10 +108,6 @@ def flower_answer(question: Analytics, value: Callable[[Any], Any], *, at_most: 
     steps = MaskedSteps(f"mosha-{question.question[:24]}", question.check, positive_integer("at_most", at_most))
 
     def answering(message: Any, context: Any) -> Any:
-        asked = message.content.config_records.get(CONFIG, {}).get(_QUESTION)
-        if asked != question.question:
-            raise RunError("client refuses: it was asked another question than the one it agreed to.")
-
         def encoded(label: bytes) -> Ring:
             del label
             return question.encode(_value(value, context), secure())

@@ -99,6 +99,7 @@ def _terms(session: Session) -> dict[str, Any]:
         "threshold": session.threshold,
         "survivors": session.survivors,
         "width": session.width,
+        "agreed": session.agreed,
     }
 
 

@@ -67,7 +67,7 @@ class SecureClient:
         return json.dumps(
             {
                 "member": self.member,
-                "terms": [session.neighbours, session.threshold, session.survivors, session.width],
+                "terms": [session.neighbours, session.threshold, session.survivors, session.width, session.agreed],
                 "order": session.order,
                 "secrets": [
                     part.hex()

@@ -27,6 +27,7 @@ class Session:
         threshold: how many of them must answer to open a mask: more than half.
         survivors: fewer than so many masked inputs are never opened.
         width: how many integers modulo 2**32 are summed.
+        agreed: the fingerprint of the plan or question that noise and price come from; each client has its own copy.
     """
 
     label: bytes
@@ -35,6 +36,7 @@ class Session:
     threshold: int
     survivors: int
     width: int
+    agreed: str = ""
 
     def __post_init__(self) -> None:
         for name in ("neighbours", "threshold", "survivors", "width"):
@@ -55,7 +57,14 @@ class Session:
 
     @staticmethod
     def begin(
-        members: Sequence[int], *, neighbours: int, survivors: int, width: int, rng: Rng, threshold: int | None = None
+        members: Sequence[int],
+        *,
+        neighbours: int,
+        survivors: int,
+        width: int,
+        rng: Rng,
+        threshold: int | None = None,
+        agreed: str = "",
     ) -> Session:
         """A session with a fresh label and a fresh random graph; the threshold is the least that is allowed."""
         if not isinstance(members, Sequence) or not isinstance(rng, Rng):
@@ -65,7 +74,7 @@ class Session:
             j = uniform(i + 1, rng=rng)
             order[i], order[j] = order[j], order[i]
         needed = _degree(neighbours, len(order)) // 2 + 1 if threshold is None else threshold
-        return Session(rng.bytes(16), tuple(order), neighbours, needed, survivors, width)
+        return Session(rng.bytes(16), tuple(order), neighbours, needed, survivors, width, agreed)
 
     @property
     def degree(self) -> int:
