@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha import accounting
 from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
@@ -20,7 +21,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.federated.distributed import SecureFederation
 from mosha.federated.keys import Ring
-from mosha.federated.pricing import least_noise, sold
+from mosha.federated.pricing import sold
 from mosha.federated.protocol import securely_summed
 from mosha.federated.session import Session
 from mosha.federated.terms import counted
@@ -174,7 +175,7 @@ def _asked(
     if not 2 <= least <= people:
         raise InvalidParameter("survivors must lie between 2 and the number of clients.")
     strict_probability("delta", delta)
-    noise = least_noise(lambda z: _priced(z, length, 1 << 10, coordinates), epsilon=epsilon, delta=delta)
+    noise = accounting.calibrate(lambda z: _priced(z, length, 1 << 10, coordinates), epsilon=epsilon, delta=delta)
     return Analytics(
         name=name,
         coordinates=coordinates,
@@ -204,7 +205,7 @@ def histogram(*, keys: Sequence[Hashable], clients: int, survivors: int, epsilon
     except TypeError:
         raise InvalidParameter("keys must be a list of public values such as names or numbers.") from None
     if not places or alike:
-        raise InvalidParameter("keys must be distinct, and at least one.")
+        raise InvalidParameter("keys must be a list of distinct public values, at least one; a text is no list.")
 
     def encode(value: Any, units: int) -> NDArray[np.int64]:
         steps = np.zeros(len(places), np.int64)

@@ -21,7 +21,7 @@ from mosha.core.unit import Self as OwnValue
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
 from mosha.federated.federation import Federation, accepted
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
-from mosha.federated.pricing import chosen_noise, least_noise, sold
+from mosha.federated.pricing import chosen_noise, sold
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.server_side import COORDINATES
 from mosha.federated.terms import check_terms, counted, rounds_so_far
@@ -88,7 +88,7 @@ class ClientSide:
 
     def calibrate(self, *, epsilon: float, delta: float) -> Self:
         """The same plan with the least noise that keeps (epsilon, delta); with Laplace noise delta may be 0."""
-        needed = least_noise(lambda z: self._report(z) * self.reports, epsilon=epsilon, delta=delta)
+        needed = accounting.calibrate(lambda z: self._report(z) * self.reports, epsilon=epsilon, delta=delta)
         return replace(self, noise_multiplier=needed, delta=delta)
 
     def event_after(self, rounds: int) -> Event:

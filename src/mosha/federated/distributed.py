@@ -23,7 +23,7 @@ from mosha.federated.clipping import clip_in_range, lengths
 from mosha.federated.federation import Federation, accepted
 from mosha.federated.keys import Ring
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
-from mosha.federated.pricing import chosen_noise, least_noise, sold
+from mosha.federated.pricing import chosen_noise, sold
 from mosha.federated.rotation import Rotation
 from mosha.federated.rounding import longest_rounded, rounded
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
@@ -127,7 +127,9 @@ class Distributed:
 
     def calibrate(self, *, epsilon: float, delta: float) -> Self:
         """The same plan with the least noise that keeps (epsilon, delta), sold as one piece."""
-        needed = least_noise(lambda z: self._whole(z, self.rounds), epsilon=epsilon, delta=delta)
+        needed = accounting.calibrate(
+            lambda z: self._whole(z, self.rounds), epsilon=epsilon, delta=strict_probability("delta", delta)
+        )
         return replace(self, noise_multiplier=needed, delta=delta)
 
     def event_after(self, rounds: int) -> Event:

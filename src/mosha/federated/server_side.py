@@ -24,7 +24,7 @@ from mosha.federated.clipping import STEPS, clip_in_range, lengths, scaled_steps
 from mosha.federated.correlated import MOST_BANDS, CorrelatedRounds, Inverse, scale_of, whole_sensitivity
 from mosha.federated.federation import Block, Federation, accepted
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
-from mosha.federated.pricing import chosen_noise, least_noise, sold
+from mosha.federated.pricing import chosen_noise, sold
 from mosha.federated.sampling import Everybody, FixedSize, Poisson, Sampling, TakingTurns
 from mosha.federated.terms import MOST, check_terms, rounds_so_far
 from mosha.federated.turns import Turn
@@ -96,6 +96,8 @@ class ServerSide:
             object.__setattr__(self, "clip", clip_in_range(self.clip))
         if self.delta is not None:
             object.__setattr__(self, "delta", strict_probability("delta", self.delta))
+        if self.cohort is not None:
+            object.__setattr__(self, "cohort", positive_integer("cohort", self.cohort))
         if sum(choice is not None for choice in (self.rate, self.cohort, self.period)) > 1:
             raise InvalidParameter("a round chooses clients by one of rate=..., cohort=... and period=...")
         object.__setattr__(self, "bands", positive_integer("bands", self.bands))
@@ -136,7 +138,7 @@ class ServerSide:
         >>> round(plan.noise_multiplier, 3)
         0.862
         """
-        needed = least_noise(self._whole, epsilon=epsilon, delta=delta)
+        needed = accounting.calibrate(self._whole, epsilon=epsilon, delta=strict_probability("delta", delta))
         return replace(self, noise_multiplier=needed, delta=delta)
 
     def event_after(self, rounds: int) -> Event:
