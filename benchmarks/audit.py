@@ -23,10 +23,6 @@ REPEATS = 20
 PURE = guarantees.Pure(1)
 
 
-def main() -> list[Row]:
-    return [*planted(), *left_alone(), *tightness(), *one_run(), *contracts()]
-
-
 def attacked(function: Callable, neighbours: tuple, claim: guarantees.Guarantee = PURE, **how):
     return attack(function, neighbours=neighbours, claim=claim, runs=RUNS, batch=True, **how)
 
@@ -107,3 +103,6 @@ def contracts() -> list[Row]:
         Row("trainer contracts: correct one left alone", "all", kept / 40, 1.0, str(kept), "40"),
         Row("CPU of one contract", "1 s promised", 1 / max(each, math.ulp(1.0)), 1.0, f"{each:.2f} s", "1 s"),
     ]
+
+
+PIECES = {piece.__name__: piece for piece in (planted, left_alone, tightness, one_run, contracts)}

@@ -2,7 +2,6 @@
 
 One round: MLP of 4810 weights, 100 clients with 100 examples, batches of 20, 5 local steps, clip 1, noise multiplier 1,
 one thread. CPU seconds of all processes in a steady round. Where the bar is a time or a size, the ratio is bar / ours.
-MOSHA_BENCH_FEDERATED chooses pieces, separated by commas: rounds, secure, memory, accountant, accuracy.
 """
 
 from __future__ import annotations
@@ -23,18 +22,6 @@ from benchmarks._rows import Row, best_cpu
 
 FLOWER = ("flwr[simulation]==1.41.0", "torch==2.13.0")
 PFL = ("pfl==0.6.0", "torch==2.13.0")
-
-
-def main() -> list[Row]:
-    pieces = {
-        "rounds": rounds,
-        "secure": secure_aggregation,
-        "memory": lambda: [memory()],
-        "accountant": lambda: [accountant()],
-        "accuracy": accuracy,
-    }
-    wanted = os.environ.get("MOSHA_BENCH_FEDERATED", "").replace(",", " ").split() or list(pieces)
-    return [row for piece in wanted for row in pieces[piece]()]
 
 
 def simulated(clients: int):
@@ -217,3 +204,12 @@ def _digits(folder: Path, name: str, clients: int):
     inputs = np.frombuffer(pixels, np.uint8).reshape(clients, -1, 784).astype(np.float32) / 255
     targets = np.frombuffer(labels, np.uint8).reshape(clients, -1).astype(np.int64)
     return torch.from_numpy(inputs), torch.from_numpy(targets)
+
+
+PIECES = {
+    "rounds": rounds,
+    "secure": secure_aggregation,
+    "memory": lambda: [memory()],
+    "accountant": lambda: [accountant()],
+    "accuracy": accuracy,
+}

@@ -255,24 +255,19 @@ def memory() -> list[Row]:
     ]
 
 
-PARTS: Final = (
-    triangles,
-    degrees,
-    node_level,
-    node_triangles,
-    node_components,
-    seeds,
-    speed,
-    memory,
-    synthetic_facebook,
-    synthetic_papers,
-    synthetic_votes,
-)
-
-
-def main() -> list[Row]:
-    wanted = os.environ.get("MOSHA_GRAPH_PARTS", "").split()
-    unknown = sorted(set(wanted) - {part.__name__ for part in PARTS})
-    if unknown:
-        raise SystemExit(f"no part named {', '.join(unknown)}; there are: {', '.join(p.__name__ for p in PARTS)}")
-    return [row for part in PARTS if not wanted or part.__name__ in wanted for row in part()]
+PIECES: Final = {
+    piece.__name__: piece
+    for piece in (
+        triangles,
+        degrees,
+        node_level,
+        node_triangles,
+        node_components,
+        seeds,
+        speed,
+        memory,
+        synthetic_facebook,
+        synthetic_papers,
+        synthetic_votes,
+    )
+}

@@ -1,16 +1,16 @@
 """Private training steps: time and memory beside plain PyTorch and Opacus 1.6.0, one thread, noise included.
 
-MOSHA_BENCH_LEARNING chooses pieces, separated by commas: MLP, CNN, ResNet, transformer, LSTM, recipe. The last is some
-steps of the published recipe for MNIST (batches of 2048 by Poisson sampling, the small CNN), beside the best mode of
-Opacus: a training is so many of them. Opacus is installed in an environment of its own when first asked for.
+The piece `recipe` is some steps of the published recipe for MNIST (batches of 2048 by Poisson sampling, the small CNN),
+beside the best mode of Opacus: a training is so many of them. Opacus is installed in an environment of its own when
+first asked for.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from benchmarks._peers import PeerUnavailable, peer, run
@@ -209,14 +209,6 @@ def recipe() -> list[Row]:
     return rows
 
 
-def main() -> list[Row]:
-    wanted = [piece for piece in os.environ.get("MOSHA_BENCH_LEARNING", "").split(",") if piece]
-    rows = []
-    for name in wanted or [*REPEATS, "recipe"]:
-        rows += recipe() if name == "recipe" else network(name)
-    return rows
-
-
 def network(name: str) -> list[Row]:
     plain, private = ours(name, "time")
     plain_memory, memory = ours(name, "memory of plain"), ours(name, "memory")
@@ -232,3 +224,6 @@ def network(name: str) -> list[Row]:
     bar = 2.0 if name == "transformer" else None
     rows.append(Row(f"{name}: memory", f"Opacus 1.6.0 ({mode})", their_memory / memory, bar, **told))
     return rows
+
+
+PIECES = {**{name: partial(network, name) for name in REPEATS}, "recipe": recipe}

@@ -1,12 +1,11 @@
 """Private models without PyTorch: logistic regression on Adult beside diffprivlib, scattering features on MNIST.
 
 Shares of right answers are compared with the bars of the project (a ratio above 1 clears), CPU times with the peer's.
-The pictures take minutes: they are measured when MOSHA_BENCH_PICTURES is set.
+The pictures take minutes: `python -m benchmarks learning_models:census` leaves them out.
 """
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from pathlib import Path
@@ -47,10 +46,6 @@ for epsilon in (1.0, 0.1):
         rows[f"{epsilon:g} {strength:g}"] = [float(np.mean(scores)), (time.process_time() - start) / 5]
 print(json.dumps(rows))
 """
-
-
-def main() -> list[Row]:
-    return [*census(), *pictures()]
 
 
 def census() -> list[Row]:
@@ -94,9 +89,6 @@ def _diffprivlib(rows, labels, others, truth) -> dict[str, list[float]]:
 
 
 def pictures() -> list[Row]:
-    if not os.environ.get("MOSHA_BENCH_PICTURES"):
-        print("pictures are left out: they take minutes; set MOSHA_BENCH_PICTURES\n")
-        return []
     found = []
     for name, home in (("MNIST", scattering.folder()), ("Fashion-MNIST", FASHION)):
         if not home.exists():
@@ -116,3 +108,6 @@ def pictures() -> list[Row]:
             limit = f"{PICTURE_SECONDS:.0f} s"
             found.append(Row(f"{what}, CPU", limit, PICTURE_SECONDS / seconds, 1.0, f"{seconds:.0f} s", limit))
     return found
+
+
+PIECES = {"census": census, "pictures": pictures}

@@ -88,10 +88,6 @@ PURE: Final = ("pure-ldp==1.2.0", "xxhash<4", "scikit-learn", "statsmodels", "se
 MULTI: Final = ("multi-freq-ldpy==0.2.5", "xxhash<4", "setuptools<81")
 
 
-def main() -> list[Row]:
-    return [*errors(), *numbers(), *sizes(), *decoding(), *shuffles(), *leaks(), *audited(), *speed()]
-
-
 def errors() -> list[Row]:
     """n times the mean squared error of the protocol with the least error in so many bytes, raw and consistent.
 
@@ -280,3 +276,6 @@ def _ours(protocol: str) -> tuple[float, float]:
 
 def _rate(seconds: float) -> str:
     return f"{1 / seconds:.2g} /s"
+
+
+PIECES = {piece.__name__: piece for piece in (errors, numbers, sizes, decoding, shuffles, leaks, audited, speed)}

@@ -68,10 +68,6 @@ print(json.dumps(told))
 """
 
 
-def main() -> list[Row]:
-    return [*gaussian_errors(), *pure_errors(), *planning(), *speed(), *memory(), *false_negatives()]
-
-
 def exact_errors(horizon: int) -> tuple[float, float]:
     """Root mean square and largest deviation of the planned stream at rho = 1/2, from its exact covariance."""
     plan = counter(unit=Event(), horizon=horizon, rho=0.5).plan
@@ -269,3 +265,6 @@ def false_negatives(runs: int = 200) -> list[Row]:
         Row(f"{what}: the exact mean", "the bar", 0.06 / mean, 1.0, f"{mean:.4f}", "0.06"),
         Row(f"{what}: {runs} runs", "noise to both sides", both / rate, None, f"{rate:.4f}", f"{both:.4f}"),
     ]
+
+
+PIECES = {piece.__name__: piece for piece in (gaussian_errors, pure_errors, planning, speed, memory, false_negatives)}

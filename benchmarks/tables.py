@@ -289,7 +289,12 @@ def memory() -> list[Row]:
     ]
 
 
-def main() -> list[Row]:
-    """All rows."""
-    path = visits()
-    return [*planning(), *first_answer(), *accuracy(), *speed(path), *pipeline(path), *memory(), *errors(path)]
+PIECES = {
+    "planning": planning,
+    "first_answer": first_answer,
+    "accuracy": accuracy,
+    "speed": lambda: speed(visits()),
+    "pipeline": lambda: pipeline(visits()),
+    "memory": memory,
+    "errors": lambda: errors(visits()),
+}

@@ -1,6 +1,8 @@
 """The benchmark command finds its modules and tells a cleared bar from a missed one. Nothing is timed here."""
 
 import ast
+import sys
+import types
 from pathlib import Path
 
 import benchmarks
@@ -10,12 +12,15 @@ from benchmarks._rows import Row, best_cpu, table
 FOLDER = Path(benchmarks.__file__).parent
 
 
-def test_every_benchmark_has_a_title_and_a_main():
+def test_every_benchmark_has_a_title_and_rows():
     assert "noise" in names()
     for name in names():
         tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
         assert ast.get_docstring(tree), f"{name} has no title"
-        assert any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body), name
+        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        named = {target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets}
+        named |= {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
+        assert "main" in functions or "PIECES" in named, name
 
 
 def test_a_ratio_below_its_bar_is_marked():
@@ -36,3 +41,13 @@ def test_pieces_of_work_take_turns():
 def test_an_unknown_benchmark_is_named(capsys):
     assert main(["nothing-of-that-name"]) == 2
     assert "nothing-of-that-name" in capsys.readouterr().err
+
+
+def test_pieces_are_chosen_by_name(capsys, monkeypatch):
+    module = types.ModuleType("benchmarks.audit", "Two pieces.")
+    module.PIECES = {"one": lambda: [Row("one", "peer", 2.0, 1.0)], "two": lambda: [Row("two", "peer", 0.5, 1.0)]}
+    monkeypatch.setitem(sys.modules, "benchmarks.audit", module)
+    assert main(["--strict", "audit:one"]) == 0
+    assert main(["--strict", "audit"]) == 1
+    assert main(["audit:three"]) == 2
+    assert "one, two" in capsys.readouterr().err
