@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.local.deliveries import Deliveries
+from mosha.local.survey import FEWEST
 from mosha.local.tickets import Tickets
 from mosha.local.wire import Batch, read_batches, rows_of, tag_of
 
@@ -46,6 +48,7 @@ class Collector:
         self.counters: NDArray[np.int64] = np.zeros(survey.randomiser.cells, np.int64)
         self.accepted = 0
         self.rejected = dict.fromkeys(REASONS, 0)
+        self.deliveries = Deliveries()
         self._batches: set[bytes] = set()
         self._ticket_bits = ticket_bits
         self._tickets: Tickets | None = None
@@ -143,8 +146,8 @@ class Collector:
             raise InvalidParameter("a collector merges with another collector; nothing was changed.")
         if other.survey.id != self.survey.id:
             raise DataError("only collectors of one survey can be merged; nothing was changed.")
-        if other is self or self._batches & other._batches:
-            raise DataError("both collectors have counted some of the same batches; nothing was changed.")
+        if other is self or self._batches & other._batches or self.deliveries.shares(other.deliveries):
+            raise DataError("both collectors have counted some of the same batches or files; nothing was changed.")
         if other._tickets is not None:
             if self._tickets is None:
                 self._tickets = Tickets(other._tickets.bits)
@@ -153,10 +156,30 @@ class Collector:
         self.accepted += other.accepted
         self.rejected = {reason: self.rejected[reason] + other.rejected[reason] for reason in REASONS}
         self._batches |= other._batches
+        self.deliveries.merge(other.deliveries)
 
     def estimate(self) -> Any:
         """What the survey asks, with error bars; free."""
+        if not self.enough:
+            refusal = DataError(
+                f"{self.told}: at least {FEWEST} reports are needed for an estimate with an error bar"
+                f"{', of each question' if self.survey.kind == 'several' else ''}."
+            )
+            vars(refusal).update(accepted=self.accepted, rejected=dict(self.rejected), needed=FEWEST)
+            raise refusal
         return self.survey.decode(self.counters, self.accepted)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are reports enough for an estimate."""
+        return self.survey.answered(self.counters, self.accepted) >= FEWEST
+
+    @property
+    def told(self) -> str:
+        """What was counted and what was not, and why: "3 reports counted, 800 rejected: 800 foreign"."""
+        why = ", ".join(f"{count} {reason}" for reason, count in self.rejected.items() if count)
+        reports = "report" if self.accepted == 1 else "reports"
+        return f"{self.accepted} {reports} counted, {sum(self.rejected.values())} rejected" + (why and f": {why}")
 
     def to_bytes(self) -> bytes:
         """The state, to be stored or sent to another process."""
@@ -167,6 +190,7 @@ class Collector:
             "rejected": self.rejected,
             "counters": _packed(self.counters.astype("<i8").tobytes()),
             "batches": sorted(number.hex() for number in self._batches),
+            "files": self.deliveries.to_list(),
             "ticket_bits": self._ticket_bits,
             "tickets": None if self._tickets is None else _packed(self._tickets.seen.tobytes()),
         }
@@ -184,10 +208,11 @@ class Collector:
             found.accepted = int(state["accepted"])
             found.rejected = {reason: int(state["rejected"][reason]) for reason in REASONS}
             found._batches = {bytes.fromhex(number) for number in state["batches"]}
+            found.deliveries = Deliveries.from_list(state.get("files", []))  # states of before have none
             if state["tickets"] is not None:
                 seen = np.frombuffer(_unpacked(state["tickets"]), np.uint8).copy()
                 found._tickets = Tickets(8 * len(seen), seen)
-        except (ValueError, KeyError, TypeError, zlib.error):
+        except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
             raise DataError("this is not the state of a collector.") from None
         if counters.shape != found.counters.shape:
             raise DataError("this is not the state of a collector of this survey.")
@@ -195,7 +220,7 @@ class Collector:
         return found
 
     def __repr__(self) -> str:
-        return f"<Collector of {self.accepted} reports, {sum(self.rejected.values())} rejected>"
+        return f"<Collector: {self.told}>"
 
 
 def _packed(data: bytes) -> str:

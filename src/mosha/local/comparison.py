@@ -20,12 +20,17 @@ __all__ = ["Comparison", "Model", "compare"]
 
 _MOST_PEOPLE = 10**12
 
+_DRAWN = 20_000  # times the noise of the central model
 _SIMULATED = 200_000  # devices at most; errors are then scaled to the number asked for
 
 
 @dataclass(frozen=True)
 class Model:
-    """One model: whom it trusts, what a device reports with, and the standard deviation of one count."""
+    """One model: whom it trusts, what a device reports with, and the standard deviation of one count.
+
+    `deviation` is by theory, `simulated` the root mean square of what `runs` simulated collections missed (of the
+    central model: draws of the noise).
+    """
 
     name: str
     trusts: str
@@ -33,6 +38,7 @@ class Model:
     local_epsilon: float | None
     deviation: float
     simulated: float
+    runs: int
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,8 @@ class Comparison:
     def __str__(self) -> str:
         lines = [f"{self.people:,} people, {self.size:,} values, epsilon {self.epsilon:g}, delta {self.delta:g}"]
         for model in self.models:
-            told = f"{model.name:8} ± {model.deviation:,.4g} of a count (simulated {model.simulated:,.4g})"
+            told = f"{model.name:8} standard deviation of a count {model.deviation:,.4g}"
+            told += f" ({model.simulated:,.4g} in {model.runs:,} simulated)"
             lines.append(f"{told}, trusts {model.trusts}: {model.how}")
         return "\n".join(lines)
 
@@ -105,10 +112,10 @@ def _central(epsilon: float) -> Model:
 
     scale = 2 / epsilon
     decay = math.exp(-1 / scale)
-    drawn = discrete_laplace(scale, 20_000)
+    drawn = discrete_laplace(scale, _DRAWN)
     return Model(
         "central", "the curator", "discrete Laplace noise on each count", None,
-        math.sqrt(2 * decay) / (1 - decay), float(np.sqrt(np.mean(drawn.astype(float) ** 2))),
+        math.sqrt(2 * decay) / (1 - decay), float(np.sqrt(np.mean(drawn.astype(float) ** 2))), _DRAWN,
     )  # fmt: skip
 
 
@@ -133,17 +140,18 @@ def _largest(price: Any, epsilon: float, delta: float) -> float:
 def _model(name: str, trusts: str, protocol: Protocol, people: int) -> Model:
     how = f"{protocol.name} reports of epsilon {protocol.epsilon:.3g}, {1 + protocol.width} bytes"
     deviation = math.sqrt(people * protocol.variance)
-    return Model(name, trusts, how, protocol.epsilon, deviation, _simulated(protocol, people))
+    runs = max(1, 60 // protocol.size)
+    return Model(name, trusts, how, protocol.epsilon, deviation, _simulated(protocol, people, runs), runs)
 
 
-def _simulated(protocol: Protocol, people: int) -> float:
+def _simulated(protocol: Protocol, people: int, runs: int) -> float:
     """The root mean squared error of the counts of values that nobody holds, scaled to so many people."""
     from mosha.noise import secure
 
     tried = max(1000, min(people, _SIMULATED, 40_000_000 // protocol.width))
     squares: list[float] = []
     truth, lie = float(protocol.truth), float(protocol.lie)
-    for _ in range(max(1, 60 // protocol.size)):
+    for _ in range(runs):
         rows = protocol.draw_many(np.zeros(tried, np.int64), secure())
         supported = protocol.supports(protocol.tally(rows))[1:]
         squares.extend(((supported - tried * lie) / (truth - lie)) ** 2)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter, MissingExtra
-from mosha.core.number import positive, probability
+from mosha.core.number import positive, probability, real
 from mosha.local.mean import checked_range, share_of_range, shares_of_range
 from mosha.local.odds import Odds
 from mosha.local.survey import Survey, enough
@@ -82,12 +82,14 @@ class Density:
         return np.concatenate([[0.0], deviations(confidence) * spread[:-1], [0.0]])
 
     def below_interval(self, value: float, *, confidence: float = 0.95) -> Interval:
-        """The share of devices whose number is at most `value`, with its error bar."""
+        """The share of devices whose number is at most `value`, with its error bar; no end of it leaves [0, 1]."""
         import numpy as np
 
         from mosha.local.estimate import Interval
 
-        return Interval(self.below(value), float(np.interp(value, self.edges, self.error(confidence))))
+        share = self.below(value)
+        error = float(np.interp(value, self.edges, self.error(confidence)))
+        return Interval(share, error, within=(0.0, 1.0))
 
     def mean_interval(self, *, confidence: float = 0.95) -> Interval:
         """The mean, with its error bar; `mosha.local.Mean` asks for it alone and with less error."""
@@ -103,7 +105,8 @@ class Density:
         """The share of devices whose number is at most `value`."""
         import numpy as np
 
-        return float(np.interp(value, self.edges, np.concatenate([[0.0], np.cumsum(self.shares)])))
+        reached = np.concatenate([[0.0], np.cumsum(self.shares)])
+        return min(1.0, max(0.0, float(np.interp(real("value", value), self.edges, reached))))
 
     def quantile(self, share: float) -> float:
         """The number that this share of the devices does not exceed."""
@@ -166,6 +169,9 @@ class Distribution(Survey):
     def _declared(cls, fields: dict[str, Any]) -> Distribution:
         low, high = fields["between"]
         return cls(between=(low, high), epsilon=fields["epsilon"], smoothing=fields["smoothing"])
+
+    def _shown(self) -> str:
+        return f"between {self.between[0]:g} and {self.between[1]:g}, {self.smoothing}"
 
     def _own(self, value: Any) -> float:
         return share_of_range(value, self.between)

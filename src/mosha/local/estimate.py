@@ -25,18 +25,25 @@ __all__ = ["Interval", "Shares", "deviations", "poisoning"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A number and the half-width of its error bar."""
+    """A number and the half-width of its error bar.
+
+    Where the number is known to lie `within` a range, the ends of the bar do as well: no true value is cut off.
+
+    >>> Interval(0.02, 0.05, within=(0.0, 1.0)).low
+    0.0
+    """
 
     value: float
     error: float
+    within: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def low(self) -> float:
-        return self.value - self.error
+        return max(self.within[0], self.value - self.error)
 
     @property
     def high(self) -> float:
-        return self.value + self.error
+        return min(self.within[1], self.value + self.error)
 
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {self.error:.2g}"

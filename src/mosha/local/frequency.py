@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter
@@ -84,6 +85,10 @@ class Frequency(Survey):
             listed = [value for value in listed if label_key(value) != label_key(other)]
         return cls(listed, epsilon=fields["epsilon"], other=other, protocol=fields["protocol"])
 
+    def _shown(self) -> str:
+        few = ", ".join(repr(value) for value in self.values[:3])
+        return f"of {len(self.values)} values ({few}{', ...' if len(self.values) > 3 else ''}), {self.randomiser.name}"
+
     def _own(self, value: Any) -> int:
         place = self._place(value)
         if place is None:
@@ -109,6 +114,8 @@ class Frequency(Survey):
     def _own_many(self, values: Any) -> NDArray[np.int64]:
         import numpy as np
 
+        if isinstance(values, str | bytes | Mapping | AbstractSet) or getattr(values, "ndim", 1) != 1:
+            raise InvalidParameter("values must be a list, one value for each report: nothing was drawn.")
         if self._places is None:
             array = np.asarray(values)
             if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
@@ -117,7 +124,7 @@ class Frequency(Survey):
                 raise InvalidParameter("a value is outside the domain of the survey: nothing was drawn.")
             return array.astype(np.int64)
         listed = values.tolist() if isinstance(values, np.ndarray) else values
-        if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
+        if not isinstance(listed, Iterable):
             raise InvalidParameter("values must be a list, one value for each report: nothing was drawn.")
         return np.fromiter((self._own(value) for value in listed), np.int64)
 
@@ -143,6 +150,8 @@ def label_key(value: Any) -> tuple[str, Any]:
 
 def _labels(values: Any, other: Any) -> Sequence[Any]:
     listed = checked_sequence(values)
+    if len(listed) + (other is not None) < 2:
+        raise InvalidParameter("a survey of categories needs at least two values; `other` is one.")
     if isinstance(listed, range) and (listed.start, listed.step) == (0, 1) and other is None:
         return listed
     labels = [*listed, *([] if other is None else [other])]

@@ -113,7 +113,10 @@ class Location:
         return count * each * (1 + 1e-12)
 
     def report(self, place: Point) -> Point:
-        """The place with noise, rounded to the grid: this needs the standard library alone."""
+        """The place with noise, rounded to the grid: this needs the standard library alone.
+
+        A place outside the region is moved to its edge first, on the way to the centre.
+        """
         return self._report(place, DeviceRandom())
 
     def _report(self, place: Point, rng: Rng) -> Point:
@@ -200,7 +203,7 @@ def destination(start: Point, direction: float, metres: float) -> Point:
 def checked_place(place: Any) -> Point:
     """A latitude and a longitude, or a refusal that does not tell them."""
     try:
-        latitude, longitude = (float(x) for x in place)
+        latitude, longitude = (math.nan if isinstance(x, str | bytes | bool) else float(x) for x in place)
     except (TypeError, ValueError, OverflowError):
         latitude = longitude = math.nan
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):

@@ -89,6 +89,9 @@ class Mean(Survey):
         low, high = fields["between"]
         return cls(between=(low, high), epsilon=fields["epsilon"], method=fields["method"])
 
+    def _shown(self) -> str:
+        return f"between {self.between[0]:g} and {self.between[1]:g}, {self.method}"
+
     def _own(self, value: Any) -> float:
         return share_of_range(value, self.between)
 
@@ -119,10 +122,10 @@ def checked_range(between: Any) -> tuple[float, float]:
 def share_of_range(value: Any, between: tuple[float, float]) -> float:
     """How far along the range the value lies, from 0 to 1; beyond the ends it is clamped."""
     try:
-        number = float(value)
+        number = math.nan if _no_number(value) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if isinstance(value, bool | str) or math.isnan(number):
+    if math.isnan(number):
         raise InvalidParameter("the survey asks for a number: nothing was drawn and nothing was sent.")
     low, high = between
     return (min(max(number, low), high) - low) / (high - low)
@@ -133,10 +136,18 @@ def shares_of_range(values: Any, between: tuple[float, float]) -> NDArray[np.flo
     import numpy as np
 
     try:
-        array = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        listed = values if isinstance(values, list | tuple) else given.tolist() if given.dtype.kind == "O" else ()
+        known = not given.size or (given.dtype.kind in "iufO" and not any(_no_number(value) for value in listed))
+        array: NDArray[np.float64] = given.astype(np.float64) if known else np.array([math.nan])
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameter("the survey asks for numbers: nothing was drawn.") from None
     if array.ndim != 1 or np.isnan(array).any():
         raise InvalidParameter("the survey asks for numbers, in one flat list: nothing was drawn.")
     low, high = between
     return (np.clip(array, low, high) - low) / (high - low)
+
+
+def _no_number(value: Any) -> bool:
+    """A text that looks like a number is none, nor is a truth."""
+    return isinstance(value, bool | str | bytes | bytearray) or type(value).__name__ in ("bool", "bool_")

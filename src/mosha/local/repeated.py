@@ -20,6 +20,7 @@ from mosha.local.wire import tag_of
 
 if TYPE_CHECKING:
     from mosha.local.odds import Odds
+    from mosha.local.wire import Batch
 
 __all__ = ["Device", "Repeated"]
 
@@ -84,6 +85,23 @@ class Repeated(Frequency):
             "a repeated survey is told by Device(account).report(survey, value), which remembers the permanent answer. "
             "Nothing was drawn."
         )
+
+    def reports(self, values: Any) -> Batch:  # noqa: ARG002
+        """Refused like `report`; a collection is simulated by `simulated`."""
+        raise InvalidParameter(
+            "a repeated survey is told by Device(account).report(survey, value), which remembers the permanent answer; "
+            "simulated(values) makes up a collection for tests. Nothing was drawn."
+        )
+
+    def simulated(self, values: Any) -> Batch:
+        """What a collector would get on one day, one report of each value, to try a survey out.
+
+        Never of people's values: nothing is remembered, so that every call would cost `epsilon` again.
+        """
+        return super().reports(values)
+
+    def _shown(self) -> str:
+        return f"{super()._shown()}, permanent {self.permanent:g}"
 
     @property
     def once(self) -> Measurement:

@@ -120,6 +120,10 @@ class Several(Survey):
             raise InvalidParameter("the names of questions are texts.")
         if not all(isinstance(survey, Survey) and not isinstance(survey, Several) for survey in questions.values()):
             raise InvalidParameter("each question is a survey of one value.")
+        if any(survey.kind == "repeated" for survey in questions.values()):
+            raise InvalidParameter(
+                "a repeated survey is told by a Device alone: it cannot be one of several questions."
+            )
         if len({survey.epsilon for survey in questions.values()}) != 1:
             raise InvalidParameter("all questions must have one epsilon: it is what the one answer costs.")
         self.questions = dict(sorted(questions.items()))
@@ -154,6 +158,12 @@ class Several(Survey):
             complete = False
         if not complete:
             raise InvalidParameter("a device gives one value for each question: nothing was drawn.")
+
+    def _shown(self) -> str:
+        return "of " + ", ".join(f"{name!r}: {survey.kind}" for name, survey in self.questions.items())
+
+    def answered(self, counters: NDArray[np.int64], reports: int) -> int:  # noqa: ARG002
+        return int(counters[: len(self.questions)].min())
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> dict[str, Any]:  # noqa: ARG002
         """The estimate of each question, by name, from the devices that were asked it."""

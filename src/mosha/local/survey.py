@@ -69,6 +69,19 @@ class Survey(ABC):
     def decode(self, counters: NDArray[np.int64], reports: int) -> Any:
         """The estimate from the counters of a collector."""
 
+    def answered(self, counters: NDArray[np.int64], reports: int) -> int:  # noqa: ARG002
+        """How many reports there are of the question that was answered least."""
+        return reports
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self._shown()}, epsilon {self.epsilon:g}, {self.bytes_per_report} bytes a report>"
+        )
+
+    @abstractmethod
+    def _shown(self) -> str:
+        """What is asked, in a few words."""
+
     def to_dict(self) -> dict[str, Any]:
         """The declaration as plain data."""
         head = {"mosha": "local survey", "version": VERSION, "survey": self.kind, "epsilon": self.epsilon}
@@ -169,8 +182,7 @@ def enough(reports: int) -> int:
     """The number of reports, or a refusal."""
     if reports < FEWEST:
         raise DataError(
-            f"{reports} report(s) were counted: at least {FEWEST} are needed for an estimate with an error bar. "
-            "Look at collector.rejected."
+            f"{reports} report(s) were counted: at least {FEWEST} are needed for an estimate with an error bar."
         )
     return reports
 
