@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import base64
-import binascii
-import csv
-import hashlib
-import io
 import json
-import os
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mosha.cli.local_collect import Source, count, csv_of, plain
+from mosha.cli.local_files import held, read, write
 from mosha.cli.terminal import Json, console, number, write_json
 from mosha.core.errors import DataError, InvalidParameter
 
 if TYPE_CHECKING:
-    from mosha.local import Survey
+    from mosha.local import Collector, Survey
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Private before it leaves the device: surveys, reports, estimates.")
+
+_OUTSIDE = "this value is outside the domain of the survey: nothing was drawn and nothing was sent."
 
 SurveyFile = Annotated[Path, typer.Argument(help="The declaration of the survey, as `declare` wrote it.")]
 
@@ -44,17 +44,27 @@ def declare(
     ] = None,
     protocol: Annotated[str | None, typer.Option("--protocol", help="How to report categories, by name.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the declaration to this file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that holds something else.")] = False,
     as_json: Json = False,
 ) -> None:
     """Declare a survey: one JSON document that devices and collectors share."""
     survey = _declared(values or [], epsilon, other, protocol, between, mean=mean, distribution=distribution)
     text = survey.to_json()
     if out is not None:
-        _write(out, text.encode() + b"\n")
+        _write_new(out, text.encode() + b"\n", force=force)
     if out is None or as_json:
         write_json(json.loads(text)) if as_json else typer.echo(text)
         return
     typer.echo(f"{survey.kind}: {survey.bytes_per_report} bytes a report, epsilon {epsilon:g}; written to {out}")
+
+
+def _write_new(out: Path, data: bytes, *, force: bool) -> None:
+    """Reports that are under way name the survey they answer: its declaration is not lost by mistake."""
+    if out.is_file() and not force and read(out).strip() != data.strip():
+        raise InvalidParameter(
+            f"{str(out)!r} holds something else: name another file, or say --force to write over it."
+        )
+    write(out, data)
 
 
 def _declared(
@@ -70,9 +80,14 @@ def _declared(
     from mosha import local  # noqa: PLC0415  (other commands need none of it)
 
     if mean or distribution:
-        if between is None or values or mean == distribution:
-            raise InvalidParameter("a survey of a number takes --between LOW HIGH, one of --mean and --distribution.")
+        if between is None or values or mean == distribution or other is not None or protocol is not None:
+            raise InvalidParameter(
+                "a survey of a number takes --between LOW HIGH and one of --mean and --distribution, and no values, "
+                "--other or --protocol."
+            )
         return (local.Mean if mean else local.Distribution)(between=between, epsilon=epsilon)
+    if between is not None:
+        raise InvalidParameter("--between is the range of a number: say --mean or --distribution, and give no values.")
     domain: Any = values
     if len(values) == 1 and values[0].isdecimal():
         domain = range(_whole(values[0], "a survey cannot have so many values."))
@@ -108,10 +123,23 @@ def _reader(survey: Survey) -> Callable[[str], Any]:
         return _answers
     values = getattr(survey, "values", ())
     if isinstance(values, range):
-        return lambda text: _whole(text, "this value is outside the domain of the survey: nothing was drawn.")
+        return lambda text: _below(len(values), text)
     labels = {json.dumps(label): label for label in values if not isinstance(label, str)}
     labels |= {label: label for label in values if isinstance(label, str)}  # a text that reads like a number is itself
-    return lambda text: labels.get(text, text)
+    return lambda text: _label(labels, text, other=getattr(survey, "other", None))
+
+
+def _label(labels: dict[str, Any], text: str, *, other: Any) -> Any:
+    if other is None and text not in labels:
+        raise InvalidParameter(_OUTSIDE + " Declare the survey with --other LABEL to count such values.")
+    return labels.get(text, text)
+
+
+def _below(size: int, text: str) -> int:
+    value = _whole(text, _OUTSIDE)
+    if value >= size:
+        raise InvalidParameter(_OUTSIDE)
+    return value
 
 
 def _number(text: str) -> float:
@@ -146,50 +174,51 @@ def collect(
     state: Annotated[
         Path | None, typer.Option("--state", help="Go on from the state in this file, and store it there.")
     ] = None,
-    table: Annotated[Path | None, typer.Option("--table", help="Write the shares to this CSV file.")] = None,
+    table: Annotated[Path | None, typer.Option("--table", help="Write the estimate to this CSV file.")] = None,
     as_json: Json = False,
 ) -> None:
     """Count reports and estimate; what is not a report of the survey is counted as rejected."""
+    asked = _read_survey(survey)
+    if table is not None and asked.kind == "several":
+        raise InvalidParameter(
+            "--table writes one question, and this survey asks several: use --json. Nothing was counted."
+        )
+    sources = [Source.of(path, read(path)) for path in files] if files else [Source(sys.stdin.buffer.read(), None)]
+    with nullcontext() if state is None else held(state.resolve()):
+        collector, known = _collected(asked, sources, None if state is None else state.resolve())
+    estimate = None if state is not None and not collector.enough else collector.estimate()
+    if table is not None and estimate is not None:
+        write(table, csv_of(estimate))
+    _tell(collector, estimate, known, as_json=as_json)
+
+
+def _collected(survey: Survey, sources: list[Source], state: Path | None) -> tuple[Collector, int]:
+    """The collector with all that was stored and all that is new, stored again; and the lines that it knew."""
     from mosha.local import Collector  # noqa: PLC0415  (the device's commands need no NumPy)
 
-    asked = _read_survey(survey)
-    known = state is not None and state.exists()
-    collector = Collector.from_bytes(asked, _read(state)) if known and state is not None else asked.collector()
-    sources = [_read(path) for path in files] if files else [sys.stdin.buffer.read()]
-    for data in sources:
-        if data.startswith(b"MOSHA"):
-            collector.add(data)
-        else:
-            name = hashlib.sha256(data).digest()[:16]
-            collector.add([_decoded(line) for line in data.splitlines() if line], delivery=name)
+    stored = state is not None and state.exists()
+    collector = Collector.from_bytes(survey, read(state)) if stored and state is not None else survey.collector()
+    known = sum(count(collector, source, goes_on=state is not None) for source in sources)
     if state is not None:
-        _write(state, collector.to_bytes())
-    counted = {"survey": asked.id.hex(), "accepted": collector.accepted, "rejected": collector.rejected}
-    estimate = _plain(collector.estimate())
-    if table is not None and isinstance(estimate, list):
-        text = io.StringIO()
-        writer = csv.DictWriter(text, ["value", "share", "raw", "error"], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(estimate)
-        _write(table, text.getvalue().encode())
+        write(state, collector.to_bytes())
+    return collector, known
+
+
+def _tell(collector: Collector, estimate: Any, known: int, *, as_json: bool) -> None:
+    from mosha.local.survey import FEWEST  # noqa: PLC0415
+
+    shown = None if estimate is None else plain(estimate)
     if as_json:
-        write_json(counted | {"estimate": estimate})
+        counted = {"survey": collector.survey.id.hex(), "accepted": collector.accepted, "rejected": collector.rejected}
+        write_json(counted | {"known": known, "needed": FEWEST, "estimate": shown})
         return
-    console().print(f"{collector.accepted} reports counted, {sum(collector.rejected.values())} rejected")
-    for row in estimate if isinstance(estimate, list) else [estimate]:
+    console().print(collector.told + (f"; {known} known from before were not counted again" if known else ""))
+    if shown is None:
+        each = " of each question" if collector.survey.kind == "several" else ""
+        console().print(f"stored {collector.accepted}; an estimate needs {FEWEST}{each}")
+        return
+    for row in shown if isinstance(shown, list) else [shown]:
         console().print("  ".join(f"{key} {number(v) if isinstance(v, float) else v}" for key, v in row.items()))
-
-
-def _plain(estimate: Any) -> Any:
-    """An estimate as plain data."""
-    if isinstance(estimate, dict):
-        return {name: _plain(part) for name, part in estimate.items()}
-    if hasattr(estimate, "table"):
-        return estimate.table()
-    if hasattr(estimate, "quantile"):
-        shares = (0.05, 0.25, 0.5, 0.75, 0.95)
-        return {"mean": estimate.mean} | {f"quantile {share:g}": estimate.quantile(share) for share in shares}
-    return {"mean": estimate.value, "error": estimate.error(), "reports": estimate.reports}
 
 
 @app.command()
@@ -218,43 +247,15 @@ def compare(
     from rich.table import Table  # noqa: PLC0415  (slow to load)
 
     shown = Table(title=f"{people:,} people, {size:,} values, epsilon {epsilon:g}, delta {delta:g}")
-    for head in ("model", "trusts", "± of a count", "simulated", "how"):
+    for head in ("model", "trusts", "standard deviation of a count", "simulated", "runs", "how"):
         shown.add_column(head)
     for model in found.models:
-        shown.add_row(model.name, model.trusts, number(model.deviation), number(model.simulated), model.how)
+        found_here = (number(model.deviation), number(model.simulated), f"{model.runs:,}")
+        shown.add_row(model.name, model.trusts, *found_here, model.how)
     console().print(shown)
 
 
 def _read_survey(path: Path) -> Survey:
     from mosha.local.survey import Survey  # noqa: PLC0415
 
-    return Survey.from_json(_read(path))
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
-
-
-def _write(path: Path, data: bytes) -> None:
-    """All of it or nothing: what stood there stays until the new file is complete."""
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        if path.exists() and not path.is_file():  # a pipe or a device
-            path.write_bytes(data)
-            return
-        new.write_bytes(data)
-        new.replace(path)
-    except OSError as error:
-        new.unlink(missing_ok=True)
-        raise DataError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
-
-
-def _decoded(line: bytes) -> bytes:
-    """The report of a line, or nothing, which the collector counts as malformed."""
-    try:
-        return base64.b64decode(line.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        return b""
+    return Survey.from_json(read(path))

@@ -1,0 +1,72 @@
+"""Files of local surveys: read, replaced as a whole, and held by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mosha.core.errors import DataError, StateRefused
+
+__all__ = ["held", "read", "write"]
+
+PATIENCE = 60.0  # seconds to wait for another process
+_PAUSE = 0.02
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+
+
+def write(path: Path, data: bytes) -> None:
+    """All of it or nothing: what stood there stays until the new file is complete."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_bytes(data)
+            return
+        new.write_bytes(data)
+        new.replace(path)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise DataError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Nobody else holds this path meanwhile: a lock on a file beside it, which is gone afterwards."""
+    beside = path.with_name(f".{path.name}.lock")
+    until = time.monotonic() + PATIENCE
+    while (handle := _taken(beside)) is None:
+        if time.monotonic() > until:
+            raise StateRefused(
+                f"{str(path)!r} is in use by another process since {PATIENCE:g} s: nothing was counted. Try again."
+            )
+        time.sleep(_PAUSE)
+    try:
+        yield
+    finally:
+        beside.unlink(missing_ok=True)  # still locked: whoever waits for it finds that it is gone, and makes its own
+        os.close(handle)
+
+
+def _taken(beside: Path) -> int | None:
+    """The lock, if it is free and still the file that others see."""
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DataError(f"{str(beside)!r} cannot be written: {error.strerror}.") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), beside.stat()):
+            return handle
+    except OSError:  # another holds it, or has just removed it
+        pass
+    os.close(handle)
+    return None
