@@ -207,6 +207,22 @@ def test_a_table_of_several_questions_is_refused_before_anything_is_counted(tmp_
     assert not (tmp_path / "state").exists()
 
 
+def test_the_questions_of_several_are_told_one_by_one(tmp_path, capsys):
+    """Fewer than 30 of 400 answers to one of two questions: below 1e-80."""
+    both = Several({"age": Mean(between=(0, 99), epsilon=1.0), "pet": SURVEY})
+    (tmp_path / "s.json").write_text(both.to_json())
+    (tmp_path / "r.bin").write_bytes(both.reports({"age": [30] * 400, "pet": ["a"] * 400}).to_bytes())
+    assert main([*COLLECT, "r.bin"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(" ")[0] for line in told[1:]] == ["age:", "pet:", "pet:", "pet:"]
+
+
+def test_a_state_that_has_no_place_is_told_by_its_name(tmp_path, capsys):
+    (tmp_path / "r.txt").write_text(lines(40))
+    assert main([*COLLECT, "r.txt", "--state", "nowhere/state"]) == 1
+    assert "nowhere/state' cannot be written" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [

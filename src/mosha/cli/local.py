@@ -217,8 +217,11 @@ def _tell(collector: Collector, estimate: Any, known: int, *, as_json: bool) -> 
         each = " of each question" if collector.survey.kind == "several" else ""
         console().print(f"stored {collector.accepted}; an estimate needs {FEWEST}{each}")
         return
-    for row in shown if isinstance(shown, list) else [shown]:
-        console().print("  ".join(f"{key} {number(v) if isinstance(v, float) else v}" for key, v in row.items()))
+    questions = shown if collector.survey.kind == "several" else {"": shown}
+    for question, told in questions.items():
+        for row in told if isinstance(told, list) else [told]:
+            cells = "  ".join(f"{key} {number(v) if isinstance(v, float) else v}" for key, v in row.items())
+            console().print(f"{question}: {cells}" if question else cells)
 
 
 @app.command()

@@ -43,7 +43,7 @@ def held(path: Path) -> Iterator[None]:
     """Nobody else holds this path meanwhile: a lock on a file beside it, which is gone afterwards."""
     beside = path.with_name(f".{path.name}.lock")
     until = time.monotonic() + PATIENCE
-    while (handle := _taken(beside)) is None:
+    while (handle := _taken(beside, path)) is None:
         if time.monotonic() > until:
             raise StateRefused(
                 f"{str(path)!r} is in use by another process since {PATIENCE:g} s: nothing was counted. Try again."
@@ -56,12 +56,12 @@ def held(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _taken(beside: Path) -> int | None:
+def _taken(beside: Path, path: Path) -> int | None:
     """The lock, if it is free and still the file that others see."""
     try:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise DataError(f"{str(beside)!r} cannot be written: {error.strerror}.") from None
+        raise DataError(f"{str(path)!r} cannot be written: {error.strerror}. Nothing was counted.") from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(handle), beside.stat()):

@@ -151,7 +151,9 @@ def label_key(value: Any) -> tuple[str, Any]:
 def _labels(values: Any, other: Any) -> Sequence[Any]:
     listed = checked_sequence(values)
     if len(listed) + (other is not None) < 2:
-        raise InvalidParameter("a survey of categories needs at least two values; `other` is one.")
+        raise InvalidParameter(
+            "a survey of categories needs at least two values; a label for all others is one of them."
+        )
     if isinstance(listed, range) and (listed.start, listed.step) == (0, 1) and other is None:
         return listed
     labels = [*listed, *([] if other is None else [other])]
