@@ -159,6 +159,14 @@ def test_a_column_of_times_and_one_of_objects_name_the_same_people():
     assert keep_at_most(2, times, np.arange(15)).tolist() == keep_at_most(2, objects, np.arange(15)).tolist()
 
 
+def test_a_row_that_breaks_whatever_looks_at_it_is_no_number():
+    class Raises:
+        def __getattribute__(self, name):
+            raise RuntimeError("secret")
+
+    assert np.isnan(numbers([1, Raises(), 2])).tolist() == [False, True, False]
+
+
 def test_which_rows_are_kept_differs_between_people_and_is_fair():
     # 400 people with rows 0..9, 3 kept: each row is kept by a binomial number of them (0.3); false alarm below 1e-9
     from scipy.stats import binom

@@ -157,9 +157,9 @@ def _vector(row: Any, width: int) -> list[float]:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, np.ndarray | complex | np.complexfloating):
-        return float("nan")  # NumPy would warn, or not, by what it holds
     try:
+        if isinstance(value, np.ndarray | complex | np.complexfloating):
+            return float("nan")  # NumPy would warn, or not, by what it holds
         return float(value)
     except OverflowError:
         return _infinity(value)
