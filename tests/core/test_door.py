@@ -318,6 +318,79 @@ def test_an_answer_that_was_kept_is_returned_without_reading_the_data():
     assert purse.log == ["reserved"]
 
 
+def in_chunks(step=None, **changes):
+    """A measurement that answers for as many steps as there are letters."""
+    taken = step or (lambda state, data, ask, rng: (data, state + len(data)))
+    return counting(taken, event=events.Laplace(1) * 5, horizon=5, passed=lambda state: state, covers=len, **changes)
+
+
+def test_an_answer_for_several_steps_is_held_to_those_that_are_left_before_it_starts():
+    purse = Purse()
+    run = purse.open(in_chunks())
+    run.step("abc")
+    before = list(purse.log)
+    with pytest.raises(errors.HorizonExceeded, match="2 of the 5"):
+        run.step("abc")
+    assert purse.log == before
+    assert run.step("ab").value == "ab"
+    assert run.remaining == 0
+
+
+def test_several_steps_that_break_are_all_paid():
+    def step(state, data, ask, rng):
+        if "x" in data:
+            raise ValueError(SECRET)
+        return data, state + len(data)
+
+    run = Purse().open(in_chunks(step))
+    run.step("ab")
+    with pytest.raises(errors.StepFailed):
+        run.step("xx")
+    assert run.remaining == 1
+    with pytest.raises(errors.HorizonExceeded):
+        run.step("ab")
+
+
+def test_several_steps_that_were_interrupted_are_not_handed_back():
+    def stopped(state, data, ask, rng):
+        raise KeyboardInterrupt
+
+    purse = Purse()
+    run = purse.open(in_chunks(stopped))
+    with pytest.raises(KeyboardInterrupt):
+        run.step("abc")
+    run.close()
+    assert purse.log[-1] == "closed, 2 unused"
+
+
+def test_an_answer_that_waits_goes_before_the_end_of_the_horizon(monkeypatch):
+    def away(self, step, answer):
+        self.purse.known[step] = answer  # as a ledger does, it keeps the answer for later
+        raise errors.LedgerUnavailable("the disk is full")
+
+    run = Purse().open(in_chunks())
+    with monkeypatch.context() as patch:
+        patch.setattr(Payment, "released", away)
+        with pytest.raises(errors.LedgerUnavailable):
+            run.step("abcde")
+    assert run.remaining == 0
+    assert run.step(Untouchable()).value == "abcde"
+    with pytest.raises(errors.HorizonExceeded):
+        run.step(Untouchable())
+
+
+def test_an_answer_that_was_lost_is_not_drawn_again_beyond_the_horizon(monkeypatch):
+    def lost(self, step, answer):
+        raise errors.AlreadyReleased("another holder has taken over")
+
+    run = Purse().open(in_chunks())
+    monkeypatch.setattr(Payment, "released", lost)
+    with pytest.raises(errors.AlreadyReleased):
+        run.step("abcde")
+    with pytest.raises(errors.HorizonExceeded):
+        run.step("a")
+
+
 def test_threads_never_take_more_steps_than_were_paid_for():
     run = Purse(limit=50).open(counting(event=events.Laplace(1) * 50, horizon=50))
     taken, refused = [], []

@@ -161,7 +161,7 @@ def test_a_run_counts_the_steps_of_a_chunk_and_refuses_more_than_are_left(tmp_pa
     with book(tmp_path).open(streams.counter(unit=Event(), horizon=20, rho=0.5)) as run:
         assert run.step(Batches(ROWS[:15])).value.shape == (15,)
         assert run.remaining == 5
-        with pytest.raises(errors.SourceUnavailable, match="5 of 20"):
+        with pytest.raises(errors.HorizonExceeded, match="5 of the 20"):
             run.step(Batches(ROWS[:6]))
         run.step(Batches(ROWS[:4]))
         run.step([1])
@@ -187,8 +187,10 @@ def test_what_waits_for_each_answer_takes_one_step_at_a_time(tmp_path):
         lambda: Batches({"a": [1]}),
         lambda: Batches("abc"),
         lambda: Batches.at([1, 2], steps=[0], count=1),
-        lambda: Batches.at([1], steps=[0.5], count=1),
-        lambda: Batches.at([1], steps=[[0]], count=1),
+        lambda: Batches.at([1], steps=np.array([[0]]), count=1),
+        lambda: Batches.at([1], steps=np.array(["0"]), count=1),
+        lambda: Batches.at("a", steps=[0], count=1),
+        lambda: Batches.at({}, steps=[0], count=1),
         lambda: Batches.at([1], steps=[0], count=0),
         lambda: Batches.at({"a": [1], "b": [1, 2]}, steps=[0], count=1),
     ],

@@ -127,6 +127,8 @@ class Run:
         self._state = measurement.init()
         self._state_after = 0  # the step that the state follows; ahead of `_taken` while an answer waits to be noted
         self._taken = 0
+        self._lost = 0  # steps that broke: paid, and not among those that the state has passed
+        self._met = 0  # the steps that may have met the data, answered or not
         self._open = True
         self._lock = threading.Lock()
 
@@ -138,34 +140,55 @@ class Run:
     def remaining(self) -> int:
         """How many paid steps have not been taken."""
         passed = self.measurement.passed
-        taken = self._taken if passed is None else max(self._taken, passed(self._state))
+        taken = self._taken if passed is None else max(self._taken, self._lost + passed(self._state))
         return self.measurement.horizon - taken
 
     def step(self, data: Any, ask: Any = None) -> Release:
         """The next step: the only line where private data meets randomness."""
         with self._lock:
-            self._admit()
+            if not self._open:
+                raise RunClosed(f"this run of {self.measurement.name} is closed. No data was read.")
+            if self._state_after <= self._taken:
+                self._admit(1)
+            known, answer = self._stored()  # an answer that waits to be noted goes before anything else
             number = self._taken + 1
-            known, answer = self._reservation.stored(number)
             if not known:
-                answer = self._answer(number, data, ask)
+                steps = 1 if self.measurement.covers is None else self.measurement.covers(data)
+                self._admit(steps)
+                answer = self._answer(number, steps, data, ask)
             elif self.measurement.resume is not None and self._state_after < number:
                 self._state = self.measurement.resume(self._state, answer)
                 self._state_after = number
             self._taken = number
             return Release(answer, self.receipt, number, self.measurement.error, self.measurement.draw)
 
-    def _admit(self) -> None:
-        if not self._open:
-            raise RunClosed(f"this run of {self.measurement.name} is closed. No data was read.")
+    def _admit(self, steps: int) -> None:
         if self.remaining <= 0:
             raise HorizonExceeded(
                 f"{self.measurement.name} was paid for {self.measurement.horizon} step(s) and all were taken. "
                 "Open another run. No data was read."
             )
+        if steps > self.remaining:
+            raise HorizonExceeded(
+                f"{steps} steps were given, and {self.remaining} of the {self.measurement.horizon} that "
+                f"{self.measurement.name} was paid for are left. No data was read."
+            )
 
-    def _answer(self, number: int, data: Any, ask: Any) -> Any:
+    def _stored(self) -> tuple[bool, Any]:
+        """What was kept of the next step; one that broke in an earlier process is passed by where steps replay."""
+        while True:
+            try:
+                return self._reservation.stored(self._taken + 1)
+            except StepFailed:
+                if not self.measurement.replays:
+                    raise
+            self._taken += 1  # as in the process that broke: paid, and the state stays
+            self._lost += 1
+            self._admit(1)
+
+    def _answer(self, number: int, steps: int, data: Any, ask: Any) -> Any:
         self._reservation.started(number)
+        met, self._met = self._met, self.measurement.horizon - self.remaining + steps
         problem: MoshaError
         try:
             answer, state = self.measurement.step(self._state, data, ask, self._rng)
@@ -188,8 +211,10 @@ class Run:
             return answer
         if isinstance(problem, SourceUnavailable):  # the payment waits for a retry
             self._reservation.unreached(number)
+            self._met = met
         else:
             self._taken = number
+            self._lost += steps
             self._reservation.failed(number)
             _stays_paid(problem)
         raise problem
@@ -199,7 +224,7 @@ class Run:
         with self._lock:
             if self._open:
                 self._open = False
-                self._reservation.close(self.remaining)
+                self._reservation.close(min(self.remaining, self.measurement.horizon - self._met))
 
     def __enter__(self) -> Self:
         return self

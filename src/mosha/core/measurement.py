@@ -38,6 +38,7 @@ class Measurement:
         replays: a step that is started again is answered as it was the first time (the same noise on the same data, or
             not at all), so that it may be started as often as it takes.
         passed: (state) -> how many steps lie behind it, where one answer may cover several; None where each is for one.
+        covers: (data) -> how many steps an answer about such data covers: a public number, had without reading them.
         error: (confidence, answer) -> half-width of the error bar of each part of the answer; `answer` is None
             for a forecast. A function of public things only.
         draw: (answer, error at 95%) -> a picture.
@@ -54,6 +55,7 @@ class Measurement:
     resume: Callable[[Any, Any], Any] | None = None
     replays: bool = False
     passed: Callable[[Any], int] | None = None
+    covers: Callable[[Any], int] | None = None
     error: Callable[[float, Any], Any] | None = None
     draw: Callable[[Any, Any], Any] | None = None
     name: str = "measurement"

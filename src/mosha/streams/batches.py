@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
+from mosha.mechanisms.bounding import entries, numbers
 
-__all__ = ["Batches"]
+__all__ = ["Batches", "by_name", "column_of", "steps_in"]
 
 
+@final
 class Batches:
     """The rows of several steps, in their order: `run.step(Batches([monday, tuesday]))` answers for both.
 
@@ -23,7 +25,8 @@ class Batches:
 
     Guarantee:
         How many steps there are is public. Which step a row belongs to depends on that row alone; a row before the
-        first or after the last one is left out, which concerns nobody else.
+        first or after the last one, or whose step is no whole number, is left out, which concerns nobody else. Entries
+        of a list stay what they are, whatever the others are.
 
     >>> Batches([[1, 1], [], [1]]).count
     3
@@ -31,11 +34,16 @@ class Batches:
     ['b']
     """
 
+    __slots__ = ("_batches", "_count", "_outside", "offsets", "rows")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        raise TypeError("Batches has no subclasses: how many steps it has must be what it says.")
+
     def __init__(self, batches: Iterable[Any]) -> None:
         if isinstance(batches, Mapping | str | bytes) or hasattr(batches, "columns"):
             raise InvalidParameter("Batches([...]) takes a list of batches, one for each step, or use Batches.at(...).")
         self._batches: list[Any] | None = list(batches)
-        self.count = positive_integer("the number of steps", len(self._batches))
+        self._count = positive_integer("the number of steps", len(self._batches))
         self.rows: Any = None
         self.offsets: NDArray[np.int64] = np.zeros(0, np.int64)
         self._outside = False
@@ -44,24 +52,29 @@ class Batches:
     def at(cls, rows: Any, *, steps: Any, count: int) -> Batches:
         """Rows (one column, or columns by name) and for each the step it is in: 0, 1, ..., count - 1 from now on."""
         made = cls.__new__(cls)
-        made.count = positive_integer("the number of steps", count)
-        made._batches = None  # noqa: SLF001  (its own)
-        offsets = np.asarray(steps)
-        if offsets.ndim != 1 or (offsets.size and offsets.dtype.kind not in "iu"):
+        made._count = positive_integer("the number of steps", count)  # noqa: SLF001  (its own)
+        made._batches = None  # noqa: SLF001
+        offsets = column_of(steps)
+        if offsets.ndim != 1 or (offsets.size and offsets.dtype.kind not in "iufO"):
             raise DataError("steps=... has a whole number for each row: which of these steps it is in.")
-        names: Any = (
-            rows if isinstance(rows, Mapping) else getattr(rows, "column_names", getattr(rows, "columns", None))
-        )
-        by_name = names is not None and not callable(names)  # a dict, or a frame of Arrow, pandas or Polars
-        listed = list(names) if by_name else []
-        made.rows = {str(name): np.asarray(rows[name]) for name in listed} if by_name else np.asarray(rows)
-        for column in made.rows.values() if by_name else [made.rows]:
-            if column.shape[:1] != offsets.shape:
-                raise DataError("steps=... and every column have an entry for each row.")
-        within = (offsets >= 0) & (offsets < made.count) if offsets.size else np.zeros(0, bool)
+        if rows is None or isinstance(rows, str | bytes | int | float) or getattr(rows, "ndim", 1) == 0:
+            raise DataError("Batches.at takes rows: a list, an array, columns by name or a data frame.")
+        named = by_name(rows)
+        made.rows = column_of(rows) if named is None else named
+        columns = [made.rows] if named is None else list(named.values())
+        if not columns or any(column.shape[:1] != offsets.shape for column in columns):
+            raise DataError("steps=... and every column have an entry for each row.")
+        if offsets.dtype.kind not in "iu":  # one by one: what is no number is NaN, which is in no step
+            offsets = numbers(offsets)
+        within = (offsets >= 0) & (offsets < made.count) & (offsets == np.floor(offsets))
         made._outside = not bool(within.all())  # noqa: SLF001
         made.offsets = np.where(within, offsets, -1).astype(np.int64)
         return made
+
+    @property
+    def count(self) -> int:
+        """How many steps these are."""
+        return self._count if self._batches is None else len(self._batches)
 
     def per_step(self) -> NDArray[np.int64] | None:
         """How many rows each step has, where rows say their step themselves."""
@@ -84,3 +97,21 @@ class Batches:
             else:
                 self._batches = [self.rows[part] for part in parts]
         return self._batches
+
+
+def steps_in(data: Any) -> int:
+    """How many steps some data are for, which is public; nothing of the data is looked at."""
+    return data.count if type(data) is Batches else 1
+
+
+def column_of(values: Any) -> NDArray[Any]:
+    """A column as an array: typed columns of data frames as they are, lists entry by entry."""
+    return np.atleast_1d(np.asarray(values)) if hasattr(values, "to_numpy") else entries(values)
+
+
+def by_name(data: Any) -> dict[str, NDArray[Any]] | None:
+    """The columns of a dict, or of a frame of Arrow, pandas or Polars; None for anything else."""
+    names: Any = data if isinstance(data, Mapping) else getattr(data, "column_names", getattr(data, "columns", None))
+    if names is None or callable(names):
+        return None
+    return {str(name): column_of(data[name]) for name in names}

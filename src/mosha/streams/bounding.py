@@ -20,7 +20,7 @@ from mosha.core.unit import Event, Person, Unit
 from mosha.mechanisms import Count
 from mosha.mechanisms.bounding import entries, identify, listed
 from mosha.mechanisms.statistic import Statistic, Steps
-from mosha.streams.batches import Batches
+from mosha.streams.batches import Batches, by_name, column_of
 from mosha.streams.presence import Presence
 
 __all__ = ["Memory", "exact_step", "exact_steps"]
@@ -45,7 +45,8 @@ def exact_steps(
 ) -> tuple[NDArray[np.int64], Memory]:
     """The same for several steps, a row of whole numbers for each; rows are counted at once where that is enough."""
     counted = batches.per_step()
-    if counted is not None and presence.column is None and type(statistic) is Count:
+    plain = type(statistic) is Count and statistic.between is None and statistic.column is None
+    if counted is not None and presence.column is None and plain:
         return counted[:, None], memory
     found = []
     for offset, batch in enumerate(batches.listed()):
@@ -60,12 +61,10 @@ def _batch(data: Any) -> Any:
         raise DataError("this measurement takes one step at a time: alarms and adaptive windows wait for each answer.")
     if data is None or isinstance(data, str | bytes | int | float) or getattr(data, "ndim", 1) == 0:
         raise DataError("a step takes the rows of a step: a list, an array, columns by name or a data frame.")
-    names = getattr(data, "column_names", getattr(data, "columns", None))
-    if names is not None and not callable(names):  # Arrow, pandas, Polars
-        return {str(name): np.asarray(data[name]) for name in names}
-    if hasattr(data, "to_numpy"):  # one column of a data frame
-        return np.asarray(data.to_numpy())
-    return data
+    named = by_name(data)
+    if named is not None:
+        return named
+    return column_of(data) if hasattr(data, "to_numpy") else data  # one column of a data frame
 
 
 def _exact(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:

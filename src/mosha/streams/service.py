@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +27,7 @@ from mosha.core.release import Release
 from mosha.ledger.codec import decode, encode
 from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import KeyedRandom
-from mosha.streams.batches import Batches
+from mosha.streams.batches import Batches, by_name, column_of
 from mosha.streams.checkpoint import Checkpoint
 from mosha.streams.plan import StreamState
 from mosha.streams.state_text import plain, revived
@@ -36,6 +35,7 @@ from mosha.streams.stream import Stream, new_tape
 
 __all__ = ["Service", "serve"]
 
+_PARTS = {"name", "question", "charter", "time", "state", "digest", "answer"}
 _PENDING = object()  # stands for the data of a step whose answer is in the checkpoint already
 
 
@@ -51,12 +51,15 @@ class _Durable:
         self.measurement, self._checkpoint = measurement, checkpoint
         found = checkpoint.load()
         question = measurement.question
+        if found is not None and not found.keys() >= _PARTS:
+            raise StateRefused("this state was written by another version of Mosha. Nothing was spent or read.")
         if found is not None and (found["question"], found["name"]) != (question, measurement.name):
             raise StateRefused("this state is of a stream with other parameters. Nothing was spent or read.")
         self.charter: str = secrets.token_hex(16) if found is None else found["charter"]
         self.time: int = 0 if found is None else found["time"]
-        self.releases: int = 0 if found is None else found["releases"]  # a release has one step or several
-        self.first: int = 0 if found is None else found["first"]  # the first step of the last one
+        # a release has one step or several; where the state does not say, it was written when each had one
+        self.releases: int = 0 if found is None else found.get("releases", self.time)
+        self.first: int = 0 if found is None else found.get("first", self.time)  # the first step of the last one
         self.state: Any = measurement.init() if found is None else revived(found["state"])
         self.digest: str = "" if found is None else found["digest"]
         self.answer: Any = None if found is None else decode(found["answer"])
@@ -64,6 +67,10 @@ class _Durable:
         self.payment = ""  # the entry of the ledger that pays: the noise of one payment is never that of another
         if found is None:
             self._save({"time": 0, "releases": 0, "first": 0}, self.state, "", None)
+
+    def holds(self, answer: Any) -> bool:
+        """Whether this is the last answer that the state knows of."""
+        return repr(encode(answer)) == repr(encode(self.answer))
 
     def _save(self, numbers: dict[str, int], state: Any, digest: str, answer: Any) -> None:
         content: dict[str, Any] = {
@@ -89,19 +96,22 @@ class _Durable:
             return self.answer, _Held(number)
         if number != self.releases + 1 or data is _PENDING:
             raise StateRefused("this does not follow from the state of the stream, or had other data. No answer.")
-        state = self.state
+        state, digest, first = self.state, self.digest_of(data), self.time + 1
         if isinstance(self.measurement, Stream) and isinstance(state, StreamState):
             plan = self.measurement.plan
             if self._tape is None:
                 self._tape = new_tape(plan, lambda block: self._source("block", block))
             state = replace(state, tape=self._tape)
-        answer, state = self.measurement.step(state, data, ask, self._source("step", self.time + 1))
-        digest, first = self.digest_of(data), self.time + 1
-        time = self.time + (data.count if isinstance(data, Batches) else 1)
+        answer, state = self.measurement.step(state, data, ask, self._source("step", first))
+        time = state.time if isinstance(state, StreamState) else first
         self._save({"time": time, "releases": number, "first": first}, state, digest, answer)
         self.time, self.releases, self.first = time, number, first
         self.state, self.digest, self.answer = state, digest, answer
         return answer, _Held(number)
+
+    def _passed(self, held: _Held) -> int:
+        known = {self.releases: self.time, self.releases - 1: self.first - 1}  # of earlier ones: a step each at least
+        return known.get(held.number, held.number)
 
     def as_measurement(self, name: str) -> Measurement:
         made = self.measurement
@@ -113,7 +123,8 @@ class _Durable:
             resume=lambda held, _: _Held(held.number + 1),
             replays=True,
             horizon=made.horizon,
-            passed=lambda held: self.time if held.number == self.releases else held.number,
+            passed=self._passed,
+            covers=made.covers,
             error=made.error,
             draw=made.draw,
             name=made.name,
@@ -140,13 +151,16 @@ class Service:
         self._run = account.open(self._durable.as_measurement(name), key=f"stream {name}")
         self._durable.payment = self._run.receipt.entry
         self.last: Release | None = None
-        for _ in range(self._durable.releases):
-            self.last = self._numbered(self._run.step(_PENDING))
+        self._noted = 0  # how many releases of the state are in the ledger
+        self._behind = False  # the ledger has one that the state does not know
+        found = self._settle()
+        if found is not None and not self._durable.holds(found.value):
+            raise self._overtaken()
 
     @property
     def taken(self) -> int:
-        """How many steps have been published."""
-        return self._durable.time
+        """How many steps have been published; one that waits for the ledger is not among them."""
+        return self._durable.time if self._noted == self._durable.releases else self._durable.first - 1
 
     @property
     def remaining(self) -> int:
@@ -156,8 +170,21 @@ class Service:
     def receipt(self) -> Any:
         return self._run.receipt
 
-    def _numbered(self, release: Release) -> Release:
-        return replace(release, step=self.taken)
+    def _settle(self) -> Release | None:
+        """Read what state and ledger both have, and note what the state alone has; the last of it."""
+        found = None
+        while self._noted < self._durable.releases:
+            release = self._run.step(_PENDING)
+            self._noted += 1
+            self.last = found = replace(release, step=self._durable.time)
+        return found
+
+    def _overtaken(self) -> StateRefused:
+        self._behind = True
+        return StateRefused(
+            f"the ledger has answers of stream {self.name!r} that this state does not know: another copy went on. "
+            "No data was read; use the newest state."
+        )
 
     def steps(self, batches: Any, *, number: int | None = None) -> Release:
         """Publish the next steps at once: an array with the numbers that single steps give, one for each batch.
@@ -168,27 +195,29 @@ class Service:
         many = batches if isinstance(batches, Batches) else Batches(batches)
         if not isinstance(self.stream, Stream):
             raise InvalidParameter("alarms and adaptive windows take one step at a time. No data was read.")
-        if (number is None or number == self.taken + 1) and many.count > self.remaining:
-            raise HorizonExceeded(
-                f"stream {self.name!r} has {self.remaining} steps left, and {many.count} were given. No data was read."
-            )
         return self.step(many, number=number)
 
     def step(self, data: Any, *, number: int | None = None) -> Release:
-        """Publish the next step. With `number`, the last one may be asked for again with the same data."""
+        """Publish the next step. With `number`, the last one may be asked for again with the same data.
+
+        After `LedgerUnavailable` the answer of a step waits to be noted: the same data are given that answer, other
+        data are the next step's.
+        """
+        if self._behind:
+            raise self._overtaken()
+        waited = self._settle()
+        if waited is not None and number is None and self._durable.digest_of(data) == self._durable.digest:
+            return waited
         if number is not None and number != self.taken + 1:
             return self._again(data, number)
         if getattr(self._durable.state, "left", 1) == 0:
             raise HorizonExceeded(f"all alarms of stream {self.name!r} were given. No data was read.")
-        before = self.taken
-        release = self._numbered(self._run.step(data))
-        if self.taken == before:
-            raise StateRefused(
-                f"the ledger has answers of stream {self.name!r} that this state does not know: another copy went on. "
-                "No data was read; use the newest state."
-            )
-        self.last = release
-        return release
+        release = self._run.step(data)
+        if self._durable.releases == self._noted:
+            raise self._overtaken()
+        self._noted += 1
+        self.last = replace(release, step=self._durable.time)
+        return self.last
 
     def _again(self, data: Any, number: int) -> Release:
         if number == self._durable.first and self.last is not None:
@@ -243,16 +272,34 @@ def _described(data: Any) -> str:
             return repr([_described(batch) for batch in data.listed()])
         columns = data.rows if isinstance(data.rows, dict) else {"": data.rows}
         return repr([data.count, _content(data.offsets), [(name, _content(columns[name])) for name in columns]])
+    named = by_name(data)
+    if named is not None:
+        return repr([(name, _words(column)) for name, column in named.items()])
     if hasattr(data, "keys") and hasattr(data, "__getitem__"):
-        return repr([(str(name), _described(data[name])) for name in data.keys()])  # noqa: SIM118  (data frames)
+        return repr([(str(name), _words(column_of(data[name]))) for name in data.keys()])  # noqa: SIM118
     if isinstance(data, tuple):
         return repr([_described(part) for part in data])
-    listed: Callable[[], Any] | None = getattr(data, "tolist", None)
-    return repr(listed() if listed is not None else list(np.asarray(data, object).ravel()))
+    return _words(column_of(data))
 
 
 def _content(column: NDArray[Any]) -> str:
     """A column as text: numbers by their bytes, which is quick, anything else by its words."""
     if column.dtype.kind == "O":
-        return _described(column)
+        return _words(column)
     return f"{column.dtype.str} {column.shape} {hashlib.sha256(np.ascontiguousarray(column).tobytes()).hexdigest()}"
+
+
+def _words(column: NDArray[Any]) -> str:
+    """The entries of a column as text; one that cannot be told is known by its type, and stops nobody."""
+    entries = column.tolist()
+    try:
+        return repr(entries)
+    except Exception:  # noqa: BLE001  (what a row does when it is read must not be heard)
+        return repr([_word(entry) for entry in entries])
+
+
+def _word(entry: Any) -> str:
+    try:
+        return repr(entry)
+    except Exception:  # noqa: BLE001
+        return type(entry).__name__

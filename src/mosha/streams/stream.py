@@ -13,7 +13,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.statistic import fingerprint
-from mosha.streams.batches import Batches
+from mosha.streams.batches import Batches, steps_in
 from mosha.streams.bounding import exact_step, exact_steps
 from mosha.streams.lifted import LiftedToeplitz
 from mosha.streams.lifting import SPAN
@@ -64,13 +64,12 @@ def take_step(plan: Plan, state: StreamState, data: Any) -> tuple[Any, StreamSta
 
 def take_steps(plan: Plan, state: StreamState, batches: Batches) -> tuple[Any, StreamState]:
     """Several steps: the numbers of single ones, in an array with a row for each."""
-    left = plan.horizon - state.time
-    if batches.count > left:
-        raise SourceUnavailable(
-            f"{batches.count} steps were given, and {left} of {plan.horizon} are left. No data was read."
-        )
     exact, memory = exact_steps(plan.statistic, plan.presence, batches, state.time, state.memory)
-    inner, readout, end = state.inner, state.readout, state.time + batches.count
+    inner, readout, end = state.inner, state.readout, state.time + len(exact)  # what is answered is what counts
+    if end > plan.horizon:
+        raise SourceUnavailable(
+            f"{len(exact)} steps were given, and {plan.horizon - state.time} of {plan.horizon} are left. No answer."
+        )
     if plan.width == 1 and isinstance(plan.mechanism, LiftedToeplitz):
         increments, inner = plan.mechanism.chunk(inner, exact[:, 0], state.tape)
         values, readout = plan.readout.many(readout, increments)
@@ -95,7 +94,7 @@ def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
         del ask
         if state.tape is None:
             state = StreamState(state.time, state.inner, state.readout, state.memory, new_tape(plan, lambda _: rng))
-        if isinstance(data, Batches):
+        if type(data) is Batches:
             return take_steps(plan, state, data)
         return take_step(plan, state, data)
 
@@ -111,6 +110,7 @@ def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
         init=lambda: begin(plan),
         horizon=plan.horizon,
         passed=lambda state: state.time,
+        covers=steps_in,
         error=error,
         name=f"{name}({title(plan.statistic)})",
         question=fingerprint(plan.statistic, unit, name, plan.name, plan.readout, plan.horizon, plan.presence),
