@@ -66,7 +66,8 @@ class Batches:
             raise DataError("steps=... and every column have an entry for each row.")
         if offsets.dtype.kind not in "iu":  # one by one: what is no number is NaN, which is in no step
             offsets = numbers(offsets)
-        within = (offsets >= 0) & (offsets < made.count) & (offsets == np.floor(offsets))
+            offsets = np.where(offsets == np.floor(offsets), offsets, -1)
+        within = (offsets >= 0) & (offsets < made.count)
         made._outside = not bool(within.all())  # noqa: SLF001
         made.offsets = np.where(within, offsets, -1).astype(np.int64)
         return made

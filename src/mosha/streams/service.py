@@ -140,8 +140,9 @@ class Service:
         one row a step, from its last claimant only. A step that was computed and not noted is noted from the
         checkpoint, not computed again. The noise of a step is a function of (key, stream, payment, step): whatever was
         computed and never left used the same noise on data that were never shown. A state older than the
-        ledger's last row is refused, as is other data for the last step; a second process on one file finds the
-        lock, a copy of the file loses the claim to whoever steps first, and on another account has noise of its own.
+        ledger's last row, or with another answer in it, is refused, as is other data for the last step; a second
+        process on one file finds the lock, a copy of the file loses the claim to whoever steps first, and on another
+        account has noise of its own.
     """
 
     def __init__(self, account: Account, measurement: Measurement, name: str, checkpoint: Checkpoint) -> None:
