@@ -1,5 +1,7 @@
 """Ways in which one unit could move more than was paid for, each of them closed."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,8 @@ from mosha import learning
 from mosha.core.errors import DataError, InvalidParameter, RunClosed
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.engine import Engine
+from mosha.learning.examples import Examples
+from mosha.learning.mechanism import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import probe
 from mosha.learning.sampling import Sampler, owners_of
@@ -344,6 +348,24 @@ def test_norms_do_not_vanish_where_squares_do(memory):
     words = torch.zeros(1, 40, dtype=torch.long)
     found = engine.clipped(lambda model: (model(words) * 1e-23).sum((1, 2)), 1, rule)
     assert float(found.norms) == pytest.approx(40 * 300**0.5 * 1e-23, rel=1e-3)
+
+
+def test_how_many_units_were_drawn_decides_nothing_about_the_arithmetic_of_the_others():
+    """Gradients of 112 units of this layer fit into the memory for them, those of 113 do not; terms cancel."""
+    positions, width = 64, 256
+    inputs, targets = torch.zeros(positions, width), torch.zeros(positions, width)
+    inputs[:, 0] = 1.0
+    targets[:, 0] = torch.tensor([16.0, -16.0] * (positions // 2))
+    targets[0, 0] = 17.0
+    plan = DPSGD(steps=1, rate=1.0, clip=1.0, noise_multiplier=2.0, batch=1.0, delta=1e-5)
+    losses = lambda model, batch: (model(batch[0]) * batch[1]).sum((1, 2))
+    gradients = Gradients(plan, Engine(nn.Linear(width, width, bias=False)), losses)
+    totals = []
+    for units in range(110, 116):
+        examples = Examples((inputs.expand(units, -1, -1), targets.expand(units, -1, -1)))
+        totals.append(gradients.summed(gradients.first(), (examples, Sampler(plan, units)), secure()))
+    moves = [np.linalg.norm((more - less) / 2.0**gradients.grid.bits) for less, more in itertools.pairwise(totals)]
+    assert max(moves) <= 1.0
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -64,6 +64,7 @@ class Gradients:
 
     def __init__(self, plan: DPSGD, engine: Engine, losses: Callable[[nn.Module, Any], Tensor]) -> None:
         self.plan, self.engine, self._losses = plan, engine, losses
+        engine.tape.most = max(1, plan.physical // plan.each)
         self.shapes = {name: p.shape for name, p in engine.parameters.items()}
         self.size = sum(p.numel() for p in engine.parameters.values())
         self.extras = (plan.loss_at_most is not None) + (plan.clipping == "adaptive")

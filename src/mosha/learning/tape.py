@@ -28,7 +28,9 @@ class Tape:
     """Records of one physical batch.
 
     `units` are the people or examples of the batch, each with `each` consecutive rows; `spare` bytes may be used to
-    keep gradients that were formed, `names` says what a parameter is called by its identity.
+    keep gradients that were formed, `names` says what a parameter is called by its identity. Which gradients are formed
+    is decided for the largest batch that the plan allows (`most` units), never by how many were drawn: one unit more
+    must not change the arithmetic of the others.
     """
 
     memory: int
@@ -37,6 +39,7 @@ class Tape:
     units: int = 0
     each: int = 1
     spare: int = 0
+    most: int = 128
     records: dict[Key, list[Record]] = field(default_factory=dict)
 
     @contextmanager
@@ -75,7 +78,7 @@ class Tape:
             return
         a, g = (v.reshape(self.units, -1, v.shape[-1]) for v in (a, g))
         positions, outputs, inputs = a.shape[1], g.shape[2], a.shape[2]
-        needed = bytes_to_form(self.units, outputs, inputs)
+        needed = bytes_to_form(self.most, outputs, inputs)
         if needed > self.spare or gram_is_cheaper(positions, outputs, inputs):
             self.add(key, Sequence(a, g))
             return
