@@ -165,6 +165,19 @@ def test_a_csv_file_has_text_in_every_cell_whatever_its_wrapping(tmp_path):
         assert sorted(rows(one), key=str) == sorted(CELLS, key=str)
 
 
+@pytest.mark.parametrize("separator", ["|", "^", ".", "$", "*", "]", "\\", " ", "¦", "→", "é", "\uff0c"])
+def test_any_character_can_separate(tmp_path, separator):
+    (tmp_path / "t.csv").write_text(f'a{separator}b\n1{separator}2\n"3{separator}4"{separator}5\n', encoding="utf-8")
+    assert rows(source(tmp_path / "t.csv", separator=separator)) == [("1", "2"), (f"3{separator}4", "5")]
+
+
+def test_a_line_ends_at_a_line_feed_or_a_carriage_return(tmp_path):
+    """As the documentation says: cells that hold them need `multiline`."""
+    (tmp_path / "t.csv").write_bytes(b'a,b\n1,"x\r2,3"\n4,5\r\n')
+    assert sorted(a for a, _ in rows(source(tmp_path / "t.csv"))) == ["1", "2", "4"]
+    assert ("1", "x\r2,3") in rows(source(tmp_path / "t.csv", multiline=True))
+
+
 def test_no_row_of_a_csv_changes_the_meaning_of_another(tmp_path):
     """Types, separator and header come from the question and the first line: a row more changes one row."""
     plain = [f"{k},2024-01-{k % 28 + 1:02d},{k}.5" for k in range(300)]

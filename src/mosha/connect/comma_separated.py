@@ -2,10 +2,14 @@
 
 Guarantee:
     Nothing is guessed from rows, and every line is one record, taken apart by itself: a line more or less, whatever it
-    holds, changes no other record and makes no question fail. A quote that is not closed in its line is a character
-    like others. A line with too few cells has missing ones; one with too many, an empty one, or one that is no UTF-8
-    does not count. With `multiline` a quoted cell may hold line breaks: then one open quote may swallow the lines after
-    it, whoever they are about, and the guarantee holds only for files in which all quotes are known to be closed.
+    holds, changes no other record and makes no question fail. A line ends at a line feed or a carriage return, quoted
+    or not. A quote that is not closed in its line is a character like others. A line with too few cells has missing ones;
+    one with too many, an empty one, or one that is no UTF-8 does not count. So a person's row is one record where no
+    cell holds a line break; a cell that does is several lines, whose first cells may name anybody.
+
+    With `multiline` a quoted cell may hold line breaks, as RFC 4180 has it: the reading for files in which cells may.
+    One open quote then swallows the lines after it, whoever they are about: the guarantee holds for files in which all
+    quotes are known to be closed, as programs that write CSV do.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from mosha.core.errors import DataError, InvalidParameter
 __all__ = ["cell_columns", "header", "separator_of"]
 
 MOST_HEADER = 2**20
-NO_SEPARATOR = "\x1f"  # a line with this character in it does not count
+NO_SEPARATOR = "\x1f"  # what stands after this character in a line does not count
 YES, NO = exp.Boolean(this=True), exp.Boolean(this=False)
 
 
@@ -81,7 +85,7 @@ def _lines(place: str, separator: str, names: Sequence[str]) -> Node:
     """Each line as a list of cells, the list as columns."""
     plain = {"delim": text(NO_SEPARATOR), "quote": text(""), "escape": text(""), "header": NO, "skip": number(1)}
     lines = _read_csv(place, plain | {"columns": _all_text(["line"])})
-    mark = separator if separator.isalnum() else f"\\{separator}"
+    mark = f"\\{separator}" if separator.isascii() and not separator.isalnum() else separator
     pattern = text(f'{mark}("(?:[^"]|"")*"|[^{mark}]*)')
     whole = exp.DPipe(this=text(separator), expression=column("line"))
     cells = choose(
