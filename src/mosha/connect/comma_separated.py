@@ -3,7 +3,7 @@
 Guarantee:
     Nothing is guessed from rows, and every line is one record, taken apart by itself: a line more or less, whatever it
     holds, changes no other record and makes no question fail. A line ends at a line feed or a carriage return, quoted
-    or not. A quote that is not closed in its line is a character like others. A line with too few cells has missing ones;
+    or not. A quote not closed in its line is a character like others. A line with too few cells has missing ones;
     one with too many, an empty one, or one that is no UTF-8 does not count. So a person's row is one record where no
     cell holds a line break; a cell that does is several lines, whose first cells may name anybody.
 
