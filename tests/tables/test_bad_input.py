@@ -34,6 +34,13 @@ BAD = {
     "empty range": lambda t: t.mean("days", between=(1, 1)),
     "range too far out": lambda t: t.mean("days", between=(1e300, 1.0000001e300)),
     "quantile outside": lambda t: t.quantile("days", 1.5, between=(0, 1)),
+    "quantiles at nothing": lambda t: t.quantiles("days", [None], between=(0, 1)),
+    "quantiles at a word": lambda t: t.quantiles("days", ["a"], between=(0, 1)),
+    "quantiles at one number": lambda t: t.quantiles("days", 0.5, between=(0, 1)),
+    "quantiles at a text": lambda t: t.quantiles("days", "0.5", between=(0, 1)),
+    "one text as keys by name": lambda t: t.group_by("ward", keys={"ward": "AB"}).count(),
+    "one number as keys by name": lambda t: t.group_by("ward", keys={"ward": 3}).count(),
+    "a condition in words": lambda t: t.where("days > 3"),
     "keys of another type": lambda t: t.group_by("ward", keys=[1, 2]).count(),
     "keys of another width": lambda t: t.group_by("ward", keys=[("A", 1)]).count(),
     "one text as keys": lambda t: t.group_by("ward", keys="AB").count(),
@@ -84,7 +91,8 @@ def test_bad_questions_are_refused_before_anything_is_spent(visits, name):
         {"epsilon": 1e9},
         {"within": -1, "confidence": 0.9},
         {"within": 1, "confidence": 2},
-        {"within": 1},
+        {"within": 1, "epsilon": 1},
+        {"within": 1, "rho": 1, "confidence": 0.9},
         {"within": 1e-9, "confidence": 0.9},
     ],
     ids=repr,
@@ -93,6 +101,24 @@ def test_bad_budgets_are_refused_before_anything_is_spent(visits, budget):
     with pytest.raises(InvalidParameter):
         visits.mean("days", between=(0, 30)).release(**budget)
     assert visits.account.spent == 0
+
+
+def test_an_error_bar_without_a_confidence_is_one_of_95_percent(visits):
+    question = visits.count()
+    question.release(within=5)
+    assert visits.account.spent == pytest.approx(question.plan(within=5, confidence=0.95).epsilon)
+
+
+def test_two_prices_at_once_are_refused_by_their_names(visits):
+    with pytest.raises(InvalidParameter, match=r"one of epsilon=, rho= and within="):
+        visits.count().release(epsilon=1, within=5)
+
+
+def test_a_condition_in_words_and_an_empty_list_of_keys_are_told_what_to_write(visits):
+    with pytest.raises(InvalidParameter, match="col"):
+        visits.where("days > 3")
+    with pytest.raises(InvalidParameter, match="keys is empty"):
+        visits.group_by("ward", keys=[])
 
 
 def test_a_unit_column_that_is_not_there_or_is_real_is_refused():

@@ -242,7 +242,7 @@ class Question:
             rho: the price in zero-concentrated differential privacy, or
             within: how wide the widest error bar may be; with `confidence`, the least epsilon for it is paid.
             delta: allows Gaussian noise, which is better for many groups.
-            confidence: with `within`.
+            confidence: with `within`; 0.95 where it is left out.
             rows: with `within`: how many rows a group is assumed to have.
             key: makes a retry free: the same key finds the payment and the answer again. A table that lives on a server
                 has one made for it, which the error tells if the server goes away.
@@ -253,7 +253,12 @@ class Question:
                 "protect(..., account=ledger.account(...)). Nothing was spent."
             )
         if within is not None:
-            budget = self.plan(within=within, confidence=confidence, delta=delta, rows=rows)
+            if epsilon is not None or rho is not None:
+                raise InvalidParameter(
+                    "choose one of epsilon=, rho= and within=: within pays the least epsilon for it."
+                )
+            level = 0.95 if confidence is None else confidence
+            budget = self.plan(within=within, confidence=level, delta=delta, rows=rows)
         else:
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
         measurement = self.measurement(budget)
@@ -295,7 +300,7 @@ class Question:
             return self.only or ()
         return tuple(from_plain(row, self.relation, self.keys) for row in value["keys"])
 
-    def plan(self, *, within: float, confidence: float | None, delta: float = 0.0, rows: float | None = None) -> Budget:
+    def plan(self, *, within: float, confidence: float = 0.95, delta: float = 0.0, rows: float | None = None) -> Budget:
         """The least epsilon whose widest error bar is at most `within`, to one part in a thousand."""
         target, level = positive("within", within), strict_probability("confidence", confidence)
 

@@ -15,7 +15,7 @@ from mosha.connect.relation import Relation, private, public
 from mosha.connect.schema import Schema
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
-from mosha.core.number import positive_integer
+from mosha.core.number import positive_integer, real
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables import aggregates
 from mosha.tables.additive import Aggregate
@@ -81,7 +81,11 @@ class _Asks:
 
     def quantiles(self, column: Any, at: Iterable[float], *, between: Any = None, bars: str = "rows") -> Question:
         """Several quantiles of a column, named quantile_0.25 and so on: 3 at the price of 2, 7 at the price of 3."""
-        asked = {f"quantile_{share:g}": quantile(column, share, between=between, bars=bars) for share in at}
+        try:
+            shares = [real("at", share) for share in at]
+        except TypeError:
+            raise InvalidParameter("quantiles are asked at a list of shares, such as [0.25, 0.5, 0.75].") from None
+        asked = {f"quantile_{share:g}": quantile(column, share, between=between, bars=bars) for share in shares}
         return self.aggregate(**asked)
 
     def median(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
@@ -105,6 +109,10 @@ class Table(_Asks):
 
     def where(self, predicate: Expression) -> Table:
         """The rows for which `predicate` is true."""
+        if not isinstance(predicate, Expression):
+            raise InvalidParameter(
+                'where takes an expression, such as where(mosha.col("days") > 3), not a text or a value.'
+            )
         return replace(self, relation=self.relation.where(predicate))
 
     def compute(self, **columns: Any) -> Table:
@@ -211,12 +219,17 @@ def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | 
     if isinstance(keys, Mapping):
         if set(keys) != set(names):
             raise InvalidParameter(f"keys by name must list exactly {', '.join(names)}.")
+        for name in names:
+            if isinstance(keys[name], str | bytes) or not isinstance(keys[name], Iterable):
+                raise InvalidParameter(f"the keys of {name!r} are a list of its public values, such as ['a', 'b'].")
         combined: Iterable[Any] = itertools.product(*(list(keys[name]) for name in names))
     elif isinstance(keys, str) or not isinstance(keys, Iterable):
         raise InvalidParameter("keys is a list of values, of tuples, or a list for each column by name.")
     else:
         combined = list(keys)
     found = dict.fromkeys([tuple(key) if isinstance(key, (tuple, list)) else (key,) for key in combined])
+    if not found:
+        raise InvalidParameter("keys is empty: list the groups to show, or leave keys out, which costs a delta.")
     if set(map(len, found)) != {len(names)}:
         raise InvalidParameter(f"every key needs {len(names)} value(s), one for each of {', '.join(names)}.")
     return tuple(found)
