@@ -72,6 +72,25 @@ def test_error_bars_of_triangles_hold(delta):
     assert missed > 20
 
 
+@pytest.mark.parametrize("question", ["triangles", "clustering"])
+def test_no_bar_is_given_where_a_cap_that_was_chosen_may_lose_triangles(question, tmp_path):
+    """A clique of ten in which the bound loses nothing: the noise alone would be a bar that does not hold."""
+    clique = Graph.of([(i, j) for i in range(10) for j in range(i)], vertices=10)
+    unit = mosha.Node(max_degree=9)
+    account = mosha.Ledger(tmp_path / "privacy.db").account("people", unit=unit, epsilon=1)
+    asked = getattr(protect(clique, unit=unit, account=account), question)()
+    answer = asked.release(epsilon=1)
+    with pytest.raises(InvalidParameter, match="may lose triangles"):
+        answer.error(0.95)
+    assert answer.plot().axes
+
+
+def test_a_forecast_of_triangles_at_node_level_is_that_of_the_noise_at_the_largest_cap():
+    asked = protect([(0, 1)], unit=mosha.Node(max_degree=9), vertices=10).triangles()
+    scale = (32 + 2) / 0.6  # 32 is the last power of two up to C(9, 2), and two fifths of epsilon choose the cap
+    assert asked.forecast(epsilon=1) == pytest.approx(scale * np.log(20), rel=0.03)
+
+
 def test_triangles_are_as_accurate_as_the_published_bar():
     """The mean of 200 relative errors; a mean of 200 exponentials exceeds its own by a half with probability 1e-10."""
     for name, bar in {"facebook": 2.2e-4, "ca-GrQc": 1.8e-3}.items():

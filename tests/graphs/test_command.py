@@ -25,6 +25,29 @@ def test_a_statistic_is_asked_and_paid(edges, capsys):
     assert "seeds" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("statistic", ["degree-sequence", "degree-distribution", "communities"])
+def test_all_numbers_that_were_paid_for_are_shown(statistic, edges, capsys):
+    asked = ["graph", "ask", str(edges), statistic, "--vertices", "60", "--epsilon", "1", "--key", "once"]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert main([*asked, "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)["value"]
+    lines = shown.splitlines()[1 : 1 + -(-len(value) // 12)]
+    assert [float(word) for line in lines for word in line.split()] == pytest.approx(value, rel=1e-4)
+
+
+def test_triangles_at_node_level_say_first_that_they_take_time_and_then_why_they_have_no_bar(edges, capsys):
+    node = ["--vertices", "60", "--unit", "node", "--max-degree", "6", "--epsilon", "1"]
+    assert main(["graph", "ask", str(edges), "triangles", *node, "--limit-epsilon", "0.5", "--account", "poor"]) == 1
+    assert "--key" in capsys.readouterr().err  # said before the refusal, so before any payment
+    assert main(["graph", "ask", str(edges), "triangles", *node]) == 0
+    printed = capsys.readouterr()
+    assert "no error bar" in printed.out
+    assert "linear programmes" in printed.err
+    assert main(["graph", "ask", str(edges), "triangles", *node, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["error"] is None
+
+
 def test_a_budget_ends_and_bad_questions_are_refused(edges, capsys):
     ask = ["graph", "ask", str(edges), "edges", "--vertices", "60"]
     assert main([*ask, "--epsilon", "9"]) == 1

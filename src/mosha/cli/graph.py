@@ -14,7 +14,7 @@ from mosha.core.number import positive, positive_integer, probability, strict_pr
 from mosha.core.unit import Edge, Node, Unit
 
 if TYPE_CHECKING:
-    from mosha.graphs import ProtectedGraph, Question
+    from mosha.graphs import Answer, ProtectedGraph, Question
 
 __all__ = ["app"]
 
@@ -54,6 +54,12 @@ STATISTICS = (
 MOST_VERTICES = 2**31 - 2
 SHOWN = 12
 """Numbers of a list that fit a line."""
+
+PROGRAMMES = ("triangles", "clustering", "components")
+PROGRAMMES_TAKE_TIME = (
+    "Triangles and components at node level solve linear programmes: minutes, or more, for graphs whose degrees exceed "
+    "the bound. The price is paid first: with --key a run that was cut short can be asked again for nothing."
+)
 
 
 def _unit(name: str, max_degree: int | None) -> Unit:
@@ -137,13 +143,17 @@ def ask(
         graph = mosha.graphs.protect(file, unit=whose, account=paying, vertices=vertices)
         question = _question(graph, statistic, number)
         has_bar = question.measurement(epsilon=epsilon, delta=delta).error is not None
+        if isinstance(whose, Node) and statistic in PROGRAMMES:
+            typer.echo(PROGRAMMES_TAKE_TIME, err=True)
         answer = question.release(epsilon=epsilon, delta=delta, key=key)
-    bar = _plain(answer.error(confidence)) if has_bar else None
+    bar, why = _bar(answer, confidence) if has_bar else (None, None)
     document = {"value": _plain(answer.value), "error": bar, "receipt": answer.receipt.to_dict()}
     if as_json:
         write_json(document)
         return
-    console().print(f"{statistic}: {_shown(document['value'], bar)}", markup=False)
+    typer.echo(f"{statistic}: {_shown(document['value'], bar)}")
+    if why is not None:
+        typer.echo(why)
     console().print(str(answer.receipt), markup=False)
 
 
@@ -179,10 +189,23 @@ def synthesise(
 
 
 def _shown(value: Any, bar: Any) -> str:
-    """A number with its bar, a short list, or how long a long one is."""
+    """A number or a list, some of it to a line, with its bar where that is one number."""
+    after = f" ± {bar}" if isinstance(bar, int | float) else ""
     if not isinstance(value, list):
-        return f"{value} ± {bar}" if isinstance(bar, int | float) else f"{value}"
-    return " ".join(map(str, value)) if len(value) <= SHOWN else f"{len(value)} numbers (--json)"
+        return f"{value}{after}"
+    words = [f"{part:.6g}" if isinstance(part, float) else str(part) for part in value]
+    if len(words) <= SHOWN:
+        return " ".join(words) + after
+    lines = [" ".join(words[start : start + SHOWN]) for start in range(0, len(words), SHOWN)]
+    return "\n".join([f"{len(words)} numbers{after}", *lines])
+
+
+def _bar(answer: Answer, confidence: float) -> tuple[Any, str | None]:
+    """The error bar, or why there is none: the answer was paid for and is shown all the same."""
+    try:
+        return _plain(answer.error(confidence)), None
+    except InvalidParameter as refused:
+        return None, str(refused)
 
 
 def _plain(value: Any) -> Any:

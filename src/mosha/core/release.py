@@ -87,4 +87,11 @@ class Release:
         """A picture of the answer with its error bars (needs the extra `plot`)."""
         if self._draw is None:
             raise InvalidParameter("this release has no picture of its own: plot its value instead.")
-        return self._draw(self.value, None if self._error is None else self._error(0.95, self.value))
+        return self._draw(self.value, self._bar())
+
+    def _bar(self) -> Any:
+        """What a picture shows: nothing where an answer has no error bar, whose picture may be drawn all the same."""
+        try:
+            return self.error(0.95)
+        except InvalidParameter:
+            return None

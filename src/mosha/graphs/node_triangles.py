@@ -25,6 +25,11 @@ __all__ = ["LARGEST_CAP", "node_triangles"]
 LARGEST_CAP = 1 << 16
 """Of the caps that are tried where no bound on degrees is declared."""
 
+NO_BAR = (
+    "triangles at node level have no error bar: the cap that was chosen privately may lose triangles, and how many is "
+    "private. forecast(...) gives the noise alone; or count them at edge level, where the bar holds."
+)
+
 
 def node_triangles(unit: Node, epsilon: float) -> Measurement:
     """How many triangles there are, when a vertex with all its edges comes or goes.
@@ -38,8 +43,9 @@ def node_triangles(unit: Node, epsilon: float) -> Measurement:
         discrete Laplace noise of scale (cap + 2) / rest, without an end, is rest-private. Both compose.
 
     Units:
-        Triangles. The error bar is that of the noise; the cap may lose triangles besides. The programme is solved for
-        every cap: seconds for 5e4 triangles, and more than linear beyond.
+        Triangles. An answer has no error bar: the cap that was chosen may lose triangles, even where D loses none, and
+        how many is private. Without an answer `error` is that of the noise alone, at the largest cap or an assumed one.
+        The programme is solved for every cap: seconds for 5e4 triangles, and more than linear beyond.
 
     >>> from mosha import noise
     >>> from mosha.graphs.graph import Graph
@@ -67,6 +73,8 @@ def node_triangles(unit: Node, epsilon: float) -> Measurement:
         return {"value": max(values[i] + noise, 0), "cap": caps[i]}, state
 
     def error(confidence: float, answer: Any) -> float:
+        if answer is not None and "value" in answer:
+            raise InvalidParameter(NO_BAR)
         cap = caps[-1] if answer is None else answer["cap"]
         return float(laplace_width(multiplier * (cap + 2), confidence))
 

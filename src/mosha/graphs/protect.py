@@ -174,7 +174,10 @@ class ProtectedGraph:
         return self._asked("degree distribution", lambda e, _: build(self.unit, e, count=self._count))
 
     def triangles(self, *, method: str | None = None, max_degree: int | None = None) -> Question:
-        """How many triangles there are: the ladder, or smooth sensitivity where delta is paid; or under a bound."""
+        """How many triangles there are: the ladder, or smooth sensitivity where delta is paid; or under a bound.
+
+        At node level a forecast is that of the noise alone, and the answer has no error bar: see `node_triangles`.
+        """
         self._bound_for_edges(max_degree, method)
         self._in_memory(isinstance(self.unit, Node) or max_degree is not None)
         build = subgraph_questions.triangles
@@ -223,6 +226,6 @@ class ProtectedGraph:
         return self._asked("synthetic", lambda e, _: synthetic(self.unit, e, count=self._count, kind=kind))
 
     def clustering(self) -> Question:
-        """The global clustering coefficient."""
+        """The global clustering coefficient; at node level without an error bar, as its triangles have none."""
         build = subgraph_questions.clustering
         return self._asked("clustering", lambda e, d: build(self.unit, e, d, count=self._count))

@@ -79,7 +79,7 @@ def clustering(unit: Unit, epsilon: float, delta: float, *, count: int) -> Measu
         stars; their ratio, clamped into [0, 1], is post-processing.
 
     Units:
-        A pure number. The error bar is that of the ratio at the corners of both error bars.
+        A pure number. The error bar is that of the ratio at the corners of both error bars; none at node level.
     """
     first = triangles(unit, epsilon * 0.75, delta / 2, count=count)
     second = stars(unit, 2, epsilon * 0.25, delta / 2, count=count)
