@@ -76,6 +76,25 @@ def test_lines_that_were_published_and_not_shown_are_shown_later(readings, capsy
     assert run(ask) == 1
 
 
+def test_a_stream_that_is_over_says_that_nothing_was_paid_now(readings, capsys):
+    ask = ["stream", "count", str(readings), *COMMON, "--epsilon", "1", "--horizon", "4"]
+    assert run([*ask, "--until", "2026-01-01T00:15"]) == 0
+    assert "paid epsilon" in capsys.readouterr().err
+    assert run(ask) == 0
+    assert "after step 1; it was paid when it began, nothing was paid now" in capsys.readouterr().err
+    assert run(ask) == 0
+    told = capsys.readouterr()
+    assert "all 4 steps of this stream were published before; nothing was paid now" in told.err
+    assert told.out == ""
+
+
+def test_a_wrong_range_is_told_as_an_option(readings, capsys):
+    ask = ["--column", "kw", "--between", "3", "1", "--epsilon", "1", "--horizon", "4"]
+    assert run(["stream", "sum", str(readings), *COMMON, *ask]) == 1
+    err = capsys.readouterr().err
+    assert not re.search(r"(?<!--)\bbetween\b", err)
+
+
 def test_a_growing_file_is_followed_from_now_on(tmp_path):
     """The command as it stands in the documentation, with shorter steps: no start is said."""
     (tmp_path / "readings.csv").write_text("t,id\n2001-01-01,7\n")
@@ -117,6 +136,14 @@ def test_a_pipe_is_followed_by_the_clock(tmp_path):
         ((*COMMON, "--epsilon", "1", "--horizon", "4", "--at-most", "3"), "--person"),
         (("--time", "when", "--every", "15min", "--start", "0", "--epsilon", "1", "--horizon", "4"), "when"),
         ((*COMMON, "--epsilon", "1", "--horizon", "4", "--release", "sliding:x"), "--release"),
+        (
+            (*COMMON, "--epsilon", "1", "--horizon", "4", "--confidence", "95"),
+            "--confidence must lie strictly between 0",
+        ),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--confidence", "nan"), "--confidence"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--until", "2025-12-31"), "--until"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--until", "2026-01-01"), "--until"),
+        ((*COMMON, "--epsilon", "1", "--horizon", "4", "--state", "/no/such/folder/state"), "/no/such/folder"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_on_standard_error(readings, capsys, wrong, said):
@@ -124,5 +151,6 @@ def test_what_makes_no_sense_is_one_line_on_standard_error(readings, capsys, wro
     err = capsys.readouterr().err
     assert said in err
     assert not re.search(r"\w=|at_most|unit=", err)  # options, not arguments
+    assert "--between" not in err  # a word here, no option
     assert {path.name for path in readings.parent.iterdir()} == {"readings.csv"}
     assert len(err.strip().splitlines()) <= 2

@@ -186,3 +186,36 @@ def test_an_account_that_cannot_pay_opens_nothing(tmp_path):
         serve(poor, made(), name="door", state=tmp_path / "s")
     with pytest.raises(errors.WrongUnit):
         serve(poor, counter(unit=PERSON, horizon=8, rho=0.05), name="door2", state=tmp_path / "t")
+
+
+@pytest.mark.parametrize("state", ["no/such/folder/x", "", ".", None, 5, "a\0b", "x" * 300])
+def test_a_place_that_can_hold_no_state_is_refused_before_anything_is_made(tmp_path, account, monkeypatch, state):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    before = account.spent
+    with pytest.raises((errors.InvalidParameter, errors.StateRefused)):
+        serve(account, made(), name="s", state=state)
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert account.spent == before
+
+
+def test_a_refusal_lets_go_of_the_state(tmp_path, account):
+    place = tmp_path / "state"
+    with pytest.raises(errors.InvalidParameter):
+        serve(account, made(), name="s", state=place, secret=b"short")
+    assert not place.with_name("state.lock").exists()
+    key = place.with_name("state.key")
+    key.write_bytes(b"short")
+    with pytest.raises(errors.InvalidParameter):
+        serve(account, made(), name="s", state=place)
+    key.unlink()
+    key.mkdir()
+    with pytest.raises(errors.StateRefused, match="cannot be opened"):
+        serve(account, made(), name="s", state=place)
+    key.rmdir()
+    serve(account, made(), name="s", state=place).close()
+    key.unlink()
+    with pytest.raises(errors.StateRefused, match="is gone"):
+        serve(account, made(), name="s", state=place)
+    with pytest.raises(errors.StateRefused, match="is gone"):  # and not: in use
+        serve(account, made(), name="s", state=place)

@@ -19,6 +19,7 @@ import typer
 
 from mosha.cli.stream_files import ClockFile, check_file, checked_time, feed, header_of, rows_of, stamp
 from mosha.core.errors import HorizonExceeded, InvalidParameter
+from mosha.core.number import strict_probability
 from mosha.core.unit import Event, Person, Unit, Window
 
 if TYPE_CHECKING:
@@ -179,8 +180,9 @@ def _options() -> Iterator[None]:
         yield
     except InvalidParameter as problem:
         said = re.sub(r"\b(unit|release|apart|at_most|between|horizon)=(\.\.\.|\([^)]*\))", r"--\1", str(problem))
+        said = re.sub(r"(?<![-\w])(epsilon|delta|rho|at_most)\b", r"--\1", said)  # these are no words of a language
         said = re.sub(
-            r"(?<![-\w])(epsilon|delta|rho|horizon|apart|at_most|alarms|threshold|between|release)\b", r"--\1", said
+            r"(?<![-\w])(horizon|apart|alarms|threshold|between|release|confidence)(?= must\b)", r"--\1", said
         )
         raise InvalidParameter(said.replace("--at_most", "--at-most")) from None
 
@@ -233,6 +235,7 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
     import mosha  # noqa: PLC0415
     from mosha.mechanisms.statistic import fingerprint  # noqa: PLC0415
     from mosha.streams import Clock, serve  # noqa: PLC0415
+    from mosha.streams.checkpoint import checked_place  # noqa: PLC0415
 
     file, name = given.file, given.name
     check_file(file, [given.time_column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
@@ -243,6 +246,13 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
     with _options():
         clock = Clock(start=kept.start, every=given.every, column=given.time_column, lateness=late)
         until = None if given.until is None else checked_time(given.until)
+        strict_probability("confidence", given.confidence)
+        checked_place(place)
+    if until is not None and until < clock.start + clock.every:
+        raise InvalidParameter(
+            f"--until comes before the first step, which begins at {stamp(clock.start)}, is over: nothing would be "
+            "published. Nothing was spent."
+        )
     following = given.follow or kept.live
     if not following and until is None and made.horizon > LONGEST:
         raise InvalidParameter("say --until or --horizon: where to stop is public, and must not come from the data.")
@@ -252,7 +262,7 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
         with serve(account, made, name=name, state=place) as service:
             kept.save()
             clock.closed = service.taken
-            typer.echo(f"mosha: {service.receipt}", err=True)
+            typer.echo(f"mosha: {_paid(service)}", err=True)
             typer.echo(f"mosha: step 1 begins at {stamp(clock.start)}{'; waiting for rows' * following}.", err=True)
             show = _Show(service, clock, kept, given.confidence, plot=given.plot)
             show.again()
@@ -260,6 +270,15 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
                 (_following if following else _whole)(file, clock, service, show, until)
             except HorizonExceeded:  # an alarm that has rung as often as was paid for
                 typer.echo("mosha: all alarms that were paid for have been given.", err=True)
+
+
+def _paid(service: Service) -> str:
+    """What this run of the command costs: a stream that goes on was paid when it began."""
+    if not service.taken:
+        return str(service.receipt)
+    if not service.remaining:
+        return f"all {service.taken} steps of this stream were published before; nothing was paid now."
+    return f"this stream goes on after step {service.taken}; it was paid when it began, nothing was paid now."
 
 
 def _account(book: Any, name: str, made: Measurement) -> Any:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from mosha.core.errors import InvalidParameter, StateRefused
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "checked_place"]
 
 _MAGIC = b"mosha-stream-1\n"
 
@@ -33,15 +33,23 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path, name: str, secret: bytes | None = None) -> None:
-        self.path, self._name = Path(path), name
+        given = None if secret is None else _checked(secret)
+        self.path, self._name = checked_place(path), name
         self._lock = self._locked()
-        master = self._own_secret() if secret is None else _checked(secret)
+        try:
+            master = self._own_secret() if given is None else given
+        except BaseException:
+            self.close()
+            raise
         self._seal = AESGCM(_derived(master, "seal"))
         self.noise_key = _derived(master, "noise")
         self.digest_key = _derived(master, "digest")
 
     def _locked(self) -> int:
-        handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            raise self._closed_to_us() from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -51,12 +59,24 @@ class Checkpoint:
             ) from None
         return handle
 
+    def _closed_to_us(self) -> StateRefused:
+        return StateRefused(
+            f"the files of stream {self._name!r} ({str(self.path)!r} and beside it) cannot be opened: look at their "
+            "rights and their folder's, or name another file. Nothing was spent or read."
+        )
+
     def _own_secret(self) -> bytes:
         place = self.path.with_name(self.path.name + ".key")
         try:
             handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            return _checked(place.read_bytes())
+            try:
+                kept = place.read_bytes()
+            except OSError:
+                raise self._closed_to_us() from None
+            return _checked(kept)
+        except OSError:
+            raise self._closed_to_us() from None
         if self.path.exists():
             os.close(handle)
             place.unlink()
@@ -75,6 +95,8 @@ class Checkpoint:
             sealed = self.path.read_bytes()
         except FileNotFoundError:
             return None
+        except OSError:
+            raise self._closed_to_us() from None
         body = sealed.removeprefix(_MAGIC)
         try:
             opened = self._seal.decrypt(body[:12], body[12:], self._name.encode())
@@ -90,8 +112,8 @@ class Checkpoint:
         nonce = secrets.token_bytes(12)
         sealed = self._seal.encrypt(nonce, _padded(json.dumps(content).encode()), self._name.encode())
         fresh = self.path.with_name(self.path.name + ".new")
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
+            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + nonce + sealed)
                 file.flush()
@@ -107,6 +129,22 @@ class Checkpoint:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def checked_place(path: str | Path) -> Path:
+    """Where a state may be kept: a file, there or not, in a folder that is there; looked at before anything is made."""
+    try:
+        place = Path(path)
+        folder, inside = place.is_dir(), place.parent.is_dir()
+    except (TypeError, ValueError, OSError):
+        raise InvalidParameter("the state of a stream is kept in a file: give its path. Nothing was spent.") from None
+    if "\0" in str(place):
+        raise InvalidParameter("no file has a NUL in its name: give the path of the state. Nothing was spent.")
+    if folder:
+        raise InvalidParameter(f"{str(place)!r} is a folder: the state of a stream is a file. Nothing was spent.")
+    if not inside:
+        raise InvalidParameter(f"there is no folder {str(place.parent)!r} to keep the state in. Nothing was spent.")
+    return place
 
 
 def _padded(text: bytes) -> bytes:
