@@ -46,6 +46,29 @@ def test_a_row_without_a_time_takes_nobody_with_it():
     assert clock.close_next() == {"t": [], "id": [], "kW": []}
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        *(None, 5, "text", [None], [(1, "a")], [{"t": 1}, 7]),
+        *({"id": ["a"]}, {"t": 1}, {"t": [1, 2], "id": ["a"]}),
+        *(pd.DataFrame({"id": ["a"]}), pl.DataFrame({"id": ["a"]})),
+    ],
+)
+def test_what_are_no_rows_with_a_time_is_refused_and_none_is_taken(rows):
+    clock = Clock(start=0, every=60, column="t")
+    with pytest.raises(DataError):
+        clock.add(rows)
+    assert clock.close_next() == {"t": []}
+
+
+@pytest.mark.parametrize("now", ["foo", None, float("nan"), float("inf"), [], "1e300"])
+def test_steps_are_closed_by_a_time(now):
+    clock = Clock(start=0, every=60, column="t")
+    with pytest.raises(InvalidParameter):
+        clock.close_until(now)
+    assert clock.closed == 0
+
+
 def test_the_length_of_a_state_does_not_count_persons(tmp_path):
     unit = mosha.Person("who", at_most=2)
     sizes = set()

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import non_negative, positive
 
 __all__ = ["Clock", "seconds", "timestamp"]
@@ -91,8 +91,12 @@ class Clock:
         return math.floor(number) if abs(number) < 2.0**60 else -1
 
     def add(self, rows: Any) -> None:
-        """Take rows (dicts), or columns by name; each waits for its step. A row without a time is left out, alone."""
-        for row in _rows(rows):
+        """Take rows (dicts), or columns by name; each waits for its step. A row without a time is left out, alone.
+
+        Columns by name or a data frame that lack the clock's column are a DataError, as their header is public. Of
+        single rows nothing is told: where none has the column, all are left out, so spell it as the rows do.
+        """
+        for row in _rows(rows, self.column):
             step = self.step_of(row.get(self.column))
             if step < self.closed:
                 continue
@@ -106,7 +110,10 @@ class Clock:
 
     def close_until(self, now: Any) -> list[dict[str, list[Any]]]:
         """The batches of all steps that ended `lateness` or more before `now`, empty ones included."""
-        due = math.floor((timestamp(now) - self.lateness - self.start) / self.every)
+        number = (timestamp(now) - self.lateness - self.start) / self.every
+        if not abs(number) < 2.0**60:
+            raise InvalidParameter("now must be a time such as 2026-01-01 or 2026-01-01T08:00:00+08:00.")
+        due = math.floor(number)
         return [self.close_next() for _ in range(self.closed, max(self.closed, due))]
 
     def close_next(self) -> dict[str, list[Any]]:
@@ -116,14 +123,29 @@ class Clock:
         return {name: [row.get(name) for row in rows] for name in self._columns}
 
 
-def _rows(rows: Any) -> Iterable[Mapping[str, Any]]:
+def _rows(rows: Any, column: str) -> Iterable[Mapping[str, Any]]:
     if isinstance(rows, Mapping):
-        names = list(rows)
-        columns = [list(rows[name]) for name in names]
-        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+        _check_header(rows, column)
+        try:
+            columns = [list(values) for values in rows.values()]
+            return [dict(zip(rows, values, strict=True)) for values in zip(*columns, strict=True)]
+        except (TypeError, ValueError):
+            raise DataError("columns by name are lists of one length: {'t': [...], 'id': [...]}.") from None
     if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
+        _check_header(rows.columns, column)
         try:
             return list(rows.to_dict(orient="records"))
         except TypeError:
             return list(rows.to_dicts())
-    return list(rows)
+    try:
+        listed = list(rows)
+    except TypeError:
+        listed = [rows]
+    if not all(isinstance(row, Mapping) for row in listed):
+        raise DataError("a clock takes a list of dicts, one for each row, columns by name, or a data frame.")
+    return listed
+
+
+def _check_header(names: Iterable[Any], column: str) -> None:
+    if column not in list(names):
+        raise DataError(f"the rows have no column {column!r}, which says when they were. None of them was taken.")
