@@ -119,6 +119,22 @@ def test_an_event_without_a_price_is_refused(ledger):
     assert account.spent == 0
 
 
+@pytest.mark.parametrize("asked", [events.Laplace(1 / 3), events.Approx(0.1, 9e-7)], ids=["epsilon", "delta"])
+def test_a_release_of_the_accounts_own_terms_is_told_of_the_rule_that_pays_it(ledger, asked):
+    account = ledger.account("visits", unit=PERSON, epsilon=3, delta=1e-6)
+    with pytest.raises(errors.BudgetExceeded, match=r'adds up rho.*rule="pure"'):
+        account.open(asking(asked))
+    ledger.account("pure", unit=PERSON, epsilon=3, delta=1e-6, rule="pure").open(asking(asked)).step(None)
+
+
+def test_a_release_that_the_account_could_have_paid_is_told_of_no_other_rule(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=3, delta=1e-6)
+    account.open(asking(events.Laplace(2))).step(None)
+    with pytest.raises(errors.BudgetExceeded) as refusal:
+        account.open(asking(events.Laplace(2)))
+    assert "rule=" not in str(refusal.value)
+
+
 def test_delta_has_a_limit_of_its_own(ledger):
     account = ledger.account("visits", unit=PERSON, epsilon=3, delta=1e-6)
     account.open(asking(events.Approx(0.1, 9e-8)))

@@ -95,10 +95,13 @@ class WrongUnit(MoshaError):
 class BudgetExceeded(MoshaError):
     """The account cannot pay. No data was read, nothing was spent.
 
-    `asked`, `spent` and `limit` are in the unit named by `measure` ("epsilon", "rho", "delta", ...).
+    `asked`, `spent` and `limit` are in the unit named by `measure` ("epsilon", "rho", "delta", ...); `advice` is one
+    more sentence for people.
     """
 
-    def __init__(self, *, account: str, measure: str, asked: float, spent: float, limit: float) -> None:
+    def __init__(
+        self, *, account: str, measure: str, asked: float, spent: float, limit: float, advice: str = ""
+    ) -> None:
         self.account = account
         self.measure = measure
         self.asked = asked
@@ -106,7 +109,7 @@ class BudgetExceeded(MoshaError):
         self.limit = limit
         super().__init__(
             f"account {account!r} cannot pay: this release would bring {measure} to {asked + spent:.6g} "
-            f"of {limit:.6g} (spent {spent:.6g}). No data was read, nothing was spent."
+            f"of {limit:.6g} (spent {spent:.6g}). No data was read, nothing was spent." + (advice and f" {advice}")
         )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mosha.accounting.rules import FREE, Price
+from mosha.accounting.rule import Converted
+from mosha.accounting.rules import FREE, Price, Rule
 from mosha.core.errors import AccountRetired, BudgetExceeded, UnknownAccount
 from mosha.core.event import Event
 from mosha.ledger.storage import Transaction
@@ -74,7 +75,21 @@ def refusal(terms: Terms, asked: Price, spent: Price) -> BudgetExceeded:
     if asked.amount + spent.amount <= limit.amount:
         part, measure = 1, "delta"
     asks, spends, limits = (price.as_floats()[part] for price in (asked, spent, limit))
-    return BudgetExceeded(account=terms.name, measure=measure, asked=asks, spent=spends, limit=limits)
+    return BudgetExceeded(
+        account=terms.name, measure=measure, asked=asks, spent=spends, limit=limits, advice=_advice(terms.rule, asked)
+    )
+
+
+def _advice(rule: Rule, asked: Price) -> str:
+    """For a price that the whole limit could not pay, where the rule adds up another measure than it promises."""
+    if asked <= rule.limit or not isinstance(rule, Converted) or rule.epsilon is None:
+        return ""
+    amount, delta = rule.limit.as_floats()
+    return (
+        f"This account promises {rule.promise()} and adds up {rule.measure}, of which that is {amount:.6g}, with delta "
+        f"{delta:.6g} for releases that carry one: good for many small releases, and this one is more than all of it. "
+        'An account opened with rule="pure" adds up epsilons and deltas themselves: good for a few large ones.'
+    )
 
 
 def hand_back(transaction: Transaction, charges: Sequence[Charge]) -> list[Charge]:
