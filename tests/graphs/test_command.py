@@ -65,6 +65,8 @@ BAD = {
     "--max-degree goes": ["edges", "--max-degree", "3"],
     "--max-degree must": ["edges", "--unit", "node", "--max-degree", "0"],
     "--unit is": ["edges", "--unit", "person"],
+    "--columns names": ["edges", "--columns", "a"],
+    "--columns goes": ["edges", "--columns", "a,b"],
     "--k must be at least": ["seeds", "--k", "0"],
     "--k must be below": ["stars", "--k", "60"],
     "--k goes": ["edges", "--k", "3"],
@@ -91,6 +93,16 @@ def test_a_synthetic_graph_that_has_nowhere_to_go_is_not_paid_for(edges, capsys)
         assert "FILE is" in capsys.readouterr().err
     assert sorted(path.name for path in folder.iterdir()) == [edges.name]
     assert read(edges, vertices=60).edge_count == 180
+
+
+def test_the_columns_of_a_wide_csv_are_named(tmp_path, capsys):
+    path = tmp_path / "calls.csv"
+    path.write_text("id,a,b\n" + "".join(f"{i + 100},{i},{(i + 1) % 60}\n" for i in range(60)), encoding="utf-8")
+    ask = ["graph", "ask", str(path), "edges", "--vertices", "60", "--epsilon", "3"]
+    assert main(ask) == 1
+    assert "columns" in capsys.readouterr().err
+    assert main([*ask, "--columns", "a,b", "--json"]) == 0  # the refusal cost nothing: 3 is the whole budget
+    assert json.loads(capsys.readouterr().out)["value"] > 40  # noise beyond 20 at epsilon 3: 1e-26
 
 
 def test_node_level_and_a_synthetic_graph(edges, tmp_path, capsys):

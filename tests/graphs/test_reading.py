@@ -208,11 +208,47 @@ def test_a_line_that_cannot_be_read_is_left_out_alone(line, tmp_path):
 
 
 def test_rows_that_are_no_pairs_are_left_out_alone():
-    odd = [(1, 2, 3), (4,), 5, "67", None, (None, 1), (float("nan"), 2), [[1], 2], (2**70, 1), (0.5, 1)]
+    odd = [[1, 2, 3], [4], None, (None, 1), (float("nan"), 2), [[1], 2], (2**70, 1), (0.5, 1)]
     assert list(read([(0, 1), *odd, (1, 2.0), ("2", 0)], vertices=7)) == [(0, 1), (0, 2), (1, 2)]
     missing = pd.DataFrame({"a": [0.0, 1.0, np.nan], "b": [1.0, np.nan, 2.0]})
     assert list(read(missing, vertices=7)) == [(0, 1)]
     assert list(read(pl.DataFrame({"a": [0, 1, None], "b": [1, None, 2]}), vertices=7)) == [(0, 1)]
+
+
+WRONG_TYPES = {
+    "a triple": [(0, 1), (1, 2, 3)],
+    "a text": ["01", "12"],
+    "numbers": [0, 1, 2],
+    "a dict of lists": {0: [1, 2]},
+    "dicts": [{"a": 0, "b": 1}],
+    "bytes": b"0 1",
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG_TYPES))
+def test_what_is_no_list_of_pairs_by_its_type_is_refused_whatever_edges_are_in_it(name):
+    wrong = WRONG_TYPES[name]
+    with pytest.raises(DataError):
+        read(wrong, vertices=7)
+    if isinstance(wrong, list):
+        with pytest.raises(DataError):
+            read([(3, 4), *wrong, (4, 5)], vertices=7)
+
+
+@pytest.mark.parametrize("name", ["g.json", "g.JSON", "g.json.gz", "g.graphml"])
+def test_a_file_that_is_no_edge_list_by_its_name_is_refused(name, tmp_path):
+    with pytest.raises(DataError, match="csv"):
+        read(written(tmp_path / name, b"0 1\n"), vertices=7)
+
+
+def test_a_table_of_more_than_two_columns_needs_their_names(tmp_path):
+    wide = pd.DataFrame({"id": [5, 6], "a": [0, 1], "b": [1, 2]})
+    wide.to_csv(tmp_path / "g.csv", index=False)
+    wide.to_parquet(tmp_path / "g.parquet")
+    for source in (wide, pl.from_pandas(wide), pa.table(wide), tmp_path / "g.csv", tmp_path / "g.parquet"):
+        with pytest.raises(DataError, match="columns"):
+            read(source, vertices=7)
+        assert list(read(source, vertices=7, columns=("a", "b"))) == [(0, 1), (1, 2)]
 
 
 def test_an_empty_graph_is_answered():

@@ -22,6 +22,9 @@ app = typer.Typer(no_args_is_help=True, help="Statistics and synthetic graphs, w
 
 File = Annotated[str, typer.Argument(help="An edge list: txt, csv, Parquet, or txt.gz and csv.gz.")]
 Vertices = Annotated[int, typer.Option(help="How many vertices there are (public): 0, ..., n - 1.")]
+Columns = Annotated[
+    str | None, typer.Option(help="FIRST,SECOND: the columns of ends of a csv or Parquet file with more than two.")
+]
 Hidden = Annotated[str, typer.Option("--unit", help="What is hidden: 'edge' or 'node'.")]
 MaxDegree = Annotated[
     int | None, typer.Option(help="At node level: bound degrees by this; chosen privately otherwise.")
@@ -83,6 +86,18 @@ def _check(file: str, vertices: int, *, epsilon: float, limit_epsilon: float, li
         raise DataError("FILE is no file that can be read. Nothing was spent.")
 
 
+def _ends(file: str, columns: str | None) -> tuple[str, str] | None:
+    """The two names in --columns."""
+    if columns is None:
+        return None
+    first, comma, second = columns.partition(",")
+    if not (first and comma and second) or "," in second:
+        raise InvalidParameter("--columns names two columns: FIRST,SECOND.")
+    if not file.lower().endswith((".csv", ".csv.gz", ".parquet")):
+        raise InvalidParameter("--columns goes with a csv or Parquet file, which names its columns.")
+    return first, second
+
+
 def _check_output(file: str, output: Path) -> None:
     """A graph that was paid for has somewhere to go."""
     if output.is_dir() or not output.absolute().parent.is_dir():
@@ -119,6 +134,7 @@ def ask(
     vertices: Vertices,
     epsilon: Epsilon,
     delta: Delta = 0.0,
+    columns: Columns = None,
     unit: Hidden = "edge",
     max_degree: MaxDegree = None,
     k: Annotated[int | None, typer.Option("--k", help="The leaves of a star, or how many seeds; 2 otherwise.")] = None,
@@ -138,9 +154,10 @@ def ask(
     probability("--delta", delta)
     strict_probability("--confidence", confidence)
     number = _check_number(statistic, k, vertices, whose)
+    ends = _ends(file, columns)
     with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
         paying = book.account(account, unit=whose, epsilon=limit_epsilon, delta=limit_delta, rule="pure")
-        graph = mosha.graphs.protect(file, unit=whose, account=paying, vertices=vertices)
+        graph = mosha.graphs.protect(file, unit=whose, account=paying, vertices=vertices, columns=ends)
         question = _question(graph, statistic, number)
         has_bar = question.measurement(epsilon=epsilon, delta=delta).error is not None
         if isinstance(whose, Node) and statistic in PROGRAMMES:
@@ -164,6 +181,7 @@ def synthesise(
     *,
     vertices: Vertices,
     epsilon: Epsilon,
+    columns: Columns = None,
     kind: Annotated[str, typer.Option(help="'clustered', 'communities' or 'filter'.")] = "clustered",
     ledger: LedgerPlace = None,
     account: AccountName = "graph",
@@ -177,9 +195,10 @@ def synthesise(
 
     _check(file, vertices, epsilon=epsilon, limit_epsilon=limit_epsilon, limit_delta=limit_delta)
     _check_output(file, output)
+    ends = _ends(file, columns)
     with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
         paying = book.account(account, unit=Edge(), epsilon=limit_epsilon, delta=limit_delta, rule="pure")
-        graph = mosha.graphs.protect(file, unit=Edge(), account=paying, vertices=vertices)
+        graph = mosha.graphs.protect(file, unit=Edge(), account=paying, vertices=vertices, columns=ends)
         answer = graph.synthetic(kind).release(epsilon=epsilon, key=key)
     output.write_text("".join(f"{a} {b}\n" for a, b in answer.value.tolist()), encoding="utf-8")
     if as_json:

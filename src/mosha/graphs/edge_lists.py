@@ -23,20 +23,24 @@ _SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", 
 
 
 def ends_in_rows(rows: Any) -> Ends:
-    """The ends in pairs; rows that are no pairs, or have an end that names nothing, are left out.
+    """The ends in pairs; lists that are no pairs, None, and rows with an end that names nothing are left out.
 
     Guarantee:
         What becomes of a row depends on that row alone. Whole arrays of numbers are taken as they are, which is what
-        the slow way gives for each of their rows.
+        the slow way gives for each of their rows. A row of a type that no edge has (a text, a number, a tuple of three)
+        refuses the list: with or without any edge, so neighbours are refused alike.
 
-    >>> [side.tolist() for side in ends_in_rows([(0, "1"), (2,), ("a", 3), 7, (None, 1)])]
+    >>> [side.tolist() for side in ends_in_rows([(0, "1"), [2], ("a", 3), None, (None, 1)])]
     [[0, 'a'], [1, 3]]
     """
     if isinstance(rows, np.ndarray):
         if _quick(rows):
             return rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
         return _labelled(rows.tolist() if rows.dtype.kind in "iufbUSO" else map(tuple, rows))
+    rows = list(rows)
     kept = [row for row in rows if isinstance(row, tuple | list | np.ndarray) and len(row) == 2]
+    if len(kept) < len(rows) and not all(_may_be_an_edge(row) for row in rows):
+        raise DataError("a list of edges holds pairs: (first, second). A row of another type is in it.")
     try:
         numbers = np.array(kept) if kept and all(type(end) is int for end in kept[0]) else None
     except (ValueError, TypeError, OverflowError):
@@ -44,6 +48,11 @@ def ends_in_rows(rows: Any) -> Ends:
     if numbers is not None and numbers.ndim == 2 and _quick(numbers):
         return ends_in_rows(numbers)
     return _labelled(kept)
+
+
+def _may_be_an_edge(row: Any) -> bool:
+    """By type alone, which is the program's: a tuple has its length in its type, a list has not."""
+    return row is None or isinstance(row, list | np.ndarray) or (isinstance(row, tuple) and len(row) == 2)
 
 
 def _quick(values: NDArray[Any]) -> bool:
@@ -96,15 +105,15 @@ def _word(word: bytes) -> str:
 
 
 def _wanted(names: list[str], columns: tuple[str, str] | None) -> tuple[int, int]:
-    """The places of the two columns of ends: by name, or the first two."""
-    chosen = tuple(names[:2]) if columns is None else tuple(columns)
+    """The places of the two columns of ends: by name, which is needed where there are more than two."""
+    chosen = tuple(names) if columns is None else tuple(columns)
     if len(chosen) != 2 or any(name not in names for name in chosen):
         raise DataError("an edge table has two columns of ends: name them with columns=(first, second).")
     return (0, 1) if columns is None else (names.index(chosen[0]), names.index(chosen[1]))
 
 
 def ends_in_table(source: Any, columns: tuple[str, str] | None) -> Ends:
-    """Two columns of a table, by name or the first two; rows without both ends are left out."""
+    """Two columns of a table, by name where it has more; rows without both ends are left out."""
     kind = type(source).__module__.split(".")[0]
     source = source.collect() if hasattr(source, "collect") else source
     names = [str(name) for name in (source.column_names if kind == "pyarrow" else source.columns)]

@@ -40,6 +40,9 @@ def protect(
 ) -> ProtectedGraph:
     """Put a graph behind glass; see `mosha.graphs.read` for what it may be.
 
+    Edges with an end that is none of `vertices` (outside of 0, ..., n - 1 where that is a number) are left out, without
+    a word: that there are any is private.
+
     Guarantee:
         Reading drops self loops and merges repeated edges, pair by pair, so neighbouring lists give neighbouring
         graphs. At edge level the vertices are public: they come with a graph object or are declared. At node level they

@@ -2,7 +2,8 @@
 
 Self loops are dropped and edges that appear twice, in either direction, count once: the unit is the pair of vertices,
 however often it was written down. Labels are whole numbers or text, each by itself (see `labels`), and an edge that
-cannot be read is left out: nothing is refused, ordered or renamed because of what another edge or vertex is.
+cannot be read is left out: nothing is refused, ordered or renamed because of what another edge or vertex is. What is
+refused is refused by its type, its name or its header, which are public.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,9 @@ __all__ = ["read"]
 
 TABLES = {"pandas", "polars", "pyarrow", "duckdb", "_duckdb"}
 
+NO_EDGE_LISTS = (".json", ".jsonl", ".ndjson", ".xml", ".graphml", ".gexf", ".gml", ".yaml", ".xlsx", ".zip")
+"""Names of files whose lines are no pairs."""
+
 
 def read(
     source: Any, *, vertices: Any = None, directed: str = "refuse", columns: tuple[str, str] | None = None
@@ -40,7 +44,7 @@ def read(
         directed: "refuse", or "symmetrise" to read arcs as edges; it is about graph objects that say what they are. A
             matrix or a list of pairs does not, and to tell from what is in it would be to tell of its edges: there a
             pair that is written in either direction is an edge.
-        columns: the two columns of a table that hold the ends; its first two otherwise.
+        columns: the two columns of a table or csv that hold the ends, where it has more than two.
 
     >>> read(np.array([[0, 1], [1, 0], [2, 2]]), vertices=4).edge_count
     1
@@ -101,13 +105,15 @@ def _table(source: Any, columns: tuple[str, str] | None) -> Ends:
         if source.size and (source.ndim != 2 or source.shape[1] != 2):
             raise DataError("an array of edges has two columns of ends.")
         return ends_in_rows(source.reshape(-1, 2))
-    if not isinstance(source, Iterable):
+    if not isinstance(source, Iterable) or isinstance(source, Mapping | bytes | bytearray | memoryview):
         raise DataError(f"a {type(source).__name__} is no graph that Mosha can read: give pairs of vertices.")
     return ends_in_rows(source)
 
 
 def _file(path: Path, columns: tuple[str, str] | None) -> Ends:
     kind = "".join(path.suffixes[-2:]).lower()
+    if kind.removesuffix(".gz").endswith(NO_EDGE_LISTS):
+        raise DataError("an edge list is a txt, csv or Parquet file, or a gz of the first two, and this name is none.")
     if kind.endswith(".parquet"):
         return _parquet(path, columns)
     try:

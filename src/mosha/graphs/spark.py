@@ -74,7 +74,7 @@ class SparkGraph:
         from pyspark.sql import functions as f  # noqa: PLC0415  (Spark is heavy)
 
         labels, count = _vertices(vertices)
-        names = tuple(columns or frame.columns[:2])
+        names = tuple(columns or frame.columns)
         if len(names) != 2 or any(frame.columns.count(name) != 1 for name in names):
             raise DataError("an edge table has two columns of ends: name them with columns=(first, second).")
         ends = frame.select(*(part for name, side in zip(names, "ab", strict=True) for part in _end(frame, name, side)))
