@@ -82,6 +82,32 @@ def test_nothing_but_the_checked_plan_reaches_the_engine(sql, tables):
     assert tables["visits"].account.spent == 0
 
 
+GROUPED = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+SAID_WRONG = {
+    "keys of nobody": ({"keys": {"color": ["A"]}}, "'color'"),
+    "ranges of nobody": ({"ranges": {"color": (0, 1)}}, "'color'"),
+    "a text as keys": ({"keys": {"ward": "AB"}}, "list"),
+    "a number as keys": ({"keys": {"ward": 3}}, "list"),
+    "no keys": ({"keys": {"ward": []}}, "empty"),
+    "keys without a name": ({"keys": ["A"]}, "name of their column"),
+}
+
+
+@pytest.mark.parametrize("said", SAID_WRONG)
+def test_what_is_said_about_columns_is_checked_before_anything_is_spent(said, tables):
+    arguments, reason = SAID_WRONG[said]
+    with pytest.raises(mosha.errors.MoshaError, match=reason):
+        query(GROUPED, epsilon=1, delta=1e-6, **arguments, **tables)
+    assert tables["visits"].account.spent == 0
+
+
+def test_a_table_that_nobody_protected_is_told_of_protect(plain):
+    with pytest.raises(mosha.errors.InvalidParameter, match="protect"):
+        query("SELECT COUNT(*) FROM visits", epsilon=1, visits=plain["visits"])
+    with pytest.raises(mosha.errors.DataError, match="none was given"):
+        query("SELECT COUNT(*) FROM visits", epsilon=1)
+
+
 def test_groups_from_the_data_ask_for_a_delta(tables):
     with pytest.raises(mosha.errors.InvalidParameter, match="delta"):
         query("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=1, **tables)

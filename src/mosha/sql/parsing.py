@@ -27,7 +27,7 @@ _KNOWN = {
     "with_",
 }
 _INSTEAD = {
-    "distinct": "SELECT DISTINCT: write GROUP BY with an aggregate",
+    "distinct": "SELECT DISTINCT (write GROUP BY with an aggregate)",
     "windows": "window functions: they look at other people's rows; aggregate with GROUP BY",
     "qualify": "QUALIFY: filter noisy results with HAVING",
     "offset": "OFFSET: read the rows you need from the answer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.expression import Column
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.sql.aggregate import Context, aggregate, is_aggregate
 from mosha.sql.output import Interval, check, evaluate
 from mosha.sql.parsing import parse
@@ -112,6 +112,7 @@ def statement(
     """Check a SELECT and turn it into a question; nothing is read and nothing is spent."""
     select, explained = parse(sql)
     scope = read_from(select, tables)
+    _check_columns("ranges", ranges, _columns(scope) | set(scope.table.schema))
     person = scope.table.relation.person
     context = Context(scope, person, {**scope.table.declared.ranges, **(ranges or {})}, bars)
     items = _items(select)
@@ -134,6 +135,7 @@ def statement(
         )
     table = scope.table
     computed = {name: expression for name, (_, expression) in groups.items()}
+    _check_columns("keys", keys, _columns(scope) | set(groups) | {text for text, _ in groups.values()})
     public = _public(select, groups, dict(keys or {}), scope)
     asked = table.group_by(keys=public, **computed) if computed else table
     order, having = select.args.get("order"), select.args.get("having")
@@ -190,6 +192,14 @@ def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: 
     return found
 
 
+def _check_columns(what: str, given: Any, known: set[str]) -> None:
+    """What is said about columns is said by name, about columns that are there."""
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidParameter(f"{what} are given by the name of their column: {what}={{'column': ...}}.")
+    if unknown := [name for name in given or {} if name not in known]:
+        raise DataError(f"{what} names {unknown[0]!r}. The columns are: {', '.join(map(repr, sorted(known)))}.")
+
+
 def _columns(scope: Scope) -> set[str]:
     return {name for columns in scope.names.values() for name in columns}
 
@@ -216,6 +226,8 @@ def _public(
             if isinstance(source, str) and source == FROM_DATA:
                 return FROM_DATA
             if source is not None:
+                if isinstance(source, str | bytes) or not isinstance(source, Iterable):
+                    raise InvalidParameter(f"the keys of {name!r} are a list of its public values, such as ['a', 'b'].")
                 found[name] = list(source)
                 break
         else:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from mosha.connect.expression import Column
 from mosha.connect.relation import Relation
-from mosha.core.errors import DataError
+from mosha.core.errors import DataError, InvalidParameter
 from mosha.sql.aggregate import is_aggregate
 from mosha.sql.parsing import check_select
 from mosha.sql.scalar import Refused, name_of, scalar
@@ -96,7 +96,16 @@ def _opened(node: exp.Expression, tables: Given) -> tuple[str, Any]:
         raise Refused(f"{name_of(node)}: there are no schemas or databases here, only the tables given to the query.")
     for name, table in tables.items():
         if name == node.name or (not node.this.quoted and name.lower() == node.name.lower()):
+            if not isinstance(table, Table | Relation | Scope):
+                raise InvalidParameter(
+                    f"{name!r} is no protected table: give {name}=mosha.protect(..., unit=..., account=...), or for a "
+                    "public one mosha.tables.public_table(...). Nothing was spent."
+                )
             return node.alias or node.name, table
+    if not tables:
+        raise DataError(
+            f"there is no table {node.name!r}: none was given. Give it by name: {node.name}=mosha.protect(...)."
+        )
     raise DataError(f"there is no table {node.name!r}. The tables are: {', '.join(map(repr, tables))}.")
 
 
