@@ -14,6 +14,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
 from mosha.core.number import positive, strict_probability
+from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.gaussian import discrete_multiplier, gaussian_multiplier
 from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.laplace import laplace_multiplier
@@ -21,9 +22,10 @@ from mosha.mechanisms.noisy_statistic import one_of
 from mosha.mechanisms.statistic import Statistic
 from mosha.noise import LARGEST_SCALE
 from mosha.streams.bounding import Memory
+from mosha.streams.increments import Increments
 from mosha.streams.presence import Presence
 from mosha.streams.profile import Profile
-from mosha.streams.readout import Readout
+from mosha.streams.readout import Instant, Readout
 from mosha.streams.tape import Law
 
 __all__ = ["FINE", "Budget", "Plan", "gaussian_law", "laplace_law"]
@@ -143,14 +145,17 @@ class Plan:
     def width_at(self, confidence: float, step: int | None = None) -> float:
         """Half the width of an error bar at a step, or of the widest one.
 
-        Gaussian noise has normal sums. For sums of Laplace noises it is Bernstein's bound, or Chebyshev's where that is
-        less: -log(1 - (b x)^2) <= x^2 (2 b^2) / (2 (1 - b x)), so P(|sum| > w) <= 2 exp(-w^2 / (2 (s^2 + b w))), s^2
-        the variance and b the scale of one of them; discrete noise of scale 1 or more has lighter tails still.
+        Gaussian noise has normal sums, one Laplace noise its exact quantile. For sums of Laplace noises it is
+        Bernstein's bound, or Chebyshev's where that is less: -log(1 - (b x)^2) <= x^2 (2 b^2) / (2 (1 - b x)), so
+        P(|sum| > w) <= 2 exp(-w^2 / (2 (s^2 + b w))), s^2 the variance and b the scale of one of them; discrete noise
+        of scale 1 or more has lighter tails still.
         """
         shape = self.profile.largest if step is None else self.profile.at(step)
         missed, scale = 1 - strict_probability("confidence", confidence), float(self.law.scale) * self.worth
         if self.law.noise == "gaussian":
             return -NormalDist().inv_cdf(missed / 2) * shape * scale
+        if isinstance(self.mechanism, Increments) and isinstance(self.readout, Instant):
+            return laplace_width(float(self.law.scale), confidence) * self.worth
         doubt, deviation = math.log(2 / missed), shape * math.sqrt(2) * scale
         bernstein = scale * doubt + math.sqrt((scale * doubt) ** 2 + 2 * doubt * deviation**2)
         return min(bernstein, deviation / math.sqrt(missed))
