@@ -2,6 +2,7 @@
 
     MoshaError
     ├── InvalidParameter (ValueError)      a public argument is wrong; nothing was spent
+    │   ├── Refused                        a query that cannot be made private as it stands
     │   ├── Unbounded                      a statistic that one person could move without limit
     │   └── Unpriced                       this event has no price under the measure that was asked for
     ├── WrongUnit                          the account protects somebody else
@@ -45,6 +46,7 @@ __all__ = [
     "LedgerUnavailable",
     "MissingExtra",
     "MoshaError",
+    "Refused",
     "RunClosed",
     "RunError",
     "SourceUnavailable",
@@ -78,6 +80,10 @@ def _revived(kind: type[MoshaError], arguments: tuple[Any, ...], attributes: dic
 
 class InvalidParameter(MoshaError, ValueError):
     """A public argument is wrong. Nothing was spent."""
+
+
+class Refused(InvalidParameter):
+    """A query that cannot be made private as it stands; the message says why and what can. Nothing was spent."""
 
 
 class Unbounded(InvalidParameter):

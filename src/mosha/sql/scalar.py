@@ -10,13 +10,9 @@ from sqlglot import exp
 
 from mosha.connect.expression import Case, Expression, col, lit
 from mosha.connect.schema import Type
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import Refused
 
 __all__ = ["Refused", "constant", "name_of", "scalar"]
-
-
-class Refused(InvalidParameter):
-    """A query that cannot be made private as it stands; the message says why and what can. Nothing was spent."""
 
 
 _TYPES = {

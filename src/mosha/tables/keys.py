@@ -58,8 +58,8 @@ class KeySelection:
     def plan(frame: Frame, budget: Budget, share: float, delta: float) -> KeySelection:
         if delta <= 0:
             raise InvalidParameter(
-                "groups that come from private data cost a delta: release(..., delta=1e-6), or list the groups with "
-                "group_by(..., keys=[...]), which costs nothing."
+                "groups that come from private data cost a delta: say delta=1e-6 (--delta 1e-6). Or list the groups, "
+                "which costs nothing: group_by(..., keys=[...]), in SQL WHERE ward IN ('A', 'B')."
             )
         unit = frame.unit
         twice = unit.neighbours is Neighbours.REPLACE_ONE
