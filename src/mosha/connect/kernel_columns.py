@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["codes_of", "copied_into", "counts_of", "grid_into", "into_blocks", "missing_in"]
+__all__ = ["block_starts", "codes_of", "copied_into", "counts_of", "grid_into", "into_blocks", "missing_in"]
 
 Array = np.ndarray[Any, Any]
 BLOCK = 12  # persons are sorted in blocks of 2**12, which fit the cache
@@ -112,14 +112,20 @@ def codes_of(labels: Array) -> Any:
 
 
 @njit(cache=True)
-def into_blocks(persons: Array, groups: Array, values: Array, people: Any) -> Any:
-    """(starts, records): records (person, group, values) in blocks of persons, in a block in the order of the rows."""
-    width = values.shape[1]
+def block_starts(persons: Array, people: Any) -> Array:
+    """Where the rows of each block of persons begin, and where the last one ends."""
     starts = np.zeros((people >> BLOCK) + 2, np.int64)
     for i in range(len(persons)):
         starts[(persons[i] >> BLOCK) + 1] += 1
     for block in range(len(starts) - 1):
         starts[block + 1] += starts[block]
+    return starts
+
+
+@njit(cache=True)
+def into_blocks(persons: Array, groups: Array, values: Array, people: Any) -> Any:
+    """(starts, records): records (person, group, values) in blocks of persons, in a block in the order of the rows."""
+    width, starts = values.shape[1], block_starts(persons, people)
     place = starts.copy()
     records = np.empty((len(persons), width + 2), values.dtype)
     for i in range(len(persons)):

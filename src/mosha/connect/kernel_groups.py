@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from mosha.connect.kernel import COUNT, KNOWN, PERSON
-from mosha.connect.kernel_columns import BLOCK, missing_in
+from mosha.connect.kernel_columns import BLOCK, block_starts, missing_in
 
 __all__ = ["FEW", "MOST_GROUPS", "MOST_ROWS", "into_words", "truncate_groups"]
 
@@ -42,11 +42,7 @@ def into_words(rows: Any, people: Any, words: Array, moved: Array) -> Array:
     Values are one column of any type. What is filled comes from NumPy, whose memory is several times as fast to enter.
     """
     persons, groups, hashes, values = rows
-    starts = np.zeros((people >> BLOCK) + 2, np.int64)
-    for i in range(len(persons)):
-        starts[(persons[i] >> BLOCK) + 1] += 1
-    for block in range(len(starts) - 1):
-        starts[block + 1] += starts[block]
+    starts = block_starts(persons, people)
     place = starts.copy()
     for i in range(len(persons)):
         person = np.uint64(persons[i])
