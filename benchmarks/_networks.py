@@ -101,3 +101,15 @@ def seconds(step, count):
         step()
         best = min(best, time.process_time() - start)
     return best
+
+
+def with_opacus(mode: str, criterion, **options) -> tuple:
+    """Model, optimiser, loss and loader of Opacus in one of its modes."""
+    from opacus import PrivacyEngine
+
+    if mode == "ghost":
+        return PrivacyEngine().make_private(criterion=criterion, grad_sample_mode=mode, **options)
+    if mode == "ew":
+        options["loss_reduction"] = "mean"
+    model, optimizer, loader = PrivacyEngine().make_private(grad_sample_mode=mode, **options)
+    return model, optimizer, criterion, loader

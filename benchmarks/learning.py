@@ -85,7 +85,6 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
 name, count, mode, what = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-from opacus import PrivacyEngine
 from opacus.validators import ModuleValidator
 from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
@@ -98,14 +97,8 @@ model = ModuleValidator.fix(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 loader = DataLoader(TensorDataset(inputs, targets), batch_size=len(inputs))
 criterion = nn.CrossEntropyLoss()
-options = dict(module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0,
-               poisson_sampling=False, grad_sample_mode=mode)
-if mode == "ghost":
-    model, optimizer, criterion, loader = PrivacyEngine().make_private(criterion=criterion, **options)
-else:
-    if mode == "ew":
-        options["loss_reduction"] = "mean"
-    model, optimizer, loader = PrivacyEngine().make_private(**options)
+options = dict(module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0)
+model, optimizer, criterion, loader = with_opacus(mode, criterion, poisson_sampling=False, **options)
 
 def step():
     optimizer.zero_grad()
@@ -137,18 +130,11 @@ if mode == "ours":
 else:
     import warnings
     warnings.simplefilter("ignore")
-    from opacus import PrivacyEngine
     from torch.utils.data import DataLoader, TensorDataset
     loader = DataLoader(TensorDataset(pictures, labels), batch_size=2048)
     criterion = nn.CrossEntropyLoss()
-    options = dict(module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.4, max_grad_norm=0.1,
-                   poisson_sampling=True, grad_sample_mode=mode)
-    if mode == "ghost":
-        model, optimizer, criterion, loader = PrivacyEngine().make_private(criterion=criterion, **options)
-    else:
-        if mode == "ew":
-            options["loss_reduction"] = "mean"
-        model, optimizer, loader = PrivacyEngine().make_private(**options)
+    options = dict(module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.4, max_grad_norm=0.1)
+    model, optimizer, criterion, loader = with_opacus(mode, criterion, poisson_sampling=True, **options)
     def batches():
         while True:
             yield from loader
