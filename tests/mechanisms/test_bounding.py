@@ -1,5 +1,6 @@
 """What is kept of one person depends on nobody else."""
 
+import math
 import warnings
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 from mosha import Person, Row
 from mosha.core.errors import DataError
 from mosha.mechanisms import ClippedSum, Count, Histogram, VectorSum
-from mosha.mechanisms.bounding import identify, keep_at_most, listed, numbers
+from mosha.mechanisms.bounding import entries, identify, keep_at_most, listed, numbers
 from mosha.mechanisms.clip import Clipped, ClippedVectors
 from mosha.mechanisms.quantile import Quantile
 from mosha.mechanisms.sum_and_count import SumAndCount
@@ -271,3 +272,21 @@ def test_a_vector_whose_share_of_the_norm_overflows_is_too_long():
     vectors = np.array([[1e308], [0.05], [-1e308]])
     assert ClippedVectors(norm=0.1, coordinates=1).exact(vectors, Row()).tolist() == [2]
     assert ClippedVectors(norm=1.5e308, coordinates=1).exact([[1.7e308], [1e308]], Row()).tolist() == [1]
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_missing_entry_merges_no_large_numbers_of_others(frame, missing):
+    """As floats, 2**53 and 2**53 + 1 would be one person, because somebody else is unknown."""
+    module = pytest.importorskip(frame)
+    ids = [2**53, 2**53 + 1, *([None] if missing else [])]
+    made = {
+        "pandas": lambda: module.Series(ids, dtype="Int64"),
+        "polars": lambda: module.Series(ids, dtype=module.Int64),
+        "pyarrow": lambda: module.chunked_array([ids], module.int64()),
+    }[frame]()
+    assert entries(made).tolist() == ids
+    assert keep_at_most(1, made, np.arange(len(ids))).tolist() == [True] * len(ids)
+    values = numbers(made).tolist()
+    assert values[:2] == [2.0**53, 2.0**53]
+    assert all(math.isnan(value) for value in values[2:])

@@ -122,10 +122,22 @@ def entries(values: Any) -> NDArray[Any]:
     """
     if np.ma.isMaskedArray(values):
         return _unmasked(values)
-    if hasattr(values, "dtype"):
+    if isinstance(values, np.ndarray | np.generic):
         return np.atleast_1d(np.asarray(values))
+    if hasattr(values, "dtype") or hasattr(values, "to_numpy"):
+        return _of_frame(values)
     rows = [values] if isinstance(values, str | bytes) or not hasattr(values, "__iter__") else list(values)
     return np.fromiter(rows, object, len(rows))
+
+
+def _of_frame(values: Any) -> NDArray[Any]:
+    """A column of a data frame. Whole numbers stay whole where some are missing: floats would merge large ones."""
+    array = np.atleast_1d(np.asarray(values))
+    kind = str(getattr(values, "type", None) or getattr(values, "dtype", "")).lower()
+    if array.dtype.kind != "f" or not kind.startswith(("int", "uint")):
+        return array
+    found = values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
+    return np.fromiter((entry if isinstance(entry, int) else None for entry in found), object, len(found))
 
 
 def _unmasked(values: Any) -> NDArray[Any]:

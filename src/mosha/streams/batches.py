@@ -13,7 +13,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.mechanisms.bounding import entries, numbers
 
-__all__ = ["Batches", "by_name", "column_of", "steps_in"]
+__all__ = ["Batches", "by_name", "steps_in"]
 
 
 @final
@@ -54,13 +54,13 @@ class Batches:
         made = cls.__new__(cls)
         made._count = positive_integer("the number of steps", count)  # noqa: SLF001  (its own)
         made._batches = None  # noqa: SLF001
-        offsets = column_of(steps)
+        offsets = entries(steps)
         if offsets.ndim != 1 or (offsets.size and offsets.dtype.kind not in "iufO"):
             raise DataError("steps=... has a whole number for each row: which of these steps it is in.")
         if rows is None or isinstance(rows, str | bytes | int | float) or getattr(rows, "ndim", 1) == 0:
             raise DataError("Batches.at takes rows: a list, an array, columns by name or a data frame.")
         named = by_name(rows)
-        made.rows = column_of(rows) if named is None else named
+        made.rows = entries(rows) if named is None else named
         columns = [made.rows] if named is None else list(named.values())
         if not columns or any(column.shape[:1] != offsets.shape for column in columns):
             raise DataError("steps=... and every column have an entry for each row.")
@@ -105,14 +105,9 @@ def steps_in(data: Any) -> int:
     return data.count if type(data) is Batches else 1
 
 
-def column_of(values: Any) -> NDArray[Any]:
-    """A column as an array: typed columns of data frames as they are, lists entry by entry."""
-    return np.atleast_1d(np.asarray(values)) if hasattr(values, "to_numpy") else entries(values)
-
-
 def by_name(data: Any) -> dict[str, NDArray[Any]] | None:
     """The columns of a dict, or of a frame of Arrow, pandas or Polars; None for anything else."""
     names: Any = data if isinstance(data, Mapping) else getattr(data, "column_names", getattr(data, "columns", None))
     if names is None or callable(names):
         return None
-    return {str(name): column_of(data[name]) for name in names}
+    return {str(name): entries(data[name]) for name in names}

@@ -20,7 +20,7 @@ from mosha.core.unit import Event, Person, Unit
 from mosha.mechanisms import Count
 from mosha.mechanisms.bounding import entries, identify, listed
 from mosha.mechanisms.statistic import Statistic, Steps
-from mosha.streams.batches import Batches, by_name, column_of
+from mosha.streams.batches import Batches, by_name
 from mosha.streams.presence import Presence
 
 __all__ = ["Memory", "exact_step", "exact_steps"]
@@ -64,7 +64,7 @@ def _batch(data: Any) -> Any:
     named = by_name(data)
     if named is not None:
         return named
-    return column_of(data) if hasattr(data, "to_numpy") else data  # one column of a data frame
+    return entries(data) if hasattr(data, "to_numpy") else data  # one column of a data frame
 
 
 def _exact(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:

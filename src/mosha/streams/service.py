@@ -25,9 +25,10 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Release
 from mosha.ledger.codec import decode, encode
+from mosha.mechanisms.bounding import entries
 from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import KeyedRandom
-from mosha.streams.batches import Batches, by_name, column_of
+from mosha.streams.batches import Batches, by_name
 from mosha.streams.checkpoint import Checkpoint
 from mosha.streams.plan import StreamState
 from mosha.streams.state_text import plain, revived
@@ -277,10 +278,10 @@ def _described(data: Any) -> str:
     if named is not None:
         return repr([(name, _words(column)) for name, column in named.items()])
     if hasattr(data, "keys") and hasattr(data, "__getitem__"):
-        return repr([(str(name), _words(column_of(data[name]))) for name in data.keys()])  # noqa: SIM118
+        return repr([(str(name), _words(entries(data[name]))) for name in data.keys()])  # noqa: SIM118
     if isinstance(data, tuple):
         return repr([_described(part) for part in data])
-    return _words(column_of(data))
+    return _words(entries(data))
 
 
 def _content(column: NDArray[Any]) -> str:
