@@ -292,3 +292,26 @@ def test_cumulative_chances_of_a_mixture_are_enclosed_narrowly(rest, scale):
             chance = mpmath.fsum(weights[: j + 1]) / mpmath.fsum(weights) * mpmath.mpf(2) ** 62
             assert low[j] <= chance <= high[j]
     assert all(b - a <= 2 for a, b in zip(low, high, strict=True))
+
+
+@pytest.mark.parametrize("law", [LaplaceLaw, GaussianLaw])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), 5, 1000, 2**21, 2**40])
+@pytest.mark.parametrize("margin", [None, 2.0**-4])  # so wide that whole numbers decide hundreds of samples
+def test_compiled_passes_give_the_samples_of_the_others(law, scale, margin, monkeypatch):
+    pytest.importorskip("numba")
+    if margin is not None:
+        monkeypatch.setattr(envelope, "_MARGIN", margin)
+    table, count = Envelope(law(Fraction(scale))), 200_000
+    ours, theirs = np.arange(count), np.arange(count)
+    table.add_to(ours, SeededRandom(5), compiled=True)
+    table.add_to(theirs, SeededRandom(5))
+    assert (ours == theirs).all()
+    assert (ours != np.arange(count)).any()
+
+
+@given(st.lists(st.floats(min_value=0, max_value=800), min_size=1, max_size=50))
+def test_the_compiled_exponential_is_the_other_bit_for_bit(values):
+    gaps = pytest.importorskip("mosha.noise.compiled").gaps
+    found, none = np.array(values), np.zeros(len(values))
+    gaps(found, none.astype(np.uint64), none, 1.0, envelope._SERIES, envelope._COEFFICIENTS, envelope._POWERS)
+    assert found.tolist() == exp_negative(np.array(values)).tolist()

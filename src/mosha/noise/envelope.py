@@ -7,14 +7,13 @@ costs one table look-up. `envelope.md` proves that the distribution is the named
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from mosha.noise.comparison import falls_below
-from mosha.noise.exponential import exp_negative
+from mosha.noise.exponential import COEFFICIENTS, LARGEST_EXPONENT, LN2_HIGH, LN2_LOW, PER_LN2, exp_negative
 from mosha.noise.words import word, words
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
     from mosha.core.randomness import Rng
     from mosha.noise.words import Words
-
-    _Sure = Callable[[NDArray[np.int64], Words], NDArray[np.intp]]
 
 __all__ = ["Envelope", "Law"]
 
@@ -38,6 +35,9 @@ _SMALL_EXPONENT: Final = 44.0  # up to it, float weights are off by less than 2*
 _COLUMN_BITS: Final = 8  # weights fall by exp(-4) over 2**7 to 2**8 columns
 _LN2_ABOVE: Final = Fraction(6931472, 10**7)
 _LARGEST: Final = 1 << 62
+_SERIES: Final = (LARGEST_EXPONENT, PER_LN2, LN2_HIGH, LN2_LOW)
+_COEFFICIENTS: Final = np.array(COEFFICIENTS)
+_POWERS: Final = 2.0 ** -np.arange(LARGEST_EXPONENT * PER_LN2 + 1)
 
 
 class Law(Protocol):
@@ -129,22 +129,23 @@ class Envelope:
                 if beyond is not None:
                     return beyond
 
-    def many(self, count: int, rng: Rng) -> NDArray[np.int64]:
-        """`count` independent samples."""
+    def many(self, count: int, rng: Rng, *, compiled: bool = False) -> NDArray[np.int64]:
+        """`count` independent samples; `compiled` needs numba."""
         if count <= _FEW:
             return np.array([self.one(rng) for _ in range(count)], np.int64)
         samples = np.zeros(count, np.int64)
-        self.add_to(samples, rng)
+        self.add_to(samples, rng, compiled=compiled)
         return samples
 
     def add_to(self, values: NDArray[np.int64], rng: Rng, *, compiled: bool = False) -> None:
         """Add an independent sample to each of the values, in place; `compiled` needs numba."""
-        sure = self._add_sure_compiled if compiled else self._add_sure
+        compiled = compiled and self._start is not None and self._word.itemsize == 4
         for start in range(0, len(values), _BLOCK):
-            self._add_to_block(values[start : start + _BLOCK], rng, sure)
+            self._add_to_block(values[start : start + _BLOCK], rng, compiled=compiled)
 
-    def _add_to_block(self, values: NDArray[np.int64], rng: Rng, sure: _Sure) -> None:
+    def _add_to_block(self, values: NDArray[np.int64], rng: Rng, *, compiled: bool) -> None:
         """What the slot alone settles is added at once; the rest is judged, and what is refused drawn again."""
+        sure = self._add_sure_compiled if compiled else self._add_sure
         places, left = [], []
         for start in range(0, len(values), _CHUNK):
             chunk = values[start : start + _CHUNK]
@@ -155,12 +156,9 @@ class Envelope:
         where, drawn = np.concatenate(places), np.concatenate(left)
         if not where.size:
             return
-        slots = np.right_shift(drawn, 8 * self._word.itemsize - 16).astype(np.int64)
-        points = self._points(drawn, slots).astype(np.int64, copy=False)
-        accepted = self._judge(points, slots, rng)
-        values[where[accepted]] += points[accepted]
-        refused = where[~accepted]
-        values[refused] += self.many(refused.size, rng)
+        add_judged = self._add_judged_compiled if compiled else self._add_judged
+        refused = add_judged(values, where, drawn, rng)
+        values[refused] += self.many(len(refused), rng, compiled=compiled)
 
     def _points(self, drawn: Words, slots: NDArray[np.int64] | Words) -> NDArray[np.signedinteger[Any]]:
         """The point of each word: the place that its low bits name, in the column of its slot."""
@@ -185,23 +183,54 @@ class Envelope:
     def _add_sure_compiled(self, values: NDArray[np.int64], drawn: Words) -> NDArray[np.intp]:
         from mosha.noise.compiled import add_sure  # noqa: PLC0415  (numba is an extra and takes time to load)
 
-        if self._word.itemsize != 4 or self._start is None:
-            return self._add_sure(values, drawn)
+        assert self._start is not None
         unsure = np.empty(len(values), np.int64)
         count = add_sure(drawn, self._start, self.sure, (1 << self.shift) - 1, values, unsure)
         return unsure[:count]
 
-    def _judge(self, points: NDArray[np.int64], slots: NDArray[np.int64], rng: Rng) -> NDArray[np.bool_]:
-        """Which of the points of unsure slots lie under the curve; that of a tail slot is replaced by its sample."""
-        drawn = words(rng, len(points))
-        uniform = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        magnitudes = np.abs(points).astype(np.float64)
+    def _add_judged(
+        self, values: NDArray[np.int64], where: NDArray[np.intp], drawn: Words, rng: Rng
+    ) -> NDArray[np.intp]:
+        """Add those points of unsure slots that lie under the curve; returns the places of the others."""
+        slots = np.right_shift(drawn, 8 * self._word.itemsize - 16).astype(np.int64)
+        points = self._points(drawn, slots).astype(np.int64, copy=False)
+        known = words(rng, len(points))
         level = self._level[slots - self.sure]
-        gap = self.height * exp_negative(self._law.exponents(magnitudes)) - level
-        gap -= uniform
+        gap = self.height * exp_negative(self._law.exponents(np.abs(points).astype(np.float64))) - level
+        gap -= (known >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        accepted = self._judge(gap, points, (slots, level, known), rng)
+        values[where[accepted]] += points[accepted]
+        return where[~accepted]
+
+    def _add_judged_compiled(
+        self, values: NDArray[np.int64], where: NDArray[np.intp], drawn: Words, rng: Rng
+    ) -> NDArray[np.intp]:
+        """The same in compiled passes."""
+        from mosha.noise.compiled import add_accepted, gaps, points_of  # noqa: PLC0415
+
+        assert self._start is not None
+        slots = np.right_shift(drawn, 16).astype(np.int64)
+        points, magnitudes = np.empty(len(drawn), np.int64), np.empty(len(drawn), np.float64)
+        points_of(drawn, self._start, (1 << self.shift) - 1, points, magnitudes)
+        known = words(rng, len(points))
+        level = self._level[slots - self.sure]
+        gap = self._law.exponents(magnitudes)
+        gaps(gap, known, level, float(self.height), _SERIES, _COEFFICIENTS, _POWERS)
+        accepted = self._judge(gap, points, (slots, level, known), rng)
+        return where[: add_accepted(accepted, points, where, values)]
+
+    def _judge(
+        self,
+        gap: NDArray[np.float64],
+        points: NDArray[np.int64],
+        drawn: tuple[NDArray[np.int64], NDArray[np.float64], Words],
+        rng: Rng,
+    ) -> NDArray[np.bool_]:
+        """Which points of unsure slots lie under the curve; that of a tail slot is replaced by its sample."""
+        slots, level, known = drawn
         accepted: NDArray[np.bool_] = gap > 0
         for i in np.flatnonzero(np.abs(gap) < _MARGIN):
-            accepted[i] = self._accepts(int(points[i]), int(level[i]), int(drawn[i]), rng)
+            accepted[i] = self._accepts(int(points[i]), int(level[i]), int(known[i]), rng)
         tails = np.flatnonzero((slots >= self._tail) & (slots < self._tail + _TAIL_SLOTS))
         if tails.size:
             found = self._all_beyond((slots[tails] - self._tail).tolist(), rng)

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["LARGEST_EXPONENT", "exp_bounds", "exp_negative"]
+__all__ = ["COEFFICIENTS", "LARGEST_EXPONENT", "LN2_HIGH", "LN2_LOW", "PER_LN2", "exp_bounds", "exp_negative"]
 
 
 def exp_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
@@ -63,9 +63,9 @@ LARGEST_EXPONENT: Final = 700.0
 """Larger exponents are treated as this one: exp(-700) < 2**-1009 is zero to every comparison made here."""
 
 _LN2: Final = Fraction(0x2C5C85FDF473DE6AF278ECE600FCBDABD03, 1 << 138)  # to 2**-138
-_LN2_HIGH: Final = float(Fraction(int(_LN2 * (1 << 32)), 1 << 32))
-_LN2_LOW: Final = float(_LN2 - Fraction(_LN2_HIGH))
-_PER_LN2: Final = float(1 / _LN2)
+LN2_HIGH: Final = float(Fraction(int(_LN2 * (1 << 32)), 1 << 32))
+LN2_LOW: Final = float(_LN2 - Fraction(LN2_HIGH))
+PER_LN2: Final = float(1 / _LN2)
 
 
 def _taylor(degree: int) -> tuple[float, ...]:
@@ -76,7 +76,7 @@ def _taylor(degree: int) -> tuple[float, ...]:
     return tuple(reversed(coefficients))
 
 
-_COEFFICIENTS: Final = _taylor(13)
+COEFFICIENTS: Final = _taylor(13)
 
 
 def exp_negative(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,11 +96,11 @@ def exp_negative(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
     [1.0, 0.367879]
     """
     clipped = np.minimum(exponents, LARGEST_EXPONENT)
-    k = np.rint(clipped * _PER_LN2)
-    r = clipped - k * _LN2_HIGH
-    r -= k * _LN2_LOW
-    value = np.full_like(r, _COEFFICIENTS[0])
-    for coefficient in _COEFFICIENTS[1:]:
+    k = np.rint(clipped * PER_LN2)
+    r = clipped - k * LN2_HIGH
+    r -= k * LN2_LOW
+    value = np.full_like(r, COEFFICIENTS[0])
+    for coefficient in COEFFICIENTS[1:]:
         value *= r
         value += coefficient
     return np.ldexp(value, (-k).astype(np.int32))
