@@ -19,7 +19,7 @@ EVERY = {
     "mechanisms": "held mean noisy_max partition_selection smooth_sensitivity sparse_vector",
     "noise": "box envelope",
     "streams": "alarms lifted unbounded",
-    "tables": "joint_noise keys spreads",
+    "tables": "correlations joint_noise keys spreads",
 }
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from mosha.connect.expression import Expression
 from mosha.core.errors import InvalidParameter
 from mosha.tables.additive import Additive, Aggregate, Count, CountPersons, Distinct, Mean, Sum
+from mosha.tables.correlations import Correlation
 from mosha.tables.measured import Measured, numeric
-from mosha.tables.spreads import Correlation, Covariance, StandardDeviation
+from mosha.tables.spreads import Covariance, StandardDeviation
 
 __all__ = [
     "Additive",

@@ -36,6 +36,9 @@ REACH = 1 << 26
 HELD = 1 << 59
 """Channels are held within this size before and after noise (see `joint_noise.md`)."""
 
+FINE_SHAPE, ROUGH_SHAPE, FEW_GROUPS = 64, 8, 4
+"""Coefficients of a width are rounded up to so many steps: to fine ones for a few groups, to rough ones for many."""
+
 
 class JointNoise(Protocol):
     """Noise on `channels` of at most `groups` groups, whose price does not depend on how far the channels reach."""
@@ -120,19 +123,23 @@ class BoxNoise:
         tall = np.broadcast_arrays(*(np.abs(np.asarray(term, np.float64)) for term in terms))
         stacked = np.stack(tall, axis=-1)
         flat = stacked.reshape(-1, stacked.shape[-1])
-        widths = np.array([_box_width(self.channels, _shape(row), confidence) * row.max() for row in flat])
+        steps = FINE_SHAPE if len(terms) <= 2 or len(flat) <= FEW_GROUPS else ROUGH_SHAPE
+        shapes, which = _shapes(flat, steps)
+        each = np.array([_box_width(self.channels, shape, confidence) for shape in shapes])
+        widths = each[which] * flat.max(axis=1)
         slack = 1 + 2.0 * (self.groups + 2) / REACH
         return (widths * slack / self.epsilon).reshape(stacked.shape[:-1])
 
 
-def _shape(row: NDArray[np.float64]) -> tuple[float, ...]:
-    """Coefficients relative to the largest, rounded up to a few values, so that a few widths serve many groups."""
-    top = row.max()
-    if top == 0:
-        return (1.0,)
-    steps = 64 if row.size <= 2 else 8
-    relative = np.ceil(row / top * steps) / steps
-    return tuple(sorted(relative[relative > 0].tolist(), reverse=True))
+def _shapes(rows: NDArray[np.float64], steps: int) -> tuple[list[tuple[float, ...]], NDArray[np.int64]]:
+    """Coefficients relative to the largest, rounded up to a few values, and which of them each row has.
+
+    So a few widths serve many groups.
+    """
+    top = rows.max(axis=1, keepdims=True)
+    relative = np.ceil(np.divide(rows, top, out=np.ones_like(rows), where=top > 0) * steps).astype(np.int64)
+    found, which = np.unique(-np.sort(-relative, axis=1), axis=0, return_inverse=True)
+    return [tuple(n / steps for n in row if n > 0) for row in found.tolist()], which.reshape(-1)
 
 
 def _beyond(shape: int, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -163,7 +170,7 @@ def _box_width(channels: int, shape: tuple[float, ...], confidence: float) -> fl
     sizes = (np.arange(middle + 1) + len(shape) / 2) * step
     weights = np.concatenate([mass[middle : middle + 1], 2 * mass[middle + 1 :]])
     low, high = 0.0, total * (4 * channels + 60 - 2 * math.log(1 - confidence))
-    for _ in range(60):
+    for _ in range(45):
         point = (low + high) / 2
         missed = float(np.sum(weights * _beyond(channels + 1, point / sizes)))
         low, high = (point, high) if missed > 1 - confidence else (low, point)

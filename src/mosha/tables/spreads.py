@@ -1,10 +1,10 @@
-"""Variances, covariances and correlations: moments from the middle of the range, noised together."""
+"""Variances and covariances: moments from the middle of the range, noised together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from mosha.connect.value import Product, Rows, Value
 from mosha.tables.additive import Additive, Channels, Column, centred_channels
 from mosha.tables.measured import Measured, Range
 
-__all__ = ["Correlation", "Covariance", "StandardDeviation"]
+__all__ = ["Covariance", "StandardDeviation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +36,14 @@ class Covariance(Additive):
         return name if self.given is None else f"{name} with {self.given!r}"
 
     @property
-    def _names(self) -> tuple[str, str, str, str]:
+    def names(self) -> tuple[str, str, str, str]:
         """The number of rows, the two sums, the sum of products."""
         counted = centred_channels(self.first)[0] if self.given is None else f"rows with {self.given!r}"
         product = f"products of {self._sum(self.first)} and {self._sum(self.second)}"
         return counted, self._sum(self.first), self._sum(self.second), product
 
     def channels(self) -> Mapping[str, Value]:
-        names = self._names
+        names = self.names
         if self.given is None:
             rows, first, second = Rows(self.first.of), self.first.centred, self.second.centred
         else:
@@ -51,9 +51,9 @@ class Covariance(Additive):
             first, second = (replace(m, of=m.of + self.given).centred for m in (self.first, self.second))
         return {names[0]: rows, names[1]: first, names[2]: second, names[3]: Product(first, second)}
 
-    def _moments(self, channels: Channels) -> tuple[Column, Column, Column, Column]:
+    def moments(self, channels: Channels) -> tuple[Column, Column, Column, Column]:
         """The number of rows, the two means, and the covariance, in grid units."""
-        counted, first, second, product = (channels.values[name] for name in self._names)
+        counted, first, second, product = (channels.values[name] for name in self.names)
         safe = np.maximum(counted, 1.0)
         means = first / safe, second / safe
         return safe, *means, product / safe - means[0] * means[1]
@@ -63,7 +63,7 @@ class Covariance(Additive):
         return self.first.key == self.second.key
 
     @property
-    def _halves(self) -> tuple[float, float]:
+    def halves(self) -> tuple[float, float]:
         """Half of each range, in grid units: no value is further from the middle."""
         first, second = ((m.between[1] - m.between[0]) / 2 / m.grid + 1 for m in (self.first, self.second))
         return first, second
@@ -78,14 +78,14 @@ class Covariance(Additive):
         return self.first.grid * self.second.grid
 
     def answer(self, channels: Channels) -> Column:
-        return np.clip(self._moments(channels)[3] * self._scale, *self._limits)
+        return np.clip(self.moments(channels)[3] * self._scale, *self._limits)
 
     def error(self, channels: Channels, confidence: float) -> Column:
         """Fieller's argument for the means m, k and the covariance c of the rows: see `spreads.md`."""
-        counted, *means, found = self._moments(channels)
+        counted, *means, found = self.moments(channels)
         missed = 1 - confidence
-        away = [self._away(channels, place, 1 - missed * (0.1 if self._same else 0.05)) for place in (0, 1)]
-        most = np.full_like(counted, math.prod(self._halves))
+        away = [self.mean_error(channels, place, 1 - missed * (0.1 if self._same else 0.05)) for place in (0, 1)]
+        most = np.full_like(counted, math.prod(self.halves))
         least = np.zeros_like(most) if self._same else -most
         together = away[0] * away[1]
         shifted = np.abs(means[0]) * away[1] + np.abs(means[1]) * away[0] + together
@@ -96,15 +96,15 @@ class Covariance(Additive):
             low = np.maximum(least, found - noise - (0.0 if self._same else together))
             high = np.minimum(most, found + noise + together)
         point = np.clip(found, least, most)
-        bars = np.maximum(high - point, point - low) + 2 * sum(self._halves) + 1
-        usable = channels.values[self._names[0]] >= 1.0
+        bars = np.maximum(high - point, point - low) + 2 * sum(self.halves) + 1
+        usable = channels.values[self.names[0]] >= 1.0
         whole = self._limits[1] - self._limits[0]
         return np.asarray(np.minimum(np.where(usable, bars * self._scale, whole), whole), np.float64)
 
-    def _away(self, channels: Channels, place: int, confidence: float) -> Column:
+    def mean_error(self, channels: Channels, place: int, confidence: float) -> Column:
         """How far the mean of one column may be from the released one, in grid units."""
-        names, (counted, *means, _) = self._names, self._moments(channels)
-        half = self._halves[place]
+        names, (counted, *means, _) = self.names, self.moments(channels)
+        half = self.halves[place]
         away = np.full_like(counted, 2 * half)
         for _ in range(3):
             furthest = np.minimum(half, np.abs(means[place]) + away)
@@ -113,8 +113,8 @@ class Covariance(Additive):
 
     def _terms(self, means: list[Column], away: list[Column], furthest: Column) -> dict[str, Any]:
         """The largest coefficients of P - m T - k S + (m k - c) n that are possible."""
-        names = self._names
-        sizes = [np.minimum(h, np.abs(m) + a) for h, m, a in zip(self._halves, means, away, strict=True)]
+        names = self.names
+        sizes = [np.minimum(h, np.abs(m) + a) for h, m, a in zip(self.halves, means, away, strict=True)]
         terms: dict[str, Any] = {names[3]: np.ones_like(furthest), names[1]: sizes[1]}
         terms[names[2]] = terms.get(names[2], 0.0) + sizes[0]
         return terms | {names[0]: furthest}
@@ -143,39 +143,3 @@ class StandardDeviation(Additive):
         root = np.sqrt(value)
         spread: Column = np.maximum(np.sqrt(value + bars) - root, root - np.sqrt(np.maximum(0.0, value - bars)))
         return spread
-
-
-@dataclass(frozen=True, eq=False)
-class Correlation(Additive):
-    """Pearson's correlation of two columns: their covariance over the root of both variances."""
-
-    parts: tuple[Covariance, Covariance, Covariance] = field(repr=False)
-
-    def numbers(self) -> tuple[Measured, ...]:
-        return self.parts[0].numbers()
-
-    def settled(self, ranges: Mapping[str, Range]) -> Self:
-        both, first, second = (part.settled(ranges) for part in self.parts)
-        return replace(self, parts=(both, first, second))
-
-    def channels(self) -> Mapping[str, Value]:
-        return {name: value for part in self.parts for name, value in part.channels().items()}
-
-    def answer(self, channels: Channels) -> Column:
-        both, first, second = (part.answer(channels) for part in self.parts)
-        scale = np.sqrt(first * second)
-        return np.clip(np.divide(both, scale, out=np.zeros_like(both), where=scale > 0), -1.0, 1.0)
-
-    def error(self, channels: Channels, confidence: float) -> Column:
-        """By the worst corner of the three error bars, each at a third of what may be missed."""
-        each = 1 - (1 - confidence) / 3
-        both, first, second = (part.answer(channels) for part in self.parts)
-        bars = [part.error(channels, each) for part in self.parts]
-        least = np.maximum(0.0, first - bars[1]) * np.maximum(0.0, second - bars[2])
-        most = (first + bars[1]) * (second + bars[2])
-        point, worst = self.answer(channels), np.zeros_like(both)
-        for end in (both - bars[0], both + bars[0]):
-            for scale in (least, most):
-                corner = np.where(scale > 0, end / np.sqrt(np.where(scale > 0, scale, 1.0)), np.sign(end) * 2)
-                worst = np.maximum(worst, np.abs(np.clip(corner, -1.0, 1.0) - point))
-        return np.asarray(worst, np.float64)
