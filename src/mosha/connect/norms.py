@@ -12,6 +12,7 @@ from mosha.connect.schema import Type
 from mosha.connect.statement import (
     Query,
     alias,
+    any_of,
     contributions,
     copies,
     is_plain_count,
@@ -30,7 +31,10 @@ Values = list[tuple[str, Value]]
 
 
 def row_norms(question: Aggregation, values: Values, bound: NormBound, dialect: Dialect) -> Query:
-    """Order 1: one pass for each person's total, one for the weighted sums."""
+    """Order 1: one pass for each person's total, one for the weighted sums.
+
+    Only persons above a limit are joined: they are few, and whoever is not among them counts in full.
+    """
     kinds, leaders = dict(values), bound.leaders()
     place = {name: i for i, name in enumerate(kinds)}
     wide = {leader: _needs_wide(leader, kinds, bound) for leader in dict.fromkeys(leaders[name][0] for name in kinds)}
@@ -38,7 +42,12 @@ def row_norms(question: Aggregation, values: Values, bound: NormBound, dialect: 
         alias(_total(column(f"v{place[leader]}"), kinds[leader], dialect, wide=wide[leader]), f"t{place[leader]}")
         for leader in wide
     ]
-    norms = select([column("p"), *totals], table("rows"), group=[column("p")])
+    everybody = select([column("p"), *totals], table("rows"), group=[column("p")])
+    above = [
+        binary(exp.GT, column(f"t{place[leader]}"), number(limit))
+        for leader, limit in dict.fromkeys(leaders[name] for name in kinds)
+    ]
+    norms = select([exp.Star()], subquery(everybody, "totals"), where=any_of(above))
     sums = []
     for name, kind in values:
         leader, limit = leaders[name]
@@ -50,7 +59,7 @@ def row_norms(question: Aggregation, values: Values, bound: NormBound, dialect: 
         sums.append(alias(dialect.sum(kept, kind.magnitude * limit << bound.fraction), f"s{place[name]}"))
     keys = key_columns(question)
     query = select([*keys, *sums], table("rows"), group=copies(keys))
-    query.set("joins", [_by_person("norms")])
+    query.set("joins", [_by_person("norms", side="LEFT")])
     rows = contributions(question, list(kinds.values()), dialect)
     return Query(with_parts(query, rows=rows, norms=norms), tuple(place))
 
@@ -79,8 +88,8 @@ def _scaled(value: Node, divisor: Node, factor: int, dialect: Dialect, *, wide: 
     return dialect.quotient(product, divisor, wide=wide)
 
 
-def _by_person(name: str) -> exp.Join:
-    return exp.Join(this=table(name), kind="INNER", using=[exp.Identifier(this="p", quoted=True)])
+def _by_person(name: str, *, side: str | None = None) -> exp.Join:
+    return exp.Join(this=table(name), side=side, using=[exp.Identifier(this="p", quoted=True)])
 
 
 def group_norms(question: Aggregation, values: Values, bound: NormBound, dialect: Dialect) -> Query:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from sqlglot import exp
 
@@ -16,7 +17,19 @@ from mosha.connect.rows import fresh_names, open_rows
 from mosha.connect.schema import Type
 from mosha.connect.value import Persons, Rows, Value
 
-__all__ = ["Query", "alias", "all_of", "contributions", "copies", "key_columns", "select", "table", "with_parts"]
+__all__ = [
+    "Query",
+    "alias",
+    "all_of",
+    "any_of",
+    "contributions",
+    "copies",
+    "is_plain_count",
+    "key_columns",
+    "select",
+    "table",
+    "with_parts",
+]
 
 
 @dataclass(frozen=True)
@@ -62,10 +75,11 @@ def with_parts(query: exp.Select, **parts: exp.Select) -> exp.Select:
 
 
 def all_of(tests: Sequence[Node]) -> Node:
-    condition = tests[0]
-    for test in tests[1:]:
-        condition = binary(exp.And, condition, test)
-    return condition
+    return reduce(partial(binary, exp.And), tests)
+
+
+def any_of(tests: Sequence[Node]) -> Node:
+    return reduce(partial(binary, exp.Or), tests)
 
 
 def key_columns(question: Question) -> list[Node]:
