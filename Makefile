@@ -23,7 +23,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.test
 	@sh tests/system-packages.sh postgresql default-jre-headless chromium
-	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder
 
 check: $(VENV)/.test
 	@$(BIN)/ruff check --quiet .

@@ -55,12 +55,27 @@ def sample() -> Path:
 
 
 def main() -> list[Row]:
+    return [_beside_tumult(sample(), "1M rows"), _beside_tumult(visits(), "10M rows")]
+
+
+def _beside_tumult(path: Path, size: str) -> Row:
     """Ours answers count, sum and mean together; Tumult's count and sum are two queries."""
+    what, ours = f"count, sum, mean on Spark, {size}", _ours(path)
+    try:
+        found = run(peer("tmlt.analytics==0.21.0"), TUMULT, path, GROUPS)
+    except PeerUnavailable as reason:
+        print(f"Tumult left out: {reason}", file=sys.stderr)
+        return Row(what, "(Tumult left out)", 1.0, None, f"{ours:.1f} s", "")
+    theirs = found["count"] + found["sum"]
+    return Row(what, "tmlt 0.21 (count, sum)", theirs / ours, 5.0, f"{ours:.1f} s", f"{theirs:.1f} s")
+
+
+def _ours(path: Path) -> float:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "8").getOrCreate()
-    frame = spark.read.parquet(str(sample()))
+    frame = spark.read.parquet(str(path))
     frame.count()
     person = mosha.Person("u", groups=5, per_group=10)
     grouped = protect(frame, unit=person).group_by("g", keys=range(GROUPS))
@@ -70,13 +85,5 @@ def main() -> list[Row]:
         start = time.perf_counter()
         released(asked)
         tries.append(time.perf_counter() - start)
-    ours = min(tries)
     spark.stop()
-    try:
-        found = run(peer("tmlt.analytics==0.21.0"), TUMULT, sample(), GROUPS)
-    except PeerUnavailable as reason:
-        print(f"Tumult left out: {reason}", file=sys.stderr)
-        return [Row("count, sum, mean on Spark, 1M rows", "(Tumult left out)", 1.0, None, f"{ours:.1f} s", "")]
-    theirs = found["count"] + found["sum"]
-    what = "count, sum, mean on Spark, 1M rows"
-    return [Row(what, "tmlt 0.21 (count, sum)", theirs / ours, 5.0, f"{ours:.1f} s", f"{theirs:.1f} s")]
+    return min(tries)
