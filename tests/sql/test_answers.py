@@ -3,7 +3,7 @@
 import pytest
 
 import mosha
-from mosha.sql import explain, query
+from mosha.sql import explain, query, statement
 
 QUERIES = [
     "SELECT COUNT(*) AS n FROM visits",
@@ -24,6 +24,16 @@ QUERIES = [
     "SELECT ROUND(AVG(CLAMP(age, 0, 100)), 1) AS age FROM visits WHERE ward LIKE 'A%' OR UPPER(ward) = 'B'",
     "SELECT VAR_POP(CLAMP(age, 0, 100)) AS v, STDDEV_POP(CLAMP(age, 0, 100)) AS s FROM visits",
     "SELECT MEDIAN(CLAMP(age, 0, 100)) AS m FROM visits",
+    "SELECT COUNT(*) FILTER (WHERE age > 50) AS n, COUNT(days) FILTER (WHERE ward = 'A') AS d FROM visits",
+    "SELECT SUM(CLAMP(days, 0, 30)) FILTER (WHERE ward = 'A') AS s FROM visits",
+    "SELECT AVG(CLAMP(days, 0, 30)) FILTER (WHERE age > 50 OR days IS NULL) AS s, COUNT_IF(age > 50) AS n FROM visits",
+    "SELECT MEDIAN(CLAMP(age, 0, 100)) FILTER (WHERE ward <> 'A') AS m FROM visits",
+    "SELECT SUM(CASE WHEN age > 50 THEN 1 ELSE 0 END) AS n, SUM(IF(ward = 'B', 2, -1)) AS m FROM visits",
+    "SELECT AVG(CASE WHEN age > 50 THEN 1 ELSE 0 END) AS share, AVG((ward = 'A')::INT) AS a FROM visits",
+    "SELECT SUM(CASE WHEN ward = 'A' THEN CLAMP(days, 0, 30) ELSE 0 END) AS s FROM visits",
+    "SELECT AVG(CLAMP(days, 0, 30) * 2 + 1) AS twice, AVG(MONTH(day)) AS month FROM visits",
+    "SELECT SUM(CASE WHEN days > 5 THEN 1 END) AS n FROM visits",
+    "SELECT SUM((days > 5)::INT) AS n, AVG((female)::INT) AS f FROM visits JOIN people USING (patient_id)",
     "SELECT CORR(CLAMP(age, 0, 100), CLAMP(days, 0, 30)) AS c FROM visits",
 ]
 
@@ -80,13 +90,80 @@ def test_a_retry_with_the_same_key_is_free(tables):
     ask = {"epsilon": 1, "key": "monday", **tables}
     first = query("SELECT COUNT(*) AS n FROM visits", **ask)
     spent = tables["visits"].account.spent
-    assert query("SELECT COUNT(*) AS n FROM visits", **ask).table == first.table
+    again = query("SELECT COUNT(*) AS n FROM visits", **ask)
+    assert again.table == first.table
+    assert not any("earlier" in note for note in first.notes)
+    assert any("Answered earlier under this key" in note for note in again.notes)
     assert tables["visits"].account.spent == spent
 
 
 def test_accuracy_can_be_asked_for_instead_of_a_price(tables):
     answer = query("SELECT COUNT(*) AS n FROM visits", within=20, confidence=0.95, **tables)
     assert 15 < answer.error(0.95)["n"][0] <= 20
+
+
+def test_what_is_true_or_false_has_a_mean_and_a_sum(tables, plain):
+    joined = "FROM visits JOIN people USING (patient_id)"
+    answer = query(f"SELECT AVG(female) AS f, SUM(age > 50) AS n, AVG(age > 50) AS s {joined}", rho=1e6, **tables)
+    ages = plain["visits"]["Age"].to_pylist()
+    people = plain["visits"]["patient_id"].to_pylist()
+    assert answer.table["f"][0] == pytest.approx(sum(p % 2 == 0 for p in people) / len(people), abs=0.01)
+    assert answer.table["n"][0] == pytest.approx(sum(a > 50 for a in ages), abs=1)
+    assert answer.table["s"][0] == pytest.approx(sum(a > 50 for a in ages) / len(ages), abs=0.01)
+
+
+RANGES = {
+    "SUM(CASE WHEN age > 50 THEN 1 ELSE 0 END)": (0, 1),
+    "SUM(CASE WHEN age > 50 THEN 3 WHEN age > 20 THEN -2 END)": (-2, 3),
+    "SUM(CASE WHEN age > 50 THEN 7 END)": (0, 7),
+    "SUM(-5)": (-5, 0),
+    "AVG(0)": (0, 1),
+    "AVG(ward = 'A')": (0, 1),
+    "AVG(NOT (age > 3 AND days < 2))": (0, 1),
+    "AVG((age > 3)::INT)": (0, 1),
+    "SUM(IF(age > 3, CLAMP(days, 2, 9), 0))": (0, 9),
+    "SUM(CLAMP(days, 0, 30) * -2 + 1)": (-59, 1),
+    "SUM(CLAMP(days, 0, 30) / 4)": (0, 7.5),
+    "SUM(ABS(CLAMP(days, -3, 2)))": (0, 3),
+    "AVG(EXTRACT(quarter FROM day))": (1, 4),
+    "AVG(COALESCE(CLAMP(days, 1, 5), 0))": (0, 5),
+    "AVG(LEAST(GREATEST(days, 1), 8))": (1, 8),
+    "AVG(FLOOR(CLAMP(days, 0, 2.5)))": (0, 3),
+}
+
+
+@pytest.mark.parametrize("asked", RANGES)
+def test_a_range_follows_from_the_constants_of_the_query(asked, tables):
+    (aggregate,) = statement(f"SELECT {asked} AS x FROM visits", tables).question.aggregates.values()
+    assert aggregate.measured.between == RANGES[asked]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["SUM(days)", "SUM(CASE WHEN age > 3 THEN days ELSE 0 END)", "AVG(days / CLAMP(days, 0, 3))", "AVG(YEAR(day))"],
+)
+def test_a_range_never_follows_from_the_data(asked, tables):
+    with pytest.raises(mosha.errors.Refused, match="needs a range"):
+        statement(f"SELECT {asked} AS x FROM visits", tables)
+
+
+def test_extremes_take_bars_in_values_and_say_what_they_are(tables):
+    asked = "SELECT MIN(CLAMP(age, 0, 100)) AS least, MAX(CLAMP(age, 0, 100)) AS most FROM visits"
+    free, bought = query(asked, epsilon=1000, **tables), query(asked, epsilon=1000, bars="values", **tables)
+    assert set(free.in_rows) == {"least", "most"}
+    assert not bought.in_rows
+    assert max(bought.error(0.95)["least"] + bought.error(0.95)["most"]) <= 100
+    for answer in (free, bought):
+        assert "the quantile at 0.01 or 0.99, in place of the extreme value itself" in " ".join(answer.notes)
+    verbs = tables["visits"]
+    assert verbs.minimum("Age", between=(0, 100), bars="values").release(epsilon=1000).error(0.95)["minimum"][0] <= 100
+    assert verbs.maximum("Age", between=(0, 100)).release(epsilon=1000).value > 80
+
+
+def test_keys_are_found_by_the_name_of_the_column_whatever_its_case(tables):
+    asked = "SELECT age AS years, COUNT(*) AS n FROM visits GROUP BY age"
+    for called in ("years", "age", "Age"):
+        assert query(asked, epsilon=1, keys={called: [30, 40]}, **tables).table["years"] == [30, 40]
 
 
 def test_a_quoted_name_is_taken_as_it_is(tables):

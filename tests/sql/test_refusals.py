@@ -75,6 +75,60 @@ def test_it_is_refused_with_a_reason_and_nothing_is_spent(sql, reason, tables):
     assert tables["visits"].account.spent == 0
 
 
+NEAREST = {
+    "SELECT * FROM visits WHERE age > 50": "SELECT COUNT(*) FROM visits WHERE age > 50",
+    "SELECT ward FROM visits GROUP BY ward": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    "SELECT ward, COUNT(*) FROM visits": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    "SELECT DISTINCT ward AS w FROM visits": "SELECT ward AS w, COUNT(*) FROM visits GROUP BY w",
+    "SELECT SUM(days), AVG(age) FROM visits": "SELECT SUM(CLAMP(days, 0, 100)), AVG(CLAMP(age, 0, 100)) FROM visits",
+    "SELECT MAX(days * 2) FROM visits": "SELECT MAX(CLAMP(days * 2, 0, 100)) FROM visits",
+    "SELECT AVG(LEAST(days, 30)) FROM visits": "SELECT AVG(CLAMP(days, 0, 30)) FROM visits",
+    "SELECT AVG(GREATEST(days, 3)) FROM visits": "SELECT AVG(CLAMP(days, 3, 100)) FROM visits",
+    "SELECT SUM(DISTINCT days) FROM visits": "SELECT SUM(CLAMP(days, 0, 100)) FROM visits",
+    "SELECT STRING_AGG(ward, ',') FROM visits": "SELECT COUNT(DISTINCT ward) FROM visits",
+    "SELECT COUNT(*) OVER (PARTITION BY ward) FROM visits": "SELECT COUNT(*) FROM visits GROUP BY ward",
+    "SELECT COUNT(*) FROM visits WHERE age > 3 OFFSET 3": "SELECT COUNT(*) FROM visits WHERE age > 3",
+    "SELECT COUNT(*) FROM visits WHERE age > 3 AND COUNT(*) > 9": (
+        "SELECT COUNT(*) FROM visits WHERE age > 3 HAVING COUNT(*) > 9"
+    ),
+    "SELECT COUNT(DISTINCT patient_id) FILTER (WHERE age > 50) FROM visits": (
+        "SELECT COUNT(DISTINCT patient_id) FROM visits WHERE age > 50"
+    ),
+    "SELECT COUNT(*) FROM visits UNION SELECT COUNT(*) FROM people": "SELECT COUNT(*) FROM visits",
+    "SELECT AVG(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x": (
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+    ),
+    "SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY day LIMIT 5) AS x": (
+        "SELECT COUNT(*) FROM (SELECT * FROM visits) AS x"
+    ),
+    "SELECT ward, COUNT(*) FROM visits GROUP BY CUBE (ward)": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    "SELECT COUNT(*) FROM visits, people": "SELECT COUNT(*) FROM visits JOIN people USING (patient_id)",
+    "SELECT COUNT(*) FROM visits v JOIN people p ON v.age = p.patient_id": (
+        "SELECT COUNT(*) FROM visits AS v JOIN people AS p USING (patient_id)"
+    ),
+}
+
+
+@pytest.mark.parametrize("sql", NEAREST)
+def test_the_nearest_query_that_is_answered_is_told(sql, tables):
+    with pytest.raises(mosha.errors.Refused) as refusal:
+        query(sql, epsilon=1, delta=1e-6, **tables)
+    assert refusal.value.nearest == NEAREST[sql]
+    assert str(refusal.value).endswith(f"Ask instead: {NEAREST[sql]}")
+
+
+@pytest.mark.parametrize("sql", sorted({*REFUSED, *INJECTED, *NEAREST}))
+def test_every_query_that_a_refusal_suggests_is_answered(sql, tables):
+    with pytest.raises(mosha.errors.MoshaError) as refusal:
+        query(sql, epsilon=1, delta=1e-6, **tables)
+    suggested = getattr(refusal.value, "nearest", None)
+    assert (suggested is not None) == ("Ask instead" in str(refusal.value))
+    if suggested is not None:
+        assert query(suggested, epsilon=100, delta=1e-6, **tables).receipt.cost > 0
+    else:
+        assert "CLAMP(" not in str(refusal.value)
+
+
 @pytest.mark.parametrize("sql", INJECTED)
 def test_nothing_but_the_checked_plan_reaches_the_engine(sql, tables):
     with pytest.raises(mosha.errors.MoshaError):
@@ -90,6 +144,7 @@ SAID_WRONG = {
     "a number as keys": ({"keys": {"ward": 3}}, "list"),
     "no keys": ({"keys": {"ward": []}}, "empty"),
     "keys without a name": ({"keys": ["A"]}, "name of their column"),
+    "keys of a column that is no key": ({"keys": {"Age": [30, 40]}}, "does not group by it: add GROUP BY Age"),
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import mosha
 from mosha.connect.duckdb import DuckDB
+from mosha.tables import quantile
 
 
 @pytest.fixture
@@ -40,6 +41,36 @@ def test_a_key_does_not_find_the_answer_to_another_question(ledger):
         grouped[1].release(epsilon=1, key="monday")
     with pytest.raises(mosha.errors.InvalidParameter, match="another"):
         table.where(mosha.col("positive")).group_by("ward", keys=["A", "B"]).count().release(epsilon=1, key="monday")
+
+
+SAME_PRICE = {
+    "another share": lambda t: t.aggregate(x=quantile("age", 0.9, between=(0, 100))),
+    "another range": lambda t: t.aggregate(x=quantile("age", 0.5, between=(0, 90))),
+    "another column": lambda t: t.aggregate(x=quantile("who", 0.5, between=(0, 100))),
+    "another filter": lambda t: t.where(mosha.col("positive")).aggregate(x=quantile("age", 0.5, between=(0, 100))),
+    "another kind": lambda t: t.aggregate(x=mosha.tables.distinct("age")),
+}
+
+
+@pytest.mark.parametrize("other", SAME_PRICE)
+def test_no_question_of_the_same_price_and_name_finds_the_answer_of_a_median(ledger, other):
+    table = mosha.protect(PEOPLE.append_column("age", pa.array(np.arange(500) % 90)), unit=mosha.Row(),
+                          account=ledger.account("a", unit=mosha.Row(), epsilon=50))  # fmt: skip
+    table.aggregate(x=quantile("age", 0.5, between=(0, 100))).release(epsilon=1, key="monday")
+    with pytest.raises(mosha.errors.InvalidParameter, match="another"):
+        SAME_PRICE[other](table).release(epsilon=1, key="monday")
+
+
+def test_the_same_question_about_changed_data_finds_the_old_answer_and_says_so(ledger):
+    # A fingerprint of the data would tell something about them; a key is a promise about the question alone.
+    account = ledger.account("a", unit=mosha.Row(), epsilon=5)
+    before, after = (mosha.protect(PEOPLE.slice(0, n), unit=mosha.Row(), account=account) for n in (500, 10))
+    first, again = (table.count().release(epsilon=1, key="monday") for table in (before, after))
+    assert first.table == again.table
+    assert not any("earlier" in note for note in first.notes)
+    assert any("Answered earlier under this key" in note for note in again.notes)
+    assert again.receipt.spent == 1.0
+    assert abs(after.count().release(epsilon=1, key="tuesday").value - 10) < 60
 
 
 @pytest.mark.parametrize("compiled_from", [0, None], ids=["compiled", "SQL"])

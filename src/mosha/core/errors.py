@@ -83,7 +83,12 @@ class InvalidParameter(MoshaError, ValueError):
 
 
 class Refused(InvalidParameter):
-    """A query that cannot be made private as it stands; the message says why and what can. Nothing was spent."""
+    """A query that cannot be made private as it stands; the message says why and what can. Nothing was spent.
+
+    `nearest` is a query like it that is answered, where one was found.
+    """
+
+    nearest: str | None = None
 
 
 class Unbounded(InvalidParameter):

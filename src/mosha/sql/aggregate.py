@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
 
-from mosha.connect.expression import Column, Expression
+from mosha.connect.checking import is_loose, type_of
+from mosha.connect.expression import Call, Column, Expression, lit, when
+from mosha.connect.schema import Schema, Type
+from mosha.sql.ranges import Range, implied
 from mosha.sql.scalar import Refused, Scope, constant, name_of, scalar
 from mosha.tables import aggregates as tables
 from mosha.tables.aggregates import Aggregate
@@ -16,51 +19,99 @@ from mosha.tables.quantiles import maximum, minimum, quantile
 
 __all__ = ["AGGREGATES", "Context", "aggregate", "is_aggregate"]
 
-Range = tuple[float, float]
-
 
 @dataclass(frozen=True)
 class Context:
-    """What translation needs to know: names of columns, the person's column, declared ranges, bars of quantiles."""
+    """What translation needs to know: columns and their types, the person's column, declared ranges, bars of quantiles.
+
+    `given` is the condition of FILTER (WHERE ...): rows for which it is not true count as if the value were missing.
+    """
 
     scope: Scope
+    schema: Schema
     person: str | None
     ranges: Mapping[str, Range] = field(default_factory=dict)
     bars: str = "rows"
+    given: Expression | None = None
 
     def bounded(self, node: exp.Expression, what: str) -> tuple[Expression, Range]:
-        """A number and its range: CLAMP(x, low, high), or a column whose range was declared."""
+        """A number and its range: CLAMP(x, low, high), a declared column, or what follows from these and constants."""
+        found = implied(node, self._known)
+        if found is None:
+            raise no_range(node, what)
+        return self.filtered(self._number(node)), _widened(found)
+
+    def _known(self, node: exp.Expression) -> Range | None:
+        if isinstance(node, exp.Column) and (declared := self.ranges.get(self.scope(node))) is not None:
+            return declared
+        return (0, 1) if type_of(scalar(node, self.scope), self.schema) is Type.BOOLEAN else None
+
+    def _number(self, node: exp.Expression) -> Expression:
+        """The number without its CLAMP, which the range stands for; what is true or false as 1 and 0."""
         while isinstance(node, exp.Paren):
             node = node.this
-        if isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP" and len(node.expressions) == 3:
-            low, high = (constant(edge) for edge in node.expressions[1:])
-            return scalar(node.expressions[0], self.scope), (low, high)
-        if isinstance(node, exp.Least | exp.Greatest):
-            clamped: Any = scalar(node, self.scope)
-            return clamped.arguments[0], tuple(argument.value for argument in clamped.arguments[1:])
+        clamped = isinstance(node, exp.Least | exp.Greatest)
+        clamped = clamped or (isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP")
         expression = scalar(node, self.scope)
-        if isinstance(expression, Column) and expression.name in self.ranges:
-            return expression, self.ranges[expression.name]
-        raise Refused(
-            f"{what}({name_of(node)}) needs a range, without which one person could move it without limit: "
-            f"{what}(CLAMP({name_of(node)}, low, high)), or declare the range of the column."
-        )
+        if clamped and isinstance(expression, Call):
+            expression = expression.arguments[0]
+        return expression.cast("integer") if type_of(expression, self.schema) is Type.BOOLEAN else expression
+
+    def filtered(self, expression: Expression) -> Expression:
+        """The value, missing where the condition of FILTER is not true."""
+        if self.given is None:
+            return expression
+        plain = expression.cast("real") if is_loose(expression, self.schema) else expression
+        return when(self.given, plain)
+
+
+def _widened(found: Range) -> Range:
+    """A range with some width: one constant is seen from zero."""
+    low, high = found
+    if low != high:
+        return low, high
+    return (min(0, low), max(0, high)) if low else (0, 1)
+
+
+def no_range(node: exp.Expression, what: str) -> Refused:
+    """The refusal of a number without a range; its `node` is what CLAMP would stand around."""
+    refusal = Refused(
+        f"{what}({name_of(node)}) needs a range, without which one person could move it without limit: write "
+        f"CLAMP({name_of(node)}, 0, 100) with the least and the largest value that are to count, or declare the range "
+        "of the column."
+    )
+    refusal.__dict__["node"] = node
+    return refusal
 
 
 def _count(node: exp.Expression, context: Context) -> Aggregate:
     inner = node.this
     if isinstance(inner, exp.Star):
-        return tables.count()
+        return tables.count(None if context.given is None else context.filtered(lit(1)))
     if not isinstance(inner, exp.Distinct):
-        return tables.count(scalar(inner, context.scope))
-    if len(inner.expressions) == 1:
-        of = scalar(inner.expressions[0], context.scope)
-        if isinstance(of, Column) and of.name == context.person:
-            return tables.persons()
-        distinct = getattr(tables, "distinct", None)
-        if distinct is not None:
-            return distinct(of)  # type: ignore[no-any-return]
-    raise Refused(f"{name_of(node)}: COUNT(DISTINCT ...) takes one column.")
+        return tables.count(context.filtered(scalar(inner, context.scope)))
+    if len(inner.expressions) != 1:
+        raise Refused(f"{name_of(node)}: COUNT(DISTINCT ...) takes one column.")
+    of = scalar(inner.expressions[0], context.scope)
+    if not isinstance(of, Column) or of.name != context.person:
+        return tables.distinct(context.filtered(of))
+    if context.given is None:
+        return tables.persons()
+    raise Refused(f"{name_of(node)} counts persons, whose rows a FILTER cannot leave out one by one: use WHERE.")
+
+
+def _count_if(node: exp.Expression, context: Context) -> Aggregate:
+    condition = scalar(node.this, context.scope)
+    given = condition if context.given is None else context.given & condition
+    return tables.count(when(given, 1))
+
+
+def _filter(node: exp.Expression, context: Context) -> Aggregate:
+    """FILTER (WHERE condition): as if every value stood in CASE WHEN condition THEN value END."""
+    condition = node.expression.this
+    if any(is_aggregate(part) for part in condition.walk()):
+        raise Refused(f"{name_of(node)}: FILTER looks at rows; conditions on aggregates stand in HAVING.")
+    return aggregate(node.this, replace(context, given=scalar(condition, context.scope)))
 
 
 def _one(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
@@ -81,6 +132,14 @@ def _two(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression,
     return translate
 
 
+def _extreme(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
+    def translate(node: exp.Expression, context: Context) -> Aggregate:
+        of, between = context.bounded(node.this, what)
+        return make(of, between=between, bars=context.bars)
+
+    return translate
+
+
 def _quantile(node: exp.Expression, context: Context) -> Aggregate:
     of, between = context.bounded(node.this, "MEDIAN")
     return quantile(of, 0.5, between=between, bars=context.bars)
@@ -89,7 +148,7 @@ def _quantile(node: exp.Expression, context: Context) -> Aggregate:
 def _percentile(node: exp.Expression, context: Context) -> Aggregate:
     share = node.expression
     if share is None:
-        raise Refused(f"{name_of(node)}: write PERCENTILE_CONT(share) WITHIN GROUP (ORDER BY x).")
+        raise Refused(f"{name_of(node)}: write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x).")
     of, between = context.bounded(node.this, "QUANTILE")
     return quantile(of, constant(share), between=between, bars=context.bars)
 
@@ -107,6 +166,8 @@ def _within(node: exp.Expression, context: Context) -> Aggregate:
 
 AGGREGATES: dict[type[exp.Expression], Callable[[exp.Expression, Context], Aggregate]] = {
     exp.Count: _count,
+    exp.CountIf: _count_if,
+    exp.Filter: _filter,
     exp.Sum: _one(tables.sum, "SUM"),
     exp.Avg: _one(tables.mean, "AVG"),
     exp.Variance: _one(tables.variance, "VARIANCE"),
@@ -117,8 +178,8 @@ AGGREGATES: dict[type[exp.Expression], Callable[[exp.Expression, Context], Aggre
     exp.CovarPop: _two(tables.covariance, "COVAR_POP"),
     exp.CovarSamp: _two(tables.covariance, "COVAR_SAMP"),
     exp.Corr: _two(tables.correlation, "CORR"),
-    exp.Min: _one(minimum, "MIN"),
-    exp.Max: _one(maximum, "MAX"),
+    exp.Min: _extreme(minimum, "MIN"),
+    exp.Max: _extreme(maximum, "MAX"),
     exp.Median: _quantile,
     exp.PercentileCont: _percentile,
     exp.PercentileDisc: _percentile,
@@ -128,8 +189,8 @@ AGGREGATES: dict[type[exp.Expression], Callable[[exp.Expression, Context], Aggre
 
 
 def is_aggregate(node: Any) -> bool:
-    """Whether this very node is an aggregate (WITHIN GROUP holds one, and is one itself)."""
-    return isinstance(node, exp.AggFunc | exp.WithinGroup)
+    """Whether this very node is an aggregate (WITHIN GROUP and FILTER hold one, and are one themselves)."""
+    return isinstance(node, exp.AggFunc | exp.WithinGroup | exp.Filter)
 
 
 def aggregate(node: exp.Expression, context: Context) -> Aggregate:

@@ -27,14 +27,14 @@ _KNOWN = {
     "with_",
 }
 _INSTEAD = {
-    "distinct": "SELECT DISTINCT (write GROUP BY with an aggregate)",
-    "windows": "window functions: they look at other people's rows; aggregate with GROUP BY",
-    "qualify": "QUALIFY: filter noisy results with HAVING",
-    "offset": "OFFSET: read the rows you need from the answer",
-    "sample": "TABLESAMPLE: the sample would not be priced; ask the whole table",
-    "laterals": "LATERAL: join the tables instead",
-    "into": "INTO: nothing is written anywhere",
-    "locks": "FOR UPDATE: nothing is locked",
+    "distinct": "SELECT DISTINCT shows what single rows hold: write GROUP BY with an aggregate.",
+    "windows": "window functions look at other people's rows: aggregate with GROUP BY instead.",
+    "qualify": "QUALIFY is not answered here: filter noisy results with HAVING.",
+    "offset": "OFFSET is not answered here: read the rows you need from the answer.",
+    "sample": "TABLESAMPLE is not answered here, for the sample would not be priced: ask the whole table.",
+    "laterals": "LATERAL is not answered here: join the tables instead.",
+    "into": "INTO is not answered here: nothing is written anywhere.",
+    "locks": "FOR UPDATE is not answered here: nothing is locked.",
 }
 
 
@@ -74,10 +74,10 @@ def check_select(node: Any) -> exp.Select:
         raise Refused(f"only SELECT is answered, not {type(node).__name__.upper()}.")
     for key, value in node.args.items():
         if value and key not in _KNOWN:
-            raise Refused(f"{_INSTEAD.get(key, key.rstrip('_').upper())} is not answered here.")
+            raise Refused(_INSTEAD.get(key, f"{key.rstrip('_').upper()} is not answered here."))
     for part in node.walk():
         if isinstance(part, exp.Window):
-            raise Refused(f"{_INSTEAD['windows']} instead.")
+            raise Refused(_INSTEAD["windows"])
         if isinstance(part, exp.Select) and part is not node and not isinstance(part.parent, exp.Subquery | exp.CTE):
             raise Refused("a subquery stands in FROM or in WITH: join instead of comparing with a subquery.")
     return node

@@ -11,16 +11,17 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.expression import Column
-from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.errors import DataError, InvalidParameter, MoshaError
 from mosha.sql.aggregate import Context, aggregate, is_aggregate
+from mosha.sql.nearest import nearest
 from mosha.sql.output import Interval, check, evaluate
-from mosha.sql.parsing import parse
+from mosha.sql.parsing import check_select, parse
 from mosha.sql.scalar import Refused, constant, name_of, scalar
 from mosha.sql.tables_in import Scope, read_from
 from mosha.tables.aggregates import Aggregate
 from mosha.tables.answer import Answer
 from mosha.tables.question import Question
-from mosha.tables.table import FROM_DATA
+from mosha.tables.table import FROM_DATA, Table
 
 __all__ = ["Statement", "explain", "query", "statement"]
 
@@ -110,11 +111,41 @@ def statement(
     bars: str = "rows",
 ) -> Statement:
     """Check a SELECT and turn it into a question; nothing is read and nothing is spent."""
-    select, explained = parse(sql)
+
+    def checked(select: exp.Select, *, explained: bool = False) -> Statement:
+        return _statement(select, tables, ranges, keys, bars, explained=explained)
+
+    def attempt(select: exp.Select) -> MoshaError | None:
+        try:
+            checked(check_select(select))
+        except MoshaError as problem:
+            return problem
+        return None
+
+    try:
+        select, explained = parse(sql)
+        return checked(select, explained=explained)
+    except Refused as refusal:
+        persons = [table.relation.person for table in tables.values() if isinstance(table, Table)]
+        if instead := nearest(sql, attempt, next(iter(persons), None)):
+            refusal.nearest = instead
+            refusal.args = (f"{refusal} Ask instead: {instead}",)
+        raise
+
+
+def _statement(
+    select: exp.Select,
+    tables: Mapping[str, Any],
+    ranges: Mapping[str, tuple[float, float]] | None,
+    keys: Mapping[str, Any] | None,
+    bars: str,
+    *,
+    explained: bool,
+) -> Statement:
     scope = read_from(select, tables)
     _check_columns("ranges", ranges, _columns(scope) | set(scope.table.schema))
     person = scope.table.relation.person
-    context = Context(scope, person, {**scope.table.declared.ranges, **(ranges or {})}, bars)
+    context = Context(scope, scope.table.schema, person, {**scope.table.declared.ranges, **(ranges or {})}, bars)
     items = _items(select)
     groups = _groups(select, items, scope)
     named: dict[str, Aggregate] = {}
@@ -130,12 +161,12 @@ def statement(
                 named[alias] = aggregate(part, context)
     if not named:
         raise Refused(
-            "this would show rows of people. Ask for something about many of them: SELECT COUNT(*) ..., "
-            "SELECT ward, AVG(CLAMP(days, 0, 30)) ... GROUP BY ward."
+            "this would show rows of people: ask for something about many of them, a count, a mean, a median."
         )
     table = scope.table
     computed = {name: expression for name, (_, expression) in groups.items()}
     _check_columns("keys", keys, _columns(scope) | set(groups) | {text for text, _ in groups.values()})
+    _check_grouped(keys or {}, groups)
     public = _public(select, groups, dict(keys or {}), scope)
     asked = table.group_by(keys=public, **computed) if computed else table
     order, having = select.args.get("order"), select.args.get("having")
@@ -176,7 +207,9 @@ def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: 
     group = select.args.get("group")
     if group is None:
         return {}
-    if any(value for key, value in group.args.items() if key != "expressions"):
+    grouping = (exp.Rollup, exp.Cube, exp.GroupingSets)
+    options = any(value for key, value in group.args.items() if key != "expressions")
+    if options or any(isinstance(node, grouping) for node in group.expressions):
         raise Refused("GROUP BY takes a list of columns or expressions; ROLLUP, CUBE and ALL are not answered here.")
     found: dict[str, tuple[str, Any]] = {}
     aliases = dict(items)
@@ -198,6 +231,21 @@ def _check_columns(what: str, given: Any, known: set[str]) -> None:
         raise InvalidParameter(f"{what} are given by the name of their column: {what}={{'column': ...}}.")
     if unknown := [name for name in given or {} if name not in known]:
         raise DataError(f"{what} names {unknown[0]!r}. The columns are: {', '.join(map(repr, sorted(known)))}.")
+
+
+def _check_grouped(given: Mapping[str, Any], groups: Mapping[str, tuple[str, Any]]) -> None:
+    """Keys are said of what the query groups by, and of nothing else."""
+    for name in given:
+        if not any(name in _called(key, text, expression) for key, (text, expression) in groups.items()):
+            raise InvalidParameter(
+                f"keys lists groups of {name!r}, and the query does not group by it: add GROUP BY {name}, or leave the "
+                f"keys out and choose rows by WHERE {name} IN (...). Nothing was spent."
+            )
+
+
+def _called(key: str, text: str, expression: Any) -> tuple[str, ...]:
+    """What a key may be called: as SELECT names it, as GROUP BY writes it, as its column is called."""
+    return (key, text, expression.name) if isinstance(expression, Column) else (key, text)
 
 
 def _columns(scope: Scope) -> set[str]:
@@ -222,7 +270,8 @@ def _public(
     found: dict[str, list[Any]] = {}
     for name, (text, expression) in groups.items():
         declared = scope.table.declared.keys.get(expression.name) if isinstance(expression, Column) else None
-        for source in (given.get(name), given.get(text), listed.get(repr(expression)), declared):
+        said = [given.get(called) for called in _called(name, text, expression)]
+        for source in (*said, listed.get(repr(expression)), declared):
             if isinstance(source, str) and source == FROM_DATA:
                 return FROM_DATA
             if source is not None:

@@ -266,7 +266,15 @@ def _least(node: exp.Expression, scope: Scope) -> Expression:
     if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
         ends = constant(inner.expressions[0]), constant(node.expressions[0])
         return scalar(inner.this, scope).clamp(*sorted(ends))
-    raise Refused(f"{name_of(node)}: write CLAMP(x, low, high).")
+    raise Refused(
+        f"{name_of(node)}: a number is held within a range by CLAMP({name_of(innermost(node))}, 0, 100), or by "
+        "LEAST(GREATEST(x, 0), 100)."
+    )
+
+
+def innermost(node: exp.Expression) -> exp.Expression:
+    """What LEAST and GREATEST stand around."""
+    return innermost(node.this) if isinstance(node, exp.Least | exp.Greatest) else node
 
 
 _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {

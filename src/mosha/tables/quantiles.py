@@ -90,14 +90,14 @@ def median(column: Any, *, between: Any = None, bars: str = "rows") -> Quantile:
     return quantile(column, 0.5, between=between, bars=bars)
 
 
-def minimum(column: Any, *, between: Any = None) -> Quantile:
+def minimum(column: Any, *, between: Any = None, bars: str = "rows") -> Quantile:
     """About the least value: the quantile at 0.01, because the least value itself is one person's secret."""
-    return quantile(column, 0.01, between=between)
+    return quantile(column, 0.01, between=between, bars=bars)
 
 
-def maximum(column: Any, *, between: Any = None) -> Quantile:
+def maximum(column: Any, *, between: Any = None, bars: str = "rows") -> Quantile:
     """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret."""
-    return quantile(column, 0.99, between=between)
+    return quantile(column, 0.99, between=between, bars=bars)
 
 
 @dataclass(frozen=True, eq=False)

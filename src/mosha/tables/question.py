@@ -39,6 +39,10 @@ __all__ = ["Question"]
 
 SHARE_FOR_KEYS = 0.3
 SHARE_FOR_TOP = 0.5
+_EARLIER = (
+    "Answered earlier under this key: this is that answer, paid for once, and no data were read. A new key asks the "
+    "data as they are now."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,7 +118,9 @@ class Question:
     def fingerprint(self) -> str:
         """What tells this question from others that cost the same: its plan, its groups and what is asked of them."""
         plan = re.sub(r"frame_\d+", "frame", self.explain(epsilon=1.0, delta=1e-9))  # frames are numbered as they come
-        return hashlib.sha256(repr((plan, self.only, list(self.aggregates))).encode()).hexdigest()
+        shares = {name: str(a.at) for name, a in self.aggregates.items() if isinstance(a, Quantile)}
+        asked = [(name, type(a).__name__, shares.get(name)) for name, a in self.aggregates.items()]
+        return hashlib.sha256(repr((plan, self.only, asked)).encode()).hexdigest()
 
     def parts(self, budget: Budget) -> list[Part]:
         """The parts of a release: sums of rows, counts of persons, distinct values, quantiles of each column."""
@@ -244,8 +250,9 @@ class Question:
             delta: allows Gaussian noise, which is better for many groups.
             confidence: with `within`; 0.95 where it is left out.
             rows: with `within`: how many rows a group is assumed to have.
-            key: makes a retry free: the same key finds the payment and the answer again. A table that lives on a server
-                has one made for it, which the error tells if the server goes away.
+            key: makes a retry free: the same key finds the payment and the answer again, whatever became of the data
+                since (a note says so); another question under it is refused. A table that lives on a server has one
+                made for it, which the error tells if the server goes away.
         """
         if self.account is None:
             raise InvalidParameter(
@@ -266,6 +273,7 @@ class Question:
             key = f"release-{secrets.token_hex(8)}"
         if key is not None:
             measurement = replace(measurement, question=self.fingerprint)
+        measurement, met = _noticing(measurement)
         run = self._opened(self.account, measurement, budget.delta, key)
         release = _answered(run, key)
         run.close()
@@ -276,7 +284,7 @@ class Question:
             rows=self._rows(selection, release.value),
             columns=self._answers(parts, release.value),
             receipt=release.receipt,
-            notes=tuple(notes + ([selection.note()] if selection else [])),
+            notes=tuple(notes + ([selection.note()] if selection else []) + ([] if met else [_EARLIER])),
             errors=lambda level: self._errors(parts, release.value, level),
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
         )
@@ -334,6 +342,17 @@ def _answered(run: Run, key: str | None) -> Release:
         if key is not None:
             problem.args = (f"{problem} The payment waits: a release with key={key!r} is free.",)
         raise
+
+
+def _noticing(measurement: Measurement) -> tuple[Measurement, list[bool]]:
+    """The same measurement, and a list that stays empty where the answer was kept and no data were met."""
+    met: list[bool] = []
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        met.append(True)
+        return measurement.step(state, data, ask, rng)
+
+    return replace(measurement, step=step), met
 
 
 def _rebased(relation: Any, data: Any) -> Any:

@@ -23,7 +23,7 @@ from mosha.tables.declaration import Declaration, beside
 from mosha.tables.declared import declared
 from mosha.tables.key_values import interval, intervals
 from mosha.tables.measured import awaited
-from mosha.tables.quantiles import quantile
+from mosha.tables.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
 
 __all__ = ["FROM_DATA", "Grouped", "Table", "protect", "public_table"]
@@ -87,6 +87,14 @@ class _Asks:
             raise InvalidParameter("quantiles are asked at a list of shares, such as [0.25, 0.5, 0.75].") from None
         asked = {f"quantile_{share:g}": quantile(column, share, between=between, bars=bars) for share in shares}
         return self.aggregate(**asked)
+
+    def minimum(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
+        """About the least value: the quantile at 0.01, because the least value itself is one person's secret."""
+        return self.aggregate(minimum=minimum(column, between=between, bars=bars))
+
+    def maximum(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
+        """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret."""
+        return self.aggregate(maximum=maximum(column, between=between, bars=bars))
 
     def median(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
         """The median of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
