@@ -46,6 +46,9 @@ def query(
     delta: Annotated[float, typer.Option(help="Allows Gaussian noise and groups that come from the data.")] = 0.0,
     within: Annotated[float | None, typer.Option(help="Pay for this accuracy instead (with --confidence).")] = None,
     confidence: Annotated[float, typer.Option(help="How often the noise stays within the error bars.")] = 0.95,
+    rows: Annotated[
+        float | None, typer.Option(help="With --within: a public guess of the rows in a group, for means and spreads.")
+    ] = None,
     bars: Annotated[str, typer.Option(help="Error bars of quantiles: in 'rows', or bought in 'values'.")] = "rows",
     separator: Annotated[str | None, typer.Option(help="What separates the cells of a CSV file (a comma).")] = None,
     table: Annotated[str | None, typer.Option(help="The table's name in a database.")] = None,
@@ -85,7 +88,8 @@ def query(
         paying = _account(book, account or name, whose, limit_epsilon, limit_delta)
         asked = replace(checked.question, account=paying)
         level = None if within is None else confidence
-        raw = asked.release(epsilon=epsilon, rho=rho, delta=delta, within=within, confidence=level, key=key)
+        price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "within": within, "confidence": level}
+        raw = asked.release(**price, rows=rows, key=key)
         answer = checked.answer(raw)
         if raw.keys and not raw.rows:
             answer = replace(answer, notes=(*answer.notes, _NO_GROUP))

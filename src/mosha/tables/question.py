@@ -319,7 +319,10 @@ class Question:
 
         low, high = 2.0**-20, 2.0**10
         if widest(high) > target:
-            raise InvalidParameter("no epsilon below 1024 is so accurate: ask for a wider error bar.")
+            guess = "" if rows is not None else (
+                " Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."
+            )  # fmt: skip
+            raise InvalidParameter(f"no epsilon below 1024 is so accurate: ask for a wider error bar.{guess}")
         while high > low * 1.001:
             middle = (low * high) ** 0.5
             low, high = (low, middle) if widest(middle) <= target else (middle, high)
