@@ -187,6 +187,36 @@ def noised(question, budget, draws):
     return {"channels": noisy.T.tolist(), "reach": reach, "ranges": {}}
 
 
+@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+@pytest.mark.parametrize("at_most", [1, 2, 5, 40])
+def test_rows_that_are_scaled_down_count_alike_in_every_channel(kind, at_most):
+    # Most people have more rows than count. What is answered is about weighted rows, the same weights everywhere: a
+    # count that lost the fractions of rows beside sums of squares gave variances that no error bar held.
+    generator = np.random.default_rng()
+    rows = generator.integers(1, 30, 400)
+    who = np.repeat(np.arange(400), rows)
+    weight = np.repeat(np.minimum(1, at_most / rows), rows)
+    x = generator.uniform(2, 28, who.size)
+    y = np.clip(0.1 * x + generator.normal(0, 1, who.size), -5, 5)
+    middles = [np.average(v, weights=weight) for v in (x, y)]
+    spreads = [np.average((v - m) ** 2, weights=weight) for v, m in zip((x, y), middles, strict=True)]
+    together = np.average((x - middles[0]) * (y - middles[1]), weights=weight)
+    truth = {"rows": weight.sum(), "total": x @ weight, "average": middles[0], "spread": spreads[0]}
+    truth |= {
+        "deviation": math.sqrt(spreads[0]),
+        "together": together,
+        "related": together / math.sqrt(math.prod(spreads)),
+    }
+    table = protect(pa.table({"who": who, "x": x, "y": y}), unit=mosha.Person("who", at_most=at_most))
+    budget = Budget(epsilon=1e4) if kind == "pure" else Budget(rho=1e5)
+    for asked in [*([name] for name in truth if name != "total"), list(truth)]:  # a sum alone is bounded as a sum
+        question = table.aggregate(**{name: questions()[name] for name in asked})
+        value, _ = question.measurement(budget).step(None, None, None, mosha.noise.secure())
+        found, bars = question._answers(question.parts(budget), value), question.measurement(budget).error(0.95, value)
+        for name in asked:  # the noise is below a thousandth of this, and a share of a row loses 2**-8 at most
+            assert found[name][0] == pytest.approx(truth[name], rel=0.01, abs=20 * bars[name][0])
+
+
 @pytest.mark.parametrize(
     ("asked", "bar"),
     [(ask.mean("x", between=(0, 100)), 0.0105), (ask.sum("x", between=(0, 100)), 145.0), (ask.count(), 1.42)],

@@ -7,7 +7,7 @@ need one count, and the sum is made of those two), and all channels share one we
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -82,6 +82,10 @@ class Additive(Aggregate):
     def channels(self) -> Mapping[str, Value]:
         """The exact sums it needs, by a name that tells equal ones apart from others."""
         raise NotImplementedError
+
+    def squares(self) -> Sequence[str]:
+        """The channels that are sums of squares: a forecast takes values to be spread evenly over their range."""
+        return ()
 
     def answer(self, channels: Channels) -> Column:
         raise NotImplementedError

@@ -31,7 +31,8 @@ WEIGHT = "weight"
 """The name of the count of rows whose norm weighs a person's rows; it is summed and never released."""
 
 FEW_GROUPS = 4
-_ROOM = 38
+_ROOM, _MOST_ROOM, _FEWEST = 38, 50, 8
+"""Bits of a person's part: within 38 compiled sums fit many people; up to 50 it keeps at least 8 bits of fractions."""
 _LARGE = 2**24
 
 Norm = int | Fraction
@@ -78,8 +79,8 @@ class Limits:
 
 def fraction_bits(norm: Norm, values: Sequence[Value]) -> int:
     """So many bits after the point that scaled-down rows keep their fractions and sums keep their room."""
-    largest = math.ceil(max(value.magnitude for value in values) * norm)
-    return max(0, min(16, _ROOM - largest.bit_length()))
+    largest = math.ceil(max(value.magnitude for value in values) * norm).bit_length()
+    return max(0, min(16, _ROOM - largest), min(_FEWEST, _MOST_ROOM - largest))
 
 
 def by_own_norm(values: Sequence[Value]) -> Value | None:

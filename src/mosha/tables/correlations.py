@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mosha.connect.value import Value
 from mosha.tables.additive import Additive, Channels, Column
 from mosha.tables.measured import Measured, Range
-from mosha.tables.spreads import Covariance
+from mosha.tables.spreads import PRODUCT, Covariance
 
 __all__ = ["Correlation"]
 
@@ -71,6 +71,9 @@ class Correlation(Additive):
     def channels(self) -> Mapping[str, Value]:
         return {name: value for part in self.parts for name, value in part.channels().items()}
 
+    def squares(self) -> Sequence[str]:
+        return [name for part in self.parts for name in part.squares()]
+
     def answer(self, channels: Channels) -> Column:
         both, first, second = (part.answer(channels) for part in self.parts)
         scale = np.sqrt(first * second)
@@ -80,7 +83,7 @@ class Correlation(Additive):
         """One sum of noise moves the answer, up to what means and the ratio of deviations add: `correlations.md`."""
         seen = self._standard(channels, confidence)
         low, high = self._interval(channels, seen, confidence)
-        rounding = 0.75 * (1 / seen.deviations[0] + 1 / seen.deviations[1])
+        rounding = sum(0.75 / deviation + PRODUCT / deviation**2 for deviation in seen.deviations)
         low, high = np.maximum(-1.0, low - rounding), np.minimum(1.0, high + rounding)
         point = self.answer(channels)
         return np.asarray(np.maximum(high - point, point - low), np.float64)
@@ -142,7 +145,7 @@ class Correlation(Additive):
         for _ in range(3):
             share, rest = (low, high), (1 - high, 1 - low)
             size = _size(_minus(_times(rest, _square(k)), _times(share, _square(m))))
-            terms = [(squares[0], high / s**2), (squares[1], (1 - low) / t**2), (counted, size)]
+            terms = [(squares[0], PRODUCT * high / s**2), (squares[1], PRODUCT * (1 - low) / t**2), (counted, size)]
             terms += [(first, 2 * _size(m) * high / s), (second, 2 * _size(k) * (1 - low) / t)]
             noise = channels.width(_added(terms), confidence) / seen.rows
             ends = (1 - high * seen.off[0] ** 2 - noise) / 2, (1 + (1 - low) * seen.off[1] ** 2 + noise) / 2
@@ -161,7 +164,8 @@ class Correlation(Additive):
         up, down = _times(related, ratio), _times(related, (1 / ratio[1], 1 / ratio[0]))
         bent = [edge / 2 for edge in _times(up, _square(m))], [edge / 2 for edge in _times(down, _square(k))]
         flat = _minus(_minus(_times(m, k), (bent[0][0], bent[0][1])), (bent[1][0], bent[1][1]))
-        terms = [(product, 1 / (s * t)), (squares[0], _size(up) / (2 * s**2)), (squares[1], _size(down) / (2 * t**2))]
+        terms = [(product, PRODUCT / (s * t))]
+        terms += [(squares[0], PRODUCT * _size(up) / (2 * s**2)), (squares[1], PRODUCT * _size(down) / (2 * t**2))]
         terms += [(first, _size(_minus(_times(up, m), k)) / s), (second, _size(_minus(_times(down, k), m)) / t)]
         return channels.width(_added([*terms, (counted, _size(flat))]), confidence) / seen.rows
 

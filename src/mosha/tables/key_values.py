@@ -15,7 +15,16 @@ from mosha.connect.schema import LARGEST_INTEGER, Type
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import real
 
-__all__ = ["date_range", "from_plain", "interval", "intervals", "public_rows", "to_plain"]
+__all__ = [
+    "as_engines_do",
+    "date_range",
+    "from_plain",
+    "in_utc",
+    "interval",
+    "intervals",
+    "public_rows",
+    "to_plain",
+]
 
 STEPS = ("day", "week", "month", "quarter", "year")
 Keys = tuple[tuple[str, Expression], ...]
@@ -27,7 +36,23 @@ def public_rows(relation: Relation, keys: Keys, only: Iterable[Any]) -> tuple[tu
     kinds = [type_of(expression, relation.schema) for _, expression in keys]
     if rows and all(_is_plain(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)):
         return rows
-    return Question(relation, keys, only=rows).only or ()
+    return in_utc(Question(relation, keys, only=rows).only or (), kinds)
+
+
+def in_utc(rows: Iterable[tuple[Any, ...]], kinds: Sequence[Type]) -> tuple[tuple[Any, ...], ...]:
+    """Keys that come from an engine, which knows moments as wall clocks of UTC, as moments in that zone."""
+    if Type.INSTANT not in kinds:
+        return tuple(rows)
+    return tuple(tuple(_moment(v, kind) for v, kind in zip(row, kinds, strict=True)) for row in rows)
+
+
+def _moment(value: Any, kind: Type) -> Any:
+    return value.replace(tzinfo=UTC) if kind is Type.INSTANT and value is not None else value
+
+
+def as_engines_do(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A key as an engine gives it: `in_utc` backwards."""
+    return tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in row)
 
 
 def _is_plain(column: Sequence[Any], kind: Type) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from mosha.accounting.rounding import round_down
 from mosha.connect.aggregation import Aggregation
 from mosha.connect.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.connect.checking import type_of
 from mosha.connect.source import answer
 from mosha.connect.value import Persons, Rows, Value
 from mosha.core.errors import InvalidParameter
@@ -24,6 +25,7 @@ from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.noise import bernoulli, discrete_gaussian
 from mosha.tables.budget import Budget
+from mosha.tables.key_values import in_utc
 from mosha.tables.part import Frame
 from mosha.tables.part import Rows as Keys
 
@@ -132,7 +134,8 @@ class KeySelection:
             few = Truncate(key, groups=self.limit, per_group=1)
             bound = few if self.few else NormBound(2, {"people": 1}, BITS)
         totals = answer(Aggregation(frame.relation, frame.keys, (("people", value),), bound=bound))
-        groups = list(zip(*(column.tolist() for column in totals.keys), strict=True))
+        kinds = [type_of(expression, frame.relation.schema) for _, expression in frame.keys]
+        groups = in_utc(zip(*(column.tolist() for column in totals.keys), strict=True), kinds)
         people = np.asarray(totals["people"]).astype(np.int64)
         kept = self._kept_few(people, rng) if self.few else self._kept_many(people, rng)
         shown = [groups[i] for i in kept]

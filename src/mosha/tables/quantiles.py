@@ -26,6 +26,7 @@ from mosha.tables.additive import Aggregate
 from mosha.tables.bounds import Limits, limits_of
 from mosha.tables.budget import Budget
 from mosha.tables.guess import Guess
+from mosha.tables.key_values import as_engines_do
 from mosha.tables.measured import Measured, Range
 from mosha.tables.norm_choice import NormChoice, bounded_note
 from mosha.tables.part import Frame, within
@@ -309,7 +310,7 @@ def _owners(frame: Frame, keys: Sequence[Any], rows: int) -> NDArray[np.int64]:
     """The place of each row's group among the groups that are shown, -1 for others."""
     if not frame.keys:
         return np.zeros(rows, np.int64)
-    place = {group: i for i, group in enumerate(frame.only or ())}
+    place = {as_engines_do(group): i for i, group in enumerate(frame.only or ())}
     groups = zip(*(column.tolist() for column in keys), strict=True)
     return np.array([place.get(group, -1) for group in groups], np.int64)
 

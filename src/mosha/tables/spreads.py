@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from mosha.connect.expression import Expression
-from mosha.connect.value import Product, Rows, Value
+from mosha.connect.value import Clamped, Rows, Value
 from mosha.tables.additive import Additive, Channels, Column, centred_channels
 from mosha.tables.measured import Measured, Range
 
-__all__ = ["Covariance", "StandardDeviation"]
+__all__ = ["PRODUCT", "Covariance", "StandardDeviation"]
+
+SHIFT = 14
+PRODUCT = 2.0**SHIFT
+"""The unit of sums of products, in squares of grid steps: coarse, so that a share of a row keeps its fraction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +53,17 @@ class Covariance(Additive):
         else:
             rows = Rows(self.given)
             first, second = (replace(m, of=m.of + self.given).centred for m in (self.first, self.second))
-        return {names[0]: rows, names[1]: first, names[2]: second, names[3]: Product(first, second)}
+        return {names[0]: rows, names[1]: first, names[2]: second, names[3]: _product(first, second)}
+
+    def squares(self) -> Sequence[str]:
+        return self.names[3:] if self._same else ()
 
     def moments(self, channels: Channels) -> tuple[Column, Column, Column, Column]:
         """The number of rows, the two means, and the covariance, in grid units."""
         counted, first, second, product = (channels.values[name] for name in self.names)
         safe = np.maximum(counted, 1.0)
         means = first / safe, second / safe
-        return safe, *means, product / safe - means[0] * means[1]
+        return safe, *means, product * PRODUCT / safe - means[0] * means[1]
 
     @property
     def _same(self) -> bool:
@@ -96,7 +103,7 @@ class Covariance(Additive):
             low = np.maximum(least, found - noise - (0.0 if self._same else together))
             high = np.minimum(most, found + noise + together)
         point = np.clip(found, least, most)
-        bars = np.maximum(high - point, point - low) + 2 * sum(self.halves) + 1
+        bars = np.maximum(high - point, point - low) + sum(self.halves) + PRODUCT
         usable = channels.values[self.names[0]] >= 1.0
         whole = self._limits[1] - self._limits[0]
         return np.asarray(np.minimum(np.where(usable, bars * self._scale, whole), whole), np.float64)
@@ -115,9 +122,15 @@ class Covariance(Additive):
         """The largest coefficients of P - m T - k S + (m k - c) n that are possible."""
         names = self.names
         sizes = [np.minimum(h, np.abs(m) + a) for h, m, a in zip(self.halves, means, away, strict=True)]
-        terms: dict[str, Any] = {names[3]: np.ones_like(furthest), names[1]: sizes[1]}
+        terms: dict[str, Any] = {names[3]: np.full_like(furthest, PRODUCT), names[1]: sizes[1]}
         terms[names[2]] = terms.get(names[2], 0.0) + sizes[0]
         return terms | {names[0]: furthest}
+
+
+def _product(first: Clamped, second: Clamped) -> Clamped:
+    """The product of two numbers on their grids, on a coarser grid of its own; missing where either is."""
+    corners = [float(a * b) for a in (first.low, first.high) for b in (second.low, second.high)]
+    return Clamped(first.known * second.known, (min(corners), max(corners)), exponent=-SHIFT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +147,9 @@ class StandardDeviation(Additive):
 
     def channels(self) -> Mapping[str, Value]:
         return self.variance.channels()
+
+    def squares(self) -> Sequence[str]:
+        return self.variance.squares()
 
     def answer(self, channels: Channels) -> Column:
         return np.sqrt(self.variance.answer(channels))

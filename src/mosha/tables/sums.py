@@ -12,7 +12,7 @@ import numpy as np
 
 from mosha.connect.aggregation import Aggregation
 from mosha.connect.source import answer, explain
-from mosha.connect.value import Clamped, Persons, Product, Rows, Value
+from mosha.connect.value import Clamped, Persons, Rows, Value
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.randomness import Rng
@@ -163,7 +163,9 @@ class Sums:
         asked = self.settled(ranges)
         _, bits = asked.question(frame, norm, bytes(32))
         rows = 0.0 if guess.rows is None else float(guess.rows)
-        columns = [[rows * _typical(value)] * frame.groups for value in asked.values.values()]
+        evenly = {name for a in asked.aggregates.values() for name in a.squares()}
+        typical = {n: v.magnitude / 3 if n in evenly else float(v.magnitude == 1) for n, v in asked.values.items()}
+        columns = [[rows * typical[name]] * frame.groups for name in asked.values]
         reach = [math.ldexp(r, -bits) for r in asked.reach(frame, norm)]
         return {"channels": columns, "reach": reach, "norm": None if norm is None else float(norm), "ranges": ranges}
 
@@ -194,13 +196,6 @@ def values_of(aggregates: Mapping[str, Additive]) -> dict[str, Value]:
     }
     sums = [a for a in aggregates.values() if isinstance(a, Sum) and not a.is_made_of(others)]
     return others | {name: value for a in sums for name, value in a.channels().items()}
-
-
-def _typical(value: Value) -> float:
-    """What a row adds on average if values are spread evenly over their range, each column by itself."""
-    if isinstance(value, Product):
-        return value.magnitude / 3 if repr(value.first.known) == repr(value.second.known) else 0.0
-    return 1.0 if value.magnitude == 1 else 0.0
 
 
 def _counts_people(values: Mapping[str, Value]) -> bool:
