@@ -51,11 +51,8 @@ def row_norms(question: Aggregation, values: Values, bound: NormBound, dialect: 
     sums = []
     for name, kind in values:
         leader, limit = leaders[name]
-        value = dialect.to(Type.INTEGER, number(1)) if is_plain_count(kind) else column(f"v{place[name]}")
-        total = column(f"t{place[leader]}")
-        scaled = _scaled(value, total, limit << bound.fraction, dialect, wide=wide[leader])
-        full = binary(exp.Mul, value.copy(), dialect.to(Type.INTEGER, number(1 << bound.fraction)))
-        kept = choose((binary(exp.GT, total.copy(), number(limit)), scaled), otherwise=full)
+        value = None if is_plain_count(kind) else column(f"v{place[name]}")
+        kept = _kept(value, kind, column(f"t{place[leader]}"), limit, bound.fraction, dialect, wide=wide[leader])
         sums.append(alias(dialect.sum(kept, kind.magnitude * limit << bound.fraction), f"s{place[name]}"))
     keys = key_columns(question)
     query = select([*keys, *sums], table("rows"), group=copies(keys))
@@ -77,6 +74,20 @@ def _total(value: Node, kind: Value, dialect: Dialect, *, wide: bool) -> Node:
         return dialect.wide(total) if wide else total
     total = dialect.sum(value if kind.low >= 0 else exp.Abs(this=value), None)
     return total if wide else cast(call("LEAST", total, dialect.wide(number(2**62))), Kind.BIGINT)
+
+
+def _kept(
+    value: Node | None, kind: Value, total: Node, limit: int, fraction: int, dialect: Dialect, *, wide: bool
+) -> Node:
+    """What a row counts. Where its value is 0 or ±1, that is the value times the weight of a 1, which others share."""
+    one = dialect.to(Type.INTEGER, number(1 << fraction))
+    above = binary(exp.GT, total, number(limit))
+    if value is not None and (wide or kind.magnitude > 1):
+        scaled = _scaled(value, total.copy(), limit << fraction, dialect, wide=wide)
+        return choose((above, scaled), otherwise=binary(exp.Mul, value.copy(), one))
+    scaled = _scaled(dialect.to(Type.INTEGER, number(1)), total.copy(), limit << fraction, dialect, wide=wide)
+    weight = choose((above, scaled), otherwise=one)
+    return weight if value is None else binary(exp.Mul, value, weight)
 
 
 def _scaled(value: Node, divisor: Node, factor: int, dialect: Dialect, *, wide: bool) -> Node:
