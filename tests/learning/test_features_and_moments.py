@@ -25,6 +25,31 @@ def test_features_have_the_declared_number_and_norm():
     assert Scattering(side=8, groups=3)(pictures(2, 8)).shape == (2, 81 * 4)
 
 
+@pytest.mark.parametrize("groups", [1, 3, 9, 27, 81])
+@pytest.mark.parametrize("first", [0.5, 1.0, 2.0])
+def test_no_row_is_longer_than_the_norm_and_some_are_nearly_as_long(groups, first):
+    features = Scattering(side=8, groups=groups, roots=True, first=first)
+    lengths = np.linalg.norm(features(pictures(20, 8)), axis=1)
+    assert (lengths <= features.norm * (1 + 1e-5)).all()
+    if groups == 81:  # no group mixes weights
+        assert np.allclose(lengths, features.norm, rtol=1e-2)
+
+
+def test_weights_scale_the_first_channels_alone():
+    some, plain, twice = pictures(4), Scattering(side=28, groups=81), Scattering(side=28, groups=81, first=2.0)
+    own, other = plain(some).reshape(4, 81, 49), twice(some).reshape(4, 81, 49)
+    assert np.array_equal(other[:, :17], 2 * own[:, :17])
+    assert np.array_equal(other[:, 17:], own[:, 17:])
+
+
+def test_roots_bring_faint_and_strong_edges_nearer():
+    faint = np.zeros((1, 28, 28))
+    faint[0, 4:24, 8:10], faint[0, 4:24, 20:22] = 1.0, 0.1
+    edges = lambda roots: Scattering(side=28, groups=81, roots=roots)(faint).reshape(81, 7, 7)[1]
+    ratio = lambda seen: (seen[3, 5] - seen.min()) / (seen[3, 2] - seen.min())
+    assert ratio(edges(True)) > 1.5 * ratio(edges(False))
+
+
 def test_features_of_a_picture_do_not_depend_on_the_others():
     features, some = Scattering(side=28), pictures(70)
     assert np.allclose(features(some)[66], features(some[66:67])[0], atol=1e-3)
@@ -41,7 +66,19 @@ def test_features_forget_brightness_and_small_shifts_more_than_shape():
     assert away(moved) < 0.5 * away(turned)
 
 
-@pytest.mark.parametrize("wrong", [{"side": 27}, {"side": 0}, {"side": 28, "groups": 5}, {"side": 4096}, {"side": 2.5}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"side": 27},
+        {"side": 0},
+        {"side": 28, "groups": 5},
+        {"side": 4096},
+        {"side": 2.5},
+        {"side": 28, "first": 0},
+        {"side": 28, "first": 1e9},
+        {"side": 28, "roots": 1},
+    ],
+)
 def test_wrong_pictures_are_refused(wrong):
     with pytest.raises(InvalidParameter):
         Scattering(**wrong)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.number import positive_integer
+from mosha.core.number import positive, positive_integer
 
 __all__ = ["Scattering"]
 
@@ -33,8 +33,9 @@ class Scattering:
     """Features of square pictures of `side` pixels (a multiple of 4): side/4 by side/4 places of 81 channels.
 
     Channel 0 is the picture's average, 1 to 16 its wavelet moduli at two scales and eight directions, 17 to 80 the
-    moduli of the finer ones seen again at the coarser scale. With `groups`, channels are standardised in so many
-    groups within each picture, and every row has the norm `norm`.
+    moduli of the finer ones seen again at the coarser scale. Channels are standardised within each picture, in so many
+    `groups`. With `roots` the square roots of all are taken first, which brings faint and strong edges nearer; `first`
+    is how many times the first 17 channels count. No row is longer than `norm`.
 
     Guarantee:
         A row is a function of its picture alone up to the rounding of floats; whoever trains on rows bounds them
@@ -47,12 +48,17 @@ class Scattering:
 
     side: int
     groups: int = 27
+    roots: bool = False
+    first: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "side", positive_integer("side", self.side))
         object.__setattr__(self, "groups", positive_integer("groups", self.groups))
+        object.__setattr__(self, "first", positive("first", self.first))
         if self.side % 4 or not 8 <= self.side <= 1024:
             raise InvalidParameter("side must be a multiple of 4, from 8 to 1024 pixels.")
+        if not 2.0**-10 <= self.first <= 2.0**10 or not isinstance(self.roots, bool):
+            raise InvalidParameter("first must lie between 2**-10 and 2**10, and roots be True or False.")
         if self.channels % self.groups:
             raise InvalidParameter(f"groups must divide the {self.channels} channels: 1, 3, 9, 27 or 81.")
 
@@ -71,8 +77,13 @@ class Scattering:
 
     @property
     def norm(self) -> float:
-        """The largest norm of a row of features."""
-        return math.sqrt(self.width)
+        """The largest norm of a row of features: a group's is the root of its size, times its largest weight."""
+        weights = self._weights.reshape(self.groups, -1).max(axis=1).astype(float)
+        return math.sqrt(self.width / self.groups * float((weights**2).sum()))
+
+    @cached_property
+    def _weights(self) -> NDArray[np.float32]:
+        return np.where(np.arange(self.channels) <= 2 * DIRECTIONS, self.first, 1.0).astype(np.float32)
 
     @cached_property
     def _padded(self) -> int:
@@ -123,10 +134,12 @@ class Scattering:
         return out
 
     def _standardised(self, channels: Pictures) -> Pictures:
-        grouped = channels.reshape(channels.shape[0], self.groups, -1)
+        seen = np.sign(channels) * np.sqrt(np.abs(channels)) if self.roots else channels
+        grouped = seen.reshape(channels.shape[0], self.groups, -1)
         centred = grouped - grouped.mean(axis=2, keepdims=True)
-        spread = np.sqrt((centred * centred).mean(axis=2, keepdims=True) + np.float32(1e-8))
-        return np.asarray((centred / spread).reshape(channels.shape[0], -1), np.float32)
+        centred /= np.sqrt((centred * centred).mean(axis=2, keepdims=True) + np.float32(1e-8))
+        weighted = centred.reshape(channels.shape) * self._weights[:, None, None]
+        return np.asarray(weighted.reshape(channels.shape[0], -1), np.float32)
 
 
 def _frequencies(size: int) -> NDArray[np.float64]:
