@@ -33,6 +33,13 @@ QUERIES = [
     "SELECT SUM(CASE WHEN ward = 'A' THEN CLAMP(days, 0, 30) ELSE 0 END) AS s FROM visits",
     "SELECT AVG(CLAMP(days, 0, 30) * 2 + 1) AS twice, AVG(MONTH(day)) AS month FROM visits",
     "SELECT SUM(CASE WHEN days > 5 THEN 1 END) AS n FROM visits",
+    "SELECT COUNT() AS n, 'all' AS label, 3 AS three, TRUE AS yes, DATE '2026-01-01' AS d FROM visits",
+    "SELECT SQRT(COUNT(*)) AS r, ABS(COUNT(*) - 9999) AS a FROM visits",
+    "SELECT GREATEST(COUNT(*), 3) AS g, LEAST(COUNT(*), 3) AS l FROM visits",
+    "SELECT SUM(CLAMP(days, 0, 30)) / NULLIF(COUNT(*), 0) AS m, COALESCE(COUNT(*), 0) AS n FROM visits",
+    "SELECT COUNT(*) AS n FROM visits WHERE ward ILIKE 'a%'",
+    "SELECT SUM(CLAMP(CASE WHEN ward = 'A' THEN NULL ELSE days END, 0, 30)) AS s FROM visits",
+    "SELECT day, COUNT(*) AS n FROM visits WHERE day IN (DATE '2026-01-02') GROUP BY 1 HAVING day > DATE '2026-01-01'",
     "SELECT SUM((days > 5)::INT) AS n, AVG((female)::INT) AS f FROM visits JOIN people USING (patient_id)",
     "SELECT CORR(CLAMP(age, 0, 100), CLAMP(days, 0, 30)) AS c FROM visits",
 ]
@@ -64,6 +71,41 @@ def test_error_bars_of_an_expression_cover_its_parts(tables):
     bars = answer.error(0.95)
     assert bars["twice"][0] == pytest.approx(2 * bars["n"][0])
     assert bars["half"][0] == pytest.approx(bars["n"][0] / 2)
+
+
+def test_error_bars_go_through_functions_of_results(tables):
+    asked = (
+        "COUNT(*) AS n, SQRT(COUNT(*)) AS r, ABS(COUNT(*)) AS a, GREATEST(COUNT(*), 0) AS g, NULLIF(COUNT(*), 0) AS z"
+    )
+    answer = query(
+        f"SELECT {asked}, FLOOR(COUNT(*)) AS f, 'x' AS t, COUNT(*) > 3 AS b FROM visits", epsilon=1, **tables
+    )
+    bars, n = {name: bar[0] for name, bar in answer.error(0.95).items()}, answer.table["n"][0]
+    assert bars["a"] == bars["g"] == bars["z"] == pytest.approx(bars["n"])
+    assert bars["r"] == pytest.approx(n**0.5 - (n - bars["n"]) ** 0.5)
+    assert abs(bars["f"] - bars["n"]) <= 1
+    assert bars["t"] != bars["t"]  # a text has no bar
+    assert bars["b"] != bars["b"]
+
+
+def test_notes_call_an_aggregate_by_what_was_written(tables):
+    answer = query("SELECT COUNT(*) * 2 AS twice FROM visits", epsilon=1, **tables)
+    assert "Laplace noise for count(*)." in answer.notes
+
+
+def test_a_column_without_a_declared_type_is_a_number_beside_numbers(tmp_path):
+    (tmp_path / "t.csv").write_text("who,ward,days\n" + "\n".join(f"{i},{'AB'[i % 2]},{i % 7}" for i in range(400)))
+    unit = mosha.Person("who", at_most=1)
+    account = mosha.Ledger.memory().account("a", unit=unit, epsilon=1e6)
+    t = mosha.protect(tmp_path / "t.csv", unit=unit, account=account)
+    truth = sum(i % 7 for i in range(0, 400, 2))
+    for asked in (
+        "SUM(CLAMP(CASE WHEN ward = 'A' THEN days ELSE 0 END, 0, 9))",
+        "SUM(CLAMP(IF(ward = 'A', days, 0), 0, 9))",
+        "SUM(CLAMP(days, 0, 9)) FILTER (WHERE ward = 'A')",
+        "SUM(CLAMP(CASE WHEN ward = 'A' THEN days END, 0, 9))",
+    ):
+        assert query(f"SELECT {asked} AS s FROM t", epsilon=1000, t=t).value == pytest.approx(truth, abs=1)
 
 
 def test_explain_shows_bounded_sql_and_prices_and_spends_nothing(tables):

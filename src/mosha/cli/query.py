@@ -183,7 +183,7 @@ def _missing(bar: Any) -> bool:
 def _cell(value: Any, bar: Any, *, in_rows: bool) -> str:
     if value is None:
         return "-"
-    if bar is None or not isinstance(value, int | float):
+    if bar is None or isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     width = "?" if _missing(bar) else format(bar, ".3g")
     return f"{value:.6g} (± {width} rows)" if in_rows else f"{value:.6g} ± {width}"

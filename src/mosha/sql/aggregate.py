@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from mosha.connect.checking import is_loose, type_of
+from mosha.connect.checking import is_loose, is_number, type_of
 from mosha.connect.expression import Call, Column, Expression, lit, when
-from mosha.connect.schema import Schema, Type
+from mosha.connect.schema import Type
 from mosha.sql.ranges import Range, implied
 from mosha.sql.scalar import Refused, Scope, constant, name_of, scalar
 from mosha.tables import aggregates as tables
@@ -28,7 +28,6 @@ class Context:
     """
 
     scope: Scope
-    schema: Schema
     person: str | None
     ranges: Mapping[str, Range] = field(default_factory=dict)
     bars: str = "rows"
@@ -38,13 +37,16 @@ class Context:
         """A number and its range: CLAMP(x, low, high), a declared column, or what follows from these and constants."""
         found = implied(node, self._known)
         if found is None:
+            expression = scalar(node, self.scope)
+            if not is_number(expression, self.scope.schema):
+                raise _no_number(node, what, type_of(expression, self.scope.schema))
             raise no_range(node, what)
         return self.filtered(self._number(node)), _widened(found)
 
     def _known(self, node: exp.Expression) -> Range | None:
         if isinstance(node, exp.Column) and (declared := self.ranges.get(self.scope(node))) is not None:
             return declared
-        return (0, 1) if type_of(scalar(node, self.scope), self.schema) is Type.BOOLEAN else None
+        return (0, 1) if type_of(scalar(node, self.scope), self.scope.schema) is Type.BOOLEAN else None
 
     def _number(self, node: exp.Expression) -> Expression:
         """The number without its CLAMP, which the range stands for; what is true or false as 1 and 0."""
@@ -55,13 +57,13 @@ class Context:
         expression = scalar(node, self.scope)
         if clamped and isinstance(expression, Call):
             expression = expression.arguments[0]
-        return expression.cast("integer") if type_of(expression, self.schema) is Type.BOOLEAN else expression
+        return expression.cast("integer") if type_of(expression, self.scope.schema) is Type.BOOLEAN else expression
 
     def filtered(self, expression: Expression) -> Expression:
         """The value, missing where the condition of FILTER is not true."""
         if self.given is None:
             return expression
-        plain = expression.cast("real") if is_loose(expression, self.schema) else expression
+        plain = expression.cast("real") if is_loose(expression, self.scope.schema) else expression
         return when(self.given, plain)
 
 
@@ -71,6 +73,13 @@ def _widened(found: Range) -> Range:
     if low != high:
         return low, high
     return (min(0, low), max(0, high)) if low else (0, 1)
+
+
+def _no_number(node: exp.Expression, what: str, kind: Type) -> Refused:
+    text, instead = name_of(node), f"COUNT(DISTINCT {name_of(node)}) counts its values."
+    if kind.temporal:
+        instead = f"count the days since some day, DATEDIFF('day', DATE '2024-01-01', {text})."
+    return Refused(f"{what}({text}) needs a number, and {text} is a {kind}: {instead}")
 
 
 def no_range(node: exp.Expression, what: str) -> Refused:
@@ -86,7 +95,9 @@ def no_range(node: exp.Expression, what: str) -> Refused:
 
 def _count(node: exp.Expression, context: Context) -> Aggregate:
     inner = node.this
-    if isinstance(inner, exp.Star):
+    if node.expressions:
+        raise Refused(f"{name_of(node)}: COUNT takes one column, or *.")
+    if inner is None or isinstance(inner, exp.Star):
         return tables.count(None if context.given is None else context.filtered(lit(1)))
     if not isinstance(inner, exp.Distinct):
         return tables.count(context.filtered(scalar(inner, context.scope)))

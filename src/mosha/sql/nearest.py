@@ -104,6 +104,9 @@ def _rewritten(select: exp.Select) -> exp.Select:
             inner.set("limit", None)
     for node in list(select.find_all(exp.Least, exp.Greatest)):
         _clamped(node)
+    for node in list(select.find_all(exp.Anonymous)):
+        if str(node.this).upper() == "CLAMP" and len(node.expressions) in {1, 2}:
+            node.set("expressions", [node.expressions[0], exp.Literal.number(0), exp.Literal.number(100)])
     shown = bool(select.args.get("distinct"))
     for part in _DROPPED:
         select.set(part, None)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, date, datetime
 from typing import Any
 
 from sqlglot import exp
 
+from mosha.connect.schema import Type
 from mosha.sql.scalar import Refused, constant, name_of
 
-__all__ = ["Interval", "check", "evaluate"]
+__all__ = ["TYPICAL", "Interval", "check", "evaluate", "rehearse"]
 
 Interval = tuple[Any, Any, Any]
 """A value, and the ends of its error bar; keys and constants have no width."""
@@ -43,6 +45,11 @@ _ARITHMETIC: dict[type[exp.Expression], Callable[[Interval, Interval], Interval]
     exp.Div: _divide,
 }
 
+_CASTS = dict.fromkeys(("DOUBLE", "FLOAT", "REAL", "DECIMAL"), False) | dict.fromkeys(
+    ("INT", "BIGINT", "SMALLINT"), True
+)
+"""The types that a result may be cast to, and whether they are whole."""
+
 _COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], bool]] = {
     exp.EQ: lambda a, b: a == b,
     exp.NEQ: lambda a, b: a != b,
@@ -65,7 +72,10 @@ def evaluate(node: exp.Expression, known: Mapping[str, Interval]) -> Interval:
         return known[text]
     handler = _KINDS.get(type(node))
     if handler is None:
-        raise Refused(f"{text}: on results there is arithmetic, comparison, ROUND, AND, OR, NOT, BETWEEN and IN.")
+        raise Refused(
+            f"{text}: on results there is arithmetic, comparison, ROUND, FLOOR, CEIL, ABS, SQRT, "
+            "LEAST, GREATEST, COALESCE, NULLIF, CAST, AND, OR, NOT, BETWEEN and IN."
+        )
     return handler(node, known)
 
 
@@ -104,9 +114,69 @@ def _rounded(node: exp.Expression, known: Known) -> Interval:
     return (None, None, None) if value is None else (round(value, places), low - half, high + half)
 
 
+def _monotone(function: Callable[[float], float]) -> Callable[[exp.Expression, Known], Interval]:
+    def handler(node: exp.Expression, known: Known) -> Interval:
+        value, low, high = evaluate(node.this, known)
+        return (None, None, None) if value is None else (function(value), function(low), function(high))
+
+    return handler
+
+
+def _root(value: float) -> float:
+    """Of what noise made negative, zero."""
+    return math.sqrt(max(0.0, value))
+
+
+def _size(node: exp.Expression, known: Known) -> Interval:
+    value, low, high = evaluate(node.this, known)
+    if value is None:
+        return _exact(None)
+    return abs(value), 0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high))
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[exp.Expression, Known], Interval]:
+    """LEAST or GREATEST of what is there."""
+
+    def handler(node: exp.Expression, known: Known) -> Interval:
+        found = [evaluate(part, known) for part in (node.this, *node.expressions)]
+        there = [part for part in found if part[0] is not None]
+        return (
+            (choose(p[0] for p in there), choose(p[1] for p in there), choose(p[2] for p in there))
+            if there
+            else _exact(None)
+        )
+
+    return handler
+
+
+def _coalesce(node: exp.Expression, known: Known) -> Interval:
+    found = [evaluate(part, known) for part in (node.this, *node.expressions)]
+    return next((part for part in found if part[0] is not None), _exact(None))
+
+
+def _nullif(node: exp.Expression, known: Known) -> Interval:
+    value, other = evaluate(node.this, known), evaluate(node.expression, known)[0]
+    return _exact(None) if value[0] == other else value
+
+
+def _is_moment(node: exp.Expression) -> bool:
+    """DATE '2026-11-15' is a constant."""
+    return isinstance(node.this, exp.Literal) and bool(node.this.is_string)
+
+
+def _number(node: exp.Expression, known: Known) -> Interval:
+    """CAST to a number: rounded where it becomes a whole one."""
+    if _is_moment(node):
+        return _exact(constant(node))
+    value, low, high = evaluate(node.this, known)
+    if value is None or not _CASTS[node.args["to"].this.name]:
+        return value, low, high
+    return math.floor(value + 0.5), math.floor(low + 0.5), math.floor(high + 0.5)
+
+
 def _between(node: exp.Expression, known: Known) -> Interval:
     value, low, high = (evaluate(part, known)[0] for part in (node.this, node.args["low"], node.args["high"]))
-    return _exact(None if value is None else low <= value <= high)
+    return _exact(None if None in (value, low, high) else low <= value <= high)
 
 
 def _in(node: exp.Expression, known: Known) -> Interval:
@@ -132,10 +202,42 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Interval]] 
     exp.Neg: _negative,
     exp.Not: _not,
     exp.Round: _rounded,
+    exp.Floor: _monotone(math.floor),
+    exp.Ceil: _monotone(math.ceil),
+    exp.Sqrt: _monotone(_root),
+    exp.Abs: _size,
+    exp.Least: _extreme(min),
+    exp.Greatest: _extreme(max),
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Cast: _number,
     exp.Between: _between,
     exp.In: _in,
     exp.Column: _column,
 }
+
+
+TYPICAL: Mapping[Type, Any] = {
+    Type.INTEGER: 1,
+    Type.REAL: 1.0,
+    Type.BOOLEAN: True,
+    Type.TEXT: "a",
+    Type.DATE: date(2000, 1, 1),
+    Type.TIMESTAMP: datetime(2000, 1, 1),  # noqa: DTZ001  (a wall clock)
+    Type.INSTANT: datetime(2000, 1, 1, tzinfo=UTC),
+}
+"""One value of each type, for a rehearsal."""
+
+
+def rehearse(node: exp.Expression, known: Mapping[str, Interval]) -> None:
+    """Refuse an output expression that mixes types, before anything is spent: it is evaluated on made-up values."""
+    try:
+        evaluate(node, known)
+    except (TypeError, ValueError, OverflowError):
+        raise Refused(
+            f"{name_of(node)} puts together what has different types: numbers go with numbers, text with text, and a "
+            "date is written DATE '2026-11-15'."
+        ) from None
 
 
 def check(node: exp.Expression, known: Collection[str]) -> None:
@@ -144,6 +246,9 @@ def check(node: exp.Expression, known: Collection[str]) -> None:
         return
     if type(node) not in _KINDS or isinstance(node, exp.Column):
         evaluate(node, {})
-    for part in (node.this, node.args.get("expression"), node.args.get("low"), node.args.get("high")):
+    if isinstance(node, exp.Cast) and node.args["to"].this.name not in _CASTS and not _is_moment(node):
+        raise Refused(f"{name_of(node)}: results are cast to DOUBLE or INTEGER.")
+    parts = [node.this, node.args.get("expression"), node.args.get("low"), node.args.get("high")]
+    for part in parts + ([] if isinstance(node, exp.In) else node.expressions):
         if isinstance(part, exp.Expression):
             check(part, known)

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from mosha.connect.checking import type_of
 from mosha.connect.expression import Column
+from mosha.connect.schema import Type
 from mosha.core.errors import DataError, InvalidParameter, MoshaError
 from mosha.sql.aggregate import Context, aggregate, is_aggregate
 from mosha.sql.nearest import nearest
-from mosha.sql.output import Interval, check, evaluate
+from mosha.sql.output import TYPICAL, Interval, check, evaluate, rehearse
 from mosha.sql.parsing import check_select, parse
 from mosha.sql.scalar import Refused, constant, name_of, scalar
 from mosha.sql.tables_in import Scope, read_from
@@ -73,6 +75,18 @@ class Statement:
                 known.setdefault(quoted, known.get(name_of(node), (None, None, None)))
         return known
 
+    def rehearse(self, kinds: Mapping[str, Type]) -> None:
+        """Evaluate everything once on made-up values: what mixes types is told before anything is spent."""
+        made_up = {name: TYPICAL[kind] for name, kind in kinds.items()} | dict.fromkeys(self.names.values(), 1.0)
+        known: dict[str, Interval] = {
+            text: (made_up[name],) * 3 for text, name in (*self.keys.items(), *self.names.items())
+        }
+        for _, node in self.items:
+            rehearse(node, known)
+        known = self._known(made_up, None)
+        for node in (*([self.having] if self.having else []), *(node for node, _ in self.order)):
+            rehearse(node, known)
+
     def _errors(self, raw: Answer, shown: list[str], confidence: float) -> dict[str, Any]:
         """Half-widths; what is computed from k noisy numbers takes bars that miss a k-th as often."""
         found: dict[str, Any] = {}
@@ -93,7 +107,7 @@ class Statement:
 
 def _half(interval: Interval) -> float:
     value, low, high = interval
-    if value is None or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     return float(max(high - value, value - low))
 
@@ -145,7 +159,7 @@ def _statement(
     scope = read_from(select, tables)
     _check_columns("ranges", ranges, _columns(scope) | set(scope.table.schema))
     person = scope.table.relation.person
-    context = Context(scope, scope.table.schema, person, {**scope.table.declared.ranges, **(ranges or {})}, bars)
+    context = Context(scope, person, {**scope.table.declared.ranges, **(ranges or {})}, bars)
     items = _items(select)
     groups = _groups(select, items, scope)
     named: dict[str, Aggregate] = {}
@@ -156,7 +170,9 @@ def _statement(
     for node in wanted:
         for part in node.walk(prune=is_aggregate):
             if is_aggregate(part) and name_of(part) not in names:
-                alias = next((name for name, item in items if item is part), f"aggregate {len(named) + 1}")
+                alias = next((name for name, item in items if item is part), name_of(part).lower())
+                if alias in named or alias in groups:
+                    alias = f"aggregate {len(named) + 1}"
                 names[name_of(part)] = alias
                 named[alias] = aggregate(part, context)
     if not named:
@@ -175,9 +191,10 @@ def _statement(
     for _, node in items:
         check(node, texts)
     aliases = texts | {name_of(exp.column(name)) for name, _ in items}
-    for node in ([having.this] if having else []) + [node for node, _ in ordered]:
+    late = ([having.this] if having else []) + [node for node, _ in ordered]
+    for node in late:
         check(node, aliases)
-    return Statement(
+    checked = Statement(
         question=asked.aggregate(**named),
         keys={text: name for name, (text, _) in groups.items()},
         names=names,
@@ -187,6 +204,8 @@ def _statement(
         limit=_limit(select),
         explained=explained,
     )
+    checked.rehearse({name: type_of(expression, scope.schema) for name, expression in computed.items()})
+    return checked
 
 
 def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sqlglot import exp
 
-from mosha.sql.scalar import constant
+from mosha.sql.scalar import between, constant
 
 __all__ = ["Range", "implied"]
 
@@ -79,8 +79,7 @@ def _least(node: exp.Expression, known: Known) -> Range | None:
     del known
     if not isinstance(node.this, exp.Least | exp.Greatest) or len(node.expressions) != 1 != len(node.this.expressions):
         return None
-    low, high = sorted([constant(node.this.expressions[0]), constant(node.expressions[0])])
-    return low, high
+    return between(node.this.expressions[0], node.expressions[0])
 
 
 def _arithmetic(operation: Callable[[float, float], float]) -> Callable[[exp.Expression, Known], Range | None]:

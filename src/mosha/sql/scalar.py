@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlglot import exp
 
-from mosha.connect.expression import Case, Expression, col, lit
-from mosha.connect.schema import Type
+from mosha.connect.checking import is_loose, type_of
+from mosha.connect.expression import Case, Expression, col, lit, null
+from mosha.connect.schema import Schema, Type
 from mosha.core.errors import Refused
+from mosha.core.number import real
 
-__all__ = ["Refused", "constant", "name_of", "scalar"]
+__all__ = ["Refused", "between", "constant", "name_of", "scalar"]
 
 
 _TYPES = {
@@ -65,7 +67,16 @@ _UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
 
 _PARTS = {"ISODOW": "weekday"} | {name.upper(): name for name in ("year", "quarter", "month", "day", "hour", "minute")}
 
-Scope = Callable[[exp.Column], str]
+
+class Scope(Protocol):
+    """The columns that a query knows."""
+
+    @property
+    def schema(self) -> Schema:
+        """Their types, by their names in the plan."""
+
+    def __call__(self, node: exp.Column) -> str:
+        """The name of a column in the plan."""
 
 
 def name_of(node: Any) -> str:
@@ -170,22 +181,45 @@ def _case(node: exp.Expression, scope: Scope) -> Expression:
         condition = scalar(branch.this, scope)
         if base is not None:
             condition = scalar(base, scope) == condition
-        branches.append((condition, scalar(branch.args["true"], scope)))
-    default = node.args.get("default")
-    otherwise = None if default is None or isinstance(default, exp.Null) else scalar(default, scope)
-    return Case(tuple(branches), otherwise)
+        branches.append((condition, branch.args["true"]))
+    return _chosen(branches, node.args.get("default"), scope)
 
 
 def _if(node: exp.Expression, scope: Scope) -> Expression:
-    no = node.args.get("false")
-    otherwise = None if no is None or isinstance(no, exp.Null) else scalar(no, scope)
-    return Case(((scalar(node.this, scope), scalar(node.args["true"], scope)),), otherwise)
+    return _chosen([(scalar(node.this, scope), node.args["true"])], node.args.get("false"), scope)
+
+
+def _chosen(branches: list[tuple[Expression, exp.Expression]], default: Any, scope: Scope) -> Expression:
+    """A case; beside numbers, a column without a declared type is one. A branch that is NULL needs no value."""
+    nodes = [value for _, value in branches] + ([] if default is None else [default])
+    values = [None if isinstance(value, exp.Null) else scalar(value, scope) for value in nodes]
+    there = [value for value in values if value is not None]
+    if any(type_of(value, scope.schema).numeric for value in there):
+        values = [v.cast("real") if v is not None and is_loose(v, scope.schema) else v for v in values]
+    conditions = [condition for condition, _ in branches]
+    missing = null(type_of(there[0], scope.schema)) if there else None
+    if missing is None:
+        raise Refused("a CASE needs a branch that is not NULL.")
+    pairs = [(c, missing if v is None else v) for c, v in zip(conditions, values, strict=False)]
+    return Case(tuple(pairs), values[-1] if default is not None else None)
+
+
+def _as_number(expression: Expression, scope: Scope) -> Expression:
+    """A case of columns without a declared type, where a number is needed."""
+    if not isinstance(expression, Case) or not all(is_loose(value, scope.schema) for _, value in expression.branches):
+        return expression
+    return Case(
+        tuple((condition, value.cast("real")) for condition, value in expression.branches), expression.otherwise
+    )
 
 
 def _in(node: exp.Expression, scope: Scope) -> Expression:
     if node.args.get("query") or node.args.get("unnest"):
         raise Refused(f"{name_of(node)}: IN takes a list of constants; join the tables instead of a subquery.")
-    return scalar(node.this, scope).is_in(*(constant(item) for item in node.expressions))
+    values = [constant(item) for item in node.expressions]
+    if None in values:
+        raise Refused(f"{name_of(node)}: NULL equals nothing, not even itself: write OR {name_of(node.this)} IS NULL.")
+    return scalar(node.this, scope).is_in(*values)
 
 
 def _is(node: exp.Expression, scope: Scope) -> Expression:
@@ -206,6 +240,13 @@ def _like(node: exp.Expression, scope: Scope) -> Expression:
     if not isinstance(pattern, str):
         raise Refused(f"{name_of(node)}: LIKE takes a constant pattern.")
     return scalar(node.this, scope).like(pattern)
+
+
+def _ilike(node: exp.Expression, scope: Scope) -> Expression:
+    pattern = constant(node.expression)
+    if not isinstance(pattern, str):
+        raise Refused(f"{name_of(node)}: ILIKE takes a constant pattern.")
+    return scalar(node.this, scope).lower().like(pattern.lower())
 
 
 def _starts(node: exp.Expression, scope: Scope) -> Expression:
@@ -253,7 +294,13 @@ def _function(node: exp.Expression, scope: Scope) -> Expression:
     name = str(node.this).upper()
     arguments = node.expressions
     if name == "CLAMP" and len(arguments) == 3:
-        return scalar(arguments[0], scope).clamp(constant(arguments[1]), constant(arguments[2]))
+        number = _as_number(scalar(arguments[0], scope), scope)
+        return number.clamp(constant(arguments[1]), constant(arguments[2]))
+    if name == "CLAMP" and arguments:
+        raise Refused(
+            f"{name_of(node)}: CLAMP takes a number, the least and the largest value that are to count, such as "
+            f"CLAMP({name_of(arguments[0])}, 0, 100)."
+        )
     if name == "BIN" and len(arguments) in {2, 3}:
         return scalar(arguments[0], scope).bin(*(constant(item) for item in arguments[1:]))
     raise Refused(f"{name_of(node)}: there is no function {name} here. See docs/how-to/sql.md for the list.")
@@ -264,12 +311,17 @@ def _least(node: exp.Expression, scope: Scope) -> Expression:
     inner = node.this
     wanted = exp.Greatest if isinstance(node, exp.Least) else exp.Least
     if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
-        ends = constant(inner.expressions[0]), constant(node.expressions[0])
-        return scalar(inner.this, scope).clamp(*sorted(ends))
+        return scalar(inner.this, scope).clamp(*between(inner.expressions[0], node.expressions[0]))
     raise Refused(
         f"{name_of(node)}: a number is held within a range by CLAMP({name_of(innermost(node))}, 0, 100), or by "
         "LEAST(GREATEST(x, 0), 100)."
     )
+
+
+def between(*edges: exp.Expression) -> tuple[float, float]:
+    """Two constants as a range, in whatever order they stand."""
+    low, high = sorted(real("an edge of a range", constant(edge)) for edge in edges)
+    return low, high
 
 
 def innermost(node: exp.Expression) -> exp.Expression:
@@ -290,6 +342,7 @@ _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expressio
     exp.Is: _is,
     exp.Between: _between,
     exp.Like: _like,
+    exp.ILike: _ilike,
     exp.StartsWith: _starts,
     exp.Coalesce: _coalesce,
     exp.Concat: _concat,

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from mosha.connect.expression import Column
 from mosha.connect.relation import Relation
+from mosha.connect.schema import Schema
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.sql.aggregate import is_aggregate
 from mosha.sql.parsing import check_select
@@ -27,6 +28,11 @@ class Scope:
 
     table: Table
     names: Mapping[str, Mapping[str, str]]
+
+    @property
+    def schema(self) -> Schema:
+        """The types of the columns, by their names in the plan."""
+        return self.table.schema
 
     def __call__(self, node: exp.Column) -> str:
         """The name in the plan; unquoted names are found whatever their case."""

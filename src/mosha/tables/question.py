@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mosha.connect.duckdb import LocalSource
-from mosha.connect.expression import Expression
+from mosha.connect.expression import Column, Expression
 from mosha.connect.relation import Relation
 from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter, SourceUnavailable, Unpriced
@@ -72,6 +72,11 @@ class Question:
             if name in dict(self.keys):
                 raise InvalidParameter(f"{name!r} is a key already: give the aggregate another name.")
             aggregate.check(self.relation.schema)
+        if self.private_keys and any(_is_person(e, self.relation) for _, e in self.keys):
+            raise InvalidParameter(
+                "groups by the person's own column hold one person each, and none of them would be shown: group by "
+                "what people share, or count the persons. Nothing was spent."
+            )
         for name in self.weights:
             if name not in self.aggregates:
                 raise InvalidParameter(f"there is no aggregate {name!r} to weigh.")
@@ -335,6 +340,10 @@ class Question:
         return "\n".join(
             first + [f"-- {', '.join(part.names)}: {part.event}\n{part.sql(self.frame)}" for part in parts]
         )
+
+
+def _is_person(expression: Expression, relation: Relation) -> bool:
+    return isinstance(expression, Column) and expression.name == relation.person
 
 
 def _answered(run: Run, key: str | None) -> Release:
