@@ -74,7 +74,7 @@ def test_a_trainer_that_adds_too_little_noise_is_stopped(tmp_path, monkeypatch, 
     monkeypatch.setattr(training_hooks, "LOOKED_AT", looked_at)  # as in a model with many more coordinates
     plain = mechanism.add_discrete_gaussian
     monkeypatch.setattr(
-        mechanism, "add_discrete_gaussian", lambda values, sigma, rng: plain(values, sigma * Fraction(9, 10), rng=rng)
+        mechanism, "add_discrete_gaussian", lambda values, sigma, **more: plain(values, sigma * Fraction(9, 10), **more)
     )
     contract = TrainingContract(population=100)
     with pytest.raises(InvalidParameter, match="breaks its contract"):

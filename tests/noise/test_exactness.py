@@ -309,9 +309,18 @@ def test_compiled_passes_give_the_samples_of_the_others(law, scale, margin, monk
     assert (ours != np.arange(count)).any()
 
 
-@given(st.lists(st.floats(min_value=0, max_value=800), min_size=1, max_size=50))
-def test_the_compiled_exponential_is_the_other_bit_for_bit(values):
-    gaps = pytest.importorskip("mosha.noise.compiled").gaps
-    found, none = np.array(values), np.zeros(len(values))
-    gaps(found, none.astype(np.uint64), none, 1.0, envelope._SERIES, envelope._COEFFICIENTS, envelope._POWERS)
-    assert found.tolist() == exp_negative(np.array(values)).tolist()
+@pytest.mark.parametrize("scale", [5, 1000, 2**21, 2**40])
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("size", [1, 999, 150_001])
+def test_floats_are_cut_towards_zero_in_the_pass_that_adds_noise_even_in_the_same_memory(scale, compiled, size):
+    if compiled:
+        pytest.importorskip("numba")
+    table, extras = Envelope(GaussianLaw(Fraction(scale))), [7, -7, 2**40]
+    single = (np.random.default_rng(1).normal(size=size) * 1e6).astype(np.float32)
+    right = np.concatenate([single.astype(np.int64), extras])
+    table.add_to(right, SeededRandom(8))
+    values = np.concatenate([np.zeros(size, np.int64), extras])
+    floats = values.view(np.float32)[size : 2 * size]
+    floats[:] = single
+    table.add_to(values, SeededRandom(8), compiled=compiled, floats=floats)
+    assert (values == right).all()

@@ -31,10 +31,9 @@ def attention_forward(layer: nn.MultiheadAttention, name: str, tape: Tape) -> Fo
 
     def _noted(x: Tensor, matrix: Tensor, vector: Tensor | None, part: slice, rows: tuple[int, int] | None) -> Tensor:
         def note(a: Tensor, g: Tensor) -> None:
-            if matrix.requires_grad:
-                tape.matrix(name, tape.key(matrix, rows), a, g)
-            if vector is not None and vector.requires_grad:
-                tape.vector(name, tape.key(vector, rows), g)
+            weight = tape.key(matrix, rows) if matrix.requires_grad else None
+            bias = tape.key(vector, rows) if vector is not None and vector.requires_grad else None
+            tape.affine(name, weight, bias, a, g)
 
         whole = rows is None
         weight = matrix if whole else matrix[part].detach().requires_grad_()

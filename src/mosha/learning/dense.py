@@ -53,10 +53,9 @@ def dense_forward(layer: nn.Linear, name: str, tape: Tape) -> Forward:
     plain = layer.forward
 
     def note(a: Tensor, g: Tensor) -> None:
-        if layer.weight.requires_grad:
-            tape.matrix(name, weight_key, a, g)
-        if layer.bias is not None and layer.bias.requires_grad:
-            tape.vector(name, bias_key, g)
+        weight = weight_key if layer.weight.requires_grad else None
+        bias = bias_key if layer.bias is not None and layer.bias.requires_grad else None
+        tape.affine(name, weight, bias, a, g)
 
     def forward(x: Tensor) -> Tensor:
         return affine(x, layer.weight, layer.bias, note) if tape.recording else plain(x)

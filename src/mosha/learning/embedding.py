@@ -59,9 +59,9 @@ class Tokens:
         whole = torch.zeros(units * self._rows, width).index_add_(0, places.flatten(), self._g.reshape(-1, width))
         return whole.view(units, self._rows, width)
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
+    def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
         g = self._g * weights.view(-1, 1, 1)
-        return torch.ops.aten.embedding_dense_backward(g, self._tokens, self._rows, -1, False)  # type: ignore[no-any-return]
+        out.copy_(torch.ops.aten.embedding_dense_backward(g, self._tokens, self._rows, -1, False).view(-1))
 
     def without(self, rows: Tensor) -> Record:
         return Tokens(self._tokens, self._g.masked_fill(rows.view(-1, 1, 1), 0.0), self._rows)

@@ -7,8 +7,10 @@ The model stays what it is: same class, same parameters, same state_dict; `detac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,7 +29,10 @@ from mosha.learning.recurrent import gru_forward, lstm_forward
 from mosha.learning.tape import Key, Tape
 from mosha.learning.validator import check_layers
 
-__all__ = ["Batch", "Engine", "Rule"]
+__all__ = ["Batch", "Engine", "Landing", "Rule"]
+
+Landing = Callable[[str, int, int, Callable[[Tensor], object]], None]
+"""Takes a weighted sum: the name of its parameter, its first place in it and its length, and what writes it there."""
 
 Rule = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
 """From the norms of each unit's gradient, by parameter, to the weights of each unit, by parameter."""
@@ -53,7 +58,10 @@ _KINDS: dict[type[nn.Module], Any] = {
 
 @dataclass(frozen=True)
 class Batch:
-    """What one physical batch gave: for each parameter the weighted sum, and the norm of each unit's gradient."""
+    """What one physical batch gave: for each parameter the weighted sum, and the norm of each unit's gradient.
+
+    Sums that were written where they belong, as they were computed, are not kept here.
+    """
 
     sums: dict[str, Tensor]
     norms: Tensor
@@ -114,7 +122,15 @@ class Engine:
                 "wrap it again. Nothing was spent on this step."
             )
 
-    def clipped(self, losses: Callable[[nn.Module], Tensor], rows: int, rule: Rule, *, each: int = 1) -> Batch:
+    def clipped(
+        self,
+        losses: Callable[[nn.Module], Tensor],
+        rows: int,
+        rule: Rule,
+        *,
+        each: int = 1,
+        into: Landing | None = None,
+    ) -> Batch:
         """The weighted sums of one physical batch of `rows` rows, `each` of which belong to one unit."""
         for parameter in self.parameters.values():
             parameter.grad = None  # what stands there is older; what appears there now was not clipped
@@ -122,15 +138,17 @@ class Engine:
             values = losses(self.model)
             check_losses(values, rows)
             values.sum().backward()  # type: ignore[no-untyped-call]
-        return self.taken(rule, losses=values.detach())
+        return self.taken(rule, losses=values.detach(), into=into)
 
-    def taken(self, rule: Rule, *, losses: Tensor | None = None, scale: float = 1.0) -> Batch:
+    def taken(
+        self, rule: Rule, *, losses: Tensor | None = None, scale: float = 1.0, into: Landing | None = None
+    ) -> Batch:
         """What the tape holds after a backward pass, clipped and summed; gradients count `scale` times."""
         self._check_outside()
         with torch.no_grad():
             records, self.tape.records = _merged(self.tape.records), {}
             none = torch.zeros(self.tape.units * self.tape.each)
-            return self._weighted(records, none if losses is None else losses, _scaled(rule, scale))
+            return self._weighted(records, none if losses is None else losses, _scaled(rule, scale), into)
 
     def _check_outside(self) -> None:
         outside = [name for name, p in self.parameters.items() if p.grad is not None]
@@ -142,26 +160,46 @@ class Engine:
                 "clipped. Put that use into a module of its own, or freeze the parameter."
             )
 
-    def _weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule) -> Batch:
-        units = self.tape.units
-        squares = {name: torch.zeros(units, dtype=torch.float64) for name in self.parameters}
-        for key, record in records.items():
-            squares[key.name] = squares[key.name] + record.squared_norms()
-        total = torch.stack(list(squares.values())).sum(dim=0)
-        lost = ~torch.isfinite(total)
-        if bool(lost.any()):
+    def _weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule, into: Landing | None) -> Batch:
+        squares = self._squares(records)
+        total = squares.sum(dim=0)
+        if not math.isfinite(float(total.sum())):
+            lost = ~torch.isfinite(total)
             records = {key: record.without(lost) for key, record in records.items()}
-            squares = {name: values.masked_fill(lost, 0.0) for name, values in squares.items()}
-        weights = rule({name: values.sqrt() for name, values in squares.items()})
+            squares, total = squares.masked_fill(lost, 0.0), total.masked_fill(lost, 0.0)
+        weights = rule(dict(zip(self.parameters, squares.sqrt_().unbind(), strict=True)))
         sums: dict[str, Tensor] = {}
+        land = into or self._keeping(sums)
+        single = {id(found): found.float() for found in weights.values()}  # often one and the same for all
         for key in list(records):
-            found = records.pop(key).weighted_sum(weights[key.name].float())  # what was noted is needed no more
-            if key.rows is not None:
-                whole = sums.setdefault(key.name, torch.zeros_like(self.parameters[key.name]))
-                whole[key.rows[0] : key.rows[1]] += found
-            else:
-                sums[key.name] = found
-        return Batch(sums, total.masked_fill(lost, 0.0).sqrt(), losses)  # norms of what was noted
+            record = records.pop(key)  # what was noted is needed no more
+            land(key.name, *self._span(key), partial(record.weighted_sum, single[id(weights[key.name])]))
+            del record
+        return Batch(sums, total.sqrt_(), losses)  # norms of what was noted
+
+    def _squares(self, records: Mapping[Key, Record]) -> Tensor:
+        """The squared norms of each unit's gradients: a row for each parameter, a column for each unit."""
+        found: dict[str, Tensor] = {}
+        for key, record in records.items():
+            squares = record.squared_norms()
+            found[key.name] = found[key.name] + squares if key.name in found else squares
+        none = torch.zeros(self.tape.units, dtype=torch.float64)
+        return torch.stack([found.get(name, none) for name in self.parameters])
+
+    def _span(self, key: Key) -> tuple[int, int]:
+        """Where a key begins in its parameter, flat, and how long it is."""
+        parameter = self.parameters[key.name]
+        if key.rows is None:
+            return 0, parameter.numel()
+        width = parameter.numel() // len(parameter)
+        return key.rows[0] * width, (key.rows[1] - key.rows[0]) * width
+
+    def _keeping(self, sums: dict[str, Tensor]) -> Landing:
+        def land(name: str, place: int, entries: int, write: Callable[[Tensor], object]) -> None:
+            whole = sums.setdefault(name, torch.zeros(self.parameters[name].shape))
+            write(whole.view(-1)[place : place + entries])
+
+        return land
 
 
 def _scaled(rule: Rule, scale: float) -> Rule:

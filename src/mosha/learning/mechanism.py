@@ -17,18 +17,18 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.correlated import STEPS, coefficients
-from mosha.learning.engine import Batch, Engine
+from mosha.learning.engine import Batch, Engine, Landing
 from mosha.learning.examples import Examples
 from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
 from mosha.learning.sampling import Sampler
 from mosha.learning.secret_coins import SecretCoins
+from mosha.learning.whole_sum import WholeSum
 from mosha.noise import add_discrete_gaussian
 
 __all__ = ["Answer", "Gradients", "State"]
 
 Whole = NDArray[np.int64]
-PIECE = 1 << 16  # coordinates that are worked on together, so that they stay in the cache
 FOLLOWING = 0.2  # how fast an adaptive clip follows its quantile
 
 
@@ -78,8 +78,8 @@ class Gradients:
             coordinates=self.size + self.extras,
         )
         self._encoder = coefficients(plan.bands)
-        self._total: Tensor | None = None
-        self.reuse = False  # whether an answer may be overwritten by the next one, as a training allows
+        self._sums: WholeSum | None = None
+        self.reuse = False  # whether an answer may be overwritten once it was read, as a training allows
         self.reduce: Callable[[Whole], Whole] | None = None
         self.last: Answer | None = None
         self.following: State | None = None  # after the last step: private where noise is correlated
@@ -103,9 +103,9 @@ class Gradients:
     def measurement_of_sums(self) -> Measurement:
         """The same for sums that were clipped and added up outside: a step adds noise (see `wrapping.py`)."""
 
-        def step(state: State, total: Whole, ask: Any, rng: Rng) -> tuple[Answer, State]:
+        def step(state: State, sums: WholeSum, ask: Any, rng: Rng) -> tuple[Answer, State]:
             del ask
-            return self.noised(state, total, rng)
+            return self._released(state, sums, rng)
 
         return replace(self.measurement(), step=step)
 
@@ -120,7 +120,13 @@ class Gradients:
                 "the noise of the last steps went with the process that drew it, so correlated noise cannot go on: "
                 "write checkpoints after every step (every=1), or begin again under a new key."
             )
-        return self.noised(state, self.summed(state, data, rng), rng)
+        return self._released(state, self._added(state, data, rng), rng)
+
+    def _released(self, state: State, sums: WholeSum, rng: Rng) -> tuple[Answer, State]:
+        if self.reduce is None and self.plan.bands == 1:
+            total, floats = sums.given_away()
+            return self.noised(state, total, rng, floats=floats)
+        return self.noised(state, self._reduced(sums), rng)
 
     def _kept_elsewhere(self, state: State, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], State]:
         self.last, following = self.step(state, data, ask, rng)
@@ -137,84 +143,64 @@ class Gradients:
 
     def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> Whole:
         """The exact sum, in whole steps, of all contributions of the batch of this step (private)."""
+        return self._reduced(self._added(state, data, rng))
+
+    def _reduced(self, sums: WholeSum) -> Whole:
+        total: Whole = sums.finished().numpy()
+        return total if self.reduce is None else self.reduce(total)
+
+    def _added(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> WholeSum:
         examples, sampler = data
-        total, empty, coins = self._room(), True, SecretCoins(rng)
+        sums, coins = self.sums(), SecretCoins(rng)
         for units in sampler.physical(sampler.draw(state.step, rng), self.plan.each):
             rows, counts = examples.positions(units, rng)
-            put = self._put if empty else self.add
-            with coins.fresh():
-                put(total, self._clipped(state, examples.batch(rows), len(rows), counts), state)
-            empty = False
-        if empty:  # nobody was drawn
-            total.zero_()
-        found = total.numpy()
-        return found if self.reduce is None else self.reduce(found)
+            with coins.fresh(), sums.batch() as land:
+                found = self._clipped(state, examples.batch(rows), (len(rows), counts), land)
+            self._add_extras(sums.extras, found, state)
+        return sums
 
-    def _room(self) -> Tensor:
-        """Where the sum goes; what stands there is older and is overwritten."""
-        if self._total is None or not self.reuse:
-            self._total = torch.zeros(self.size + self.extras, dtype=torch.int64)
-        return self._total
+    def sums(self) -> WholeSum:
+        """Where the sums of a step go; what stands there is older and is overwritten."""
+        if self._sums is None or not self.reuse:
+            self._sums = WholeSum(self.shapes, self.extras)
+        self._sums.begin()
+        return self._sums
 
-    def _clipped(self, state: State, batch: tuple[Any, ...], rows: int, counts: Tensor | None) -> Batch:
+    def _clipped(self, state: State, batch: tuple[Any, ...], drawn: tuple[int, Tensor | None], land: Landing) -> Batch:
+        rows, counts = drawn
+
         def losses(model: nn.Module) -> Tensor:
             values = self._losses(model, batch)
             return values if counts is None else torch.where(counts, values, 0.0)
 
-        return self.engine.clipped(losses, rows, self.rule(state), each=self.plan.each)
+        return self.engine.clipped(losses, rows, self.rule(state), each=self.plan.each, into=land)
 
     def rule(self, state: State) -> Any:
         scale = self.plan.gradient_share * self.grid.target * 2.0**self.grid.bits
         return clipping_rule(self.plan.clipping, clip=state.clip, scale=scale)
 
-    def _put(self, total: Tensor, found: Batch, state: State) -> None:
-        """The same as `add` to zeros, whatever stood in `total`, without the pass that would write the zeros."""
-        start = 0
-        for name, shape in self.shapes.items():
-            part = total[start : start + shape.numel()]
-            start += shape.numel()
-            if name in found.sums:
-                part.copy_(found.sums[name].reshape(-1))  # towards zero
-            else:
-                part.zero_()
-        total[start:].zero_()
-        self._add_extras(total, found, state)
-
-    def add(self, total: Tensor, found: Batch, state: State) -> None:
-        """Add a physical batch to the sum: single-precision sums are cut to whole numbers, then everything is exact."""
-        start = 0
-        for name, shape in self.shapes.items():
-            end = start + shape.numel()
-            if name in found.sums:
-                values = found.sums[name].reshape(-1)
-                for place in range(0, len(values), PIECE):
-                    part = values[place : place + PIECE]
-                    total[start + place : start + place + len(part)].add_(part.to(torch.int64))  # towards zero
-            start = end
-        self._add_extras(total, found, state)
-
-    def _add_extras(self, total: Tensor, found: Batch, state: State) -> None:
+    def _add_extras(self, extras: Tensor, found: Batch, state: State) -> None:
         """The sum of clipped losses and the count below the clip, where the plan has them."""
-        start = self.size
         most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
         if self.plan.loss_at_most is not None:
             losses = found.losses.double().view(-1, self.plan.each).mean(dim=1).nan_to_num(self.plan.loss_at_most)
             parts = losses.clamp(0, self.plan.loss_at_most) * (most / self.plan.loss_at_most)
-            total[start] += int(parts.floor().clamp_max(most).to(torch.int64).sum())
-            start += 1
+            extras[0] += int(parts.floor().clamp_max(most).to(torch.int64).sum())
         if self.plan.clipping == "adaptive":
             below = int((found.norms <= state.clip).sum())
-            total[start] += most * (2 * below - len(found.norms))
+            extras[-1] += most * (2 * below - len(found.norms))
 
-    def noised(self, state: State, total: Whole, rng: Rng) -> tuple[Answer, State]:
-        """Noise on every coordinate; with correlated noise, on C x instead of x."""
+    def noised(
+        self, state: State, total: Whole, rng: Rng, *, floats: NDArray[np.float32] | None = None
+    ) -> tuple[Answer, State]:
+        """Noise on every coordinate; with correlated noise, on C x instead of x. Floats are cut to steps first."""
         encoded, sums = total, state.sums
         sigma = self.grid.sigma
         if self.plan.bands > 1:
             sums = (total.copy(), *state.sums)[: self.plan.bands]
             encoded = sum((c * x for c, x in zip(self._encoder, sums, strict=False)), np.zeros_like(total))
             sigma = sigma * STEPS
-        add_discrete_gaussian(encoded, sigma, rng=rng)
+        add_discrete_gaussian(encoded, sigma, rng=rng, floats=floats)
         answer = Answer(encoded, state.clip)
         return answer, State(state.step + 1, self._next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))
 

@@ -7,6 +7,7 @@ be helped. `a` are inputs of a layer and `g` gradients of its outputs, one row o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -36,8 +37,8 @@ class Record(Protocol):
     def per_unit(self) -> Tensor:
         """The gradients themselves: shape (units, *parameter)."""
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        """The sum over units of weight times gradient; `weights` is in single precision."""
+    def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
+        """Write the sum over units of weight times gradient to `out`, flat; all in single precision."""
 
     def without(self, rows: Tensor) -> Record:
         """The same record with zeros where `rows` is true: a weight of zero does not silence a NaN."""
@@ -54,11 +55,11 @@ def row_norms_squared(values: Tensor) -> Tensor:
             return row_norms_squared(flat[:, :cut]) + row_norms_squared(flat[:, cut:])
         flat = flat.reshape(values.shape[0], pieces, width // pieces)
     norms: Tensor = torch.linalg.vector_norm(flat, dim=-1).double()
-    small = norms < SMALLEST
-    if bool(small.any()):
+    if len(norms) and not float(norms.min()) >= SMALLEST:  # also where one is not a number
+        small = norms < SMALLEST
         rows = small if small.ndim == 1 else small.any(dim=1)
         norms[rows] = torch.linalg.vector_norm(flat[rows].double(), dim=-1)
-    return norms.square() if norms.ndim == 1 else norms.square().sum(dim=1)
+    return norms.square_() if norms.ndim == 1 else norms.square_().sum(dim=1)
 
 
 def _silenced(values: Tensor, rows: Tensor) -> Tensor:
@@ -66,39 +67,41 @@ def _silenced(values: Tensor, rows: Tensor) -> Tensor:
 
 
 class Direct:
-    """Gradients that have been formed."""
+    """Gradients that have been formed; `squares` gives their squared norms, where others ask for the same ones."""
 
-    def __init__(self, gradients: Tensor) -> None:
-        self._gradients = gradients
+    def __init__(self, gradients: Tensor, squares: Callable[[], Tensor] | None = None) -> None:
+        self._gradients, self._squares = gradients, squares
 
     def squared_norms(self) -> Tensor:
-        return row_norms_squared(self._gradients)
+        return row_norms_squared(self._gradients) if self._squares is None else self._squares()
 
     def per_unit(self) -> Tensor:
         return self._gradients
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        flat = self._gradients.reshape(len(weights), -1)
-        return torch.mv(flat.t(), weights).view(self._gradients.shape[1:])
+    def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
+        torch.mv(self._gradients.reshape(len(weights), -1).t(), weights, out=out)
 
     def without(self, rows: Tensor) -> Record:
         return Direct(_silenced(self._gradients, rows))
 
 
 class Outer:
-    """Gradients of rank one: g a^T for each unit. Their norm is |g| |a|, with no cancellation."""
+    """Gradients of rank one: g a^T for each unit. Their norm is |g| |a|, with no cancellation.
 
-    def __init__(self, a: Tensor, g: Tensor) -> None:
-        self._a, self._g = a, g
+    `squares` gives the squared norms of the rows of g, where others ask for the same ones.
+    """
+
+    def __init__(self, a: Tensor, g: Tensor, squares: Callable[[], Tensor] | None = None) -> None:
+        self._a, self._g, self._squares = a, g, squares
 
     def squared_norms(self) -> Tensor:
-        return row_norms_squared(self._a) * row_norms_squared(self._g)
+        return row_norms_squared(self._a) * (row_norms_squared(self._g) if self._squares is None else self._squares())
 
     def per_unit(self) -> Tensor:
         return self._g.unsqueeze(2) * self._a.unsqueeze(1)
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        return (self._g * weights.unsqueeze(1)).t() @ self._a
+    def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
+        torch.mm((self._g * weights.unsqueeze(1)).t(), self._a, out=out.view(self._g.shape[1], self._a.shape[1]))
 
     def without(self, rows: Tensor) -> Record:
         return Outer(_silenced(self._a, rows), _silenced(self._g, rows))
@@ -123,9 +126,9 @@ class Sequence:
     def per_unit(self) -> Tensor:
         return torch.bmm(self._g.transpose(1, 2), self._a)
 
-    def weighted_sum(self, weights: Tensor) -> Tensor:
-        g = self._g * weights.view(-1, 1, 1)
-        return g.reshape(-1, g.shape[2]).t() @ self._a.reshape(-1, self._a.shape[2])
+    def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
+        g, a = self._g * weights.view(-1, 1, 1), self._a
+        torch.mm(g.reshape(-1, g.shape[2]).t(), a.reshape(-1, a.shape[2]), out=out.view(g.shape[2], a.shape[2]))
 
     def without(self, rows: Tensor) -> Record:
         return Sequence(_silenced(self._a, rows), _silenced(self._g, rows))

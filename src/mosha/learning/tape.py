@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 
 from mosha.core.errors import DataError
-from mosha.learning.records import Direct, Outer, Record, Sequence, bytes_to_form, gram_is_cheaper
+from mosha.learning.records import Direct, Outer, Record, Sequence, bytes_to_form, gram_is_cheaper, row_norms_squared
 
 __all__ = ["Key", "Tape"]
 
@@ -73,9 +74,6 @@ class Tape:
     def matrix(self, layer: str, key: Key, a: Tensor, g: Tensor) -> None:
         """Note the gradient of a matrix: outputs are a row of `a` times the matrix, summed over all inner axes."""
         a, g = self.rows_of(layer, a), self.rows_of(layer, g)
-        if a.ndim == 2 and self.each == 1:
-            self.add(key, Outer(a, g))
-            return
         a, g = (v.reshape(self.units, -1, v.shape[-1]) for v in (a, g))
         positions, outputs, inputs = a.shape[1], g.shape[2], a.shape[2]
         needed = bytes_to_form(self.most, outputs, inputs)
@@ -84,6 +82,21 @@ class Tape:
             return
         self.spare -= needed
         self.add(key, Direct(torch.bmm(g.transpose(1, 2), a)))  # replaces the product that would sum them
+
+    def affine(self, layer: str, weight: Key | None, bias: Key | None, a: Tensor, g: Tensor) -> None:
+        """Note the gradients of a matrix and of a bias, of those that have a key."""
+        if a.ndim == 2 and self.each == 1:
+            a, g = self.rows_of(layer, a), self.rows_of(layer, g)
+            squares = cache(partial(row_norms_squared, g))  # both ask for them
+            if weight is not None:
+                self.add(weight, Outer(a, g, squares))
+            if bias is not None:
+                self.add(bias, Direct(g, squares))
+            return
+        if weight is not None:
+            self.matrix(layer, weight, a, g)
+        if bias is not None:
+            self.vector(layer, bias, g)
 
     def vector(self, layer: str, key: Key, g: Tensor) -> None:
         """Note the gradient of a bias: `g`, summed over all axes but the first and the last."""

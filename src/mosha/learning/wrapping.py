@@ -46,13 +46,11 @@ class PrivateOptimizer:
     def __init__(self, optimizer: torch.optim.Optimizer, gradients: Gradients, run: Run, *, mean: bool) -> None:
         self.optimizer, self.run = optimizer, run
         self._gradients, self._updates, self._mean = gradients, Updates(gradients), mean
-        self._state, self._total = gradients.first(), self._nothing()
+        self._state, gradients.reuse = gradients.first(), True
+        self._sums = gradients.sums()
         self._kept = Kept(gradients.engine.model)
         self.last_piece = True
         self._noted = False
-
-    def _nothing(self) -> Tensor:
-        return torch.zeros(self._gradients.size + self._gradients.extras, dtype=torch.int64)
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
@@ -61,7 +59,8 @@ class PrivateOptimizer:
 
     def discard(self) -> None:
         """A new batch is drawn: what an abandoned one left in the sum is forgotten."""
-        self._total, self._noted = self._nothing(), False
+        self._sums.begin()
+        self._noted = False
         self._gradients.engine.tape.recording, self._gradients.engine.tape.records = False, {}
 
     def begin(self, rows: int) -> None:
@@ -82,15 +81,15 @@ class PrivateOptimizer:
         engine.tape.recording = False
         engine.check_unchanged()
         check_kept(self._kept)
-        found = engine.taken(self._gradients.rule(self._state), scale=engine.tape.units if self._mean else 1)
-        self._gradients.add(self._total, found, self._state)
+        with self._sums.batch() as land:
+            engine.taken(self._gradients.rule(self._state), scale=engine.tape.units if self._mean else 1, into=land)
         if self.last_piece:
             self.finish()
 
     def finish(self) -> None:
         """Pay for the step, add noise to the sum and update."""
-        answer = self.run.step(self._total.numpy()).value
-        self._total = self._nothing()
+        answer = self.run.step(self._sums).value
+        self._sums.begin()
         self._updates.apply(answer)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -13,85 +13,101 @@ from numba import njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["add_accepted", "add_sure", "gaps", "points_of"]
+__all__ = ["add_at", "add_sure", "judge"]
 
 
 @njit(cache=True)
 def add_sure(
     drawn: NDArray[np.uint32],
-    start: NDArray[np.int32],
-    sure: int,
-    mask: int,
+    table: tuple[NDArray[np.int16], int, int],
     values: NDArray[np.int64],
-    unsure: NDArray[np.int64],
+    floats: NDArray[np.float32] | None,
+    first: int,
+    unsure: tuple[NDArray[np.int64], NDArray[np.uint32]],
+    count: int,
 ) -> int:
-    """Add the points of sure slots to the values; note the places of all others, and return how many they are."""
-    count = 0
+    """Add the points of sure slots to the values; where there are floats, to them, cut towards zero.
+
+    The places of unsure slots, counted from `first` on, and their words are noted behind the `count` that are; returns
+    how many there are then.
+    """
+    column, shift, sure = table
+    places, words = unsure
+    mask = np.uint32((1 << shift) - 1)
     for i in range(drawn.size):
-        slot = drawn[i] >> np.uint32(16)
+        word = drawn[i]
+        slot = word >> np.uint32(16)
+        value = values[i] if floats is None else np.int64(floats[i])
         if slot < sure:
-            values[i] += np.int64(start[slot]) | np.int64(drawn[i] & np.uint32(mask))
+            value += (np.int64(column[slot]) << shift) | np.int64(word & mask)
         else:
-            unsure[count] = i
+            places[count] = first + i
+            words[count] = word
             count += 1
+        values[i] = value
     return count
 
 
 @njit(cache=True)
-def points_of(
-    drawn: NDArray[np.uint32],
-    start: NDArray[np.int32],
-    mask: int,
-    points: NDArray[np.int64],
-    magnitudes: NDArray[np.float64],
-) -> None:
-    """The point that each word names, and how far from zero it is."""
-    for i in range(drawn.size):
-        point = np.int64(start[drawn[i] >> np.uint32(16)]) | np.int64(drawn[i] & np.uint32(mask))
-        points[i] = point
-        magnitudes[i] = np.float64(abs(point))
-
-
-@njit(cache=True)
-def gaps(
-    exponents: NDArray[np.float64],
+def judge(
+    unsure: tuple[NDArray[np.int64], NDArray[np.uint32]],
     known: NDArray[np.uint64],
-    level: NDArray[np.float64],
-    height: float,
-    series: tuple[float, float, float, float],
-    coefficients: NDArray[np.float64],
-    powers: NDArray[np.float64],
-) -> None:
-    """Each exponent t by height exp(-t) - level - U: the operations of `exponential.exp_negative`, in the same order.
+    table: tuple[NDArray[np.int16], int, int],
+    law: tuple[float, bool, float, NDArray[np.float64]],
+    tails: tuple[int, int],
+    margin: float,
+    series: tuple[float, float, float, float, NDArray[np.float64], NDArray[np.float64]],
+    values: NDArray[np.int64],
+    refused: NDArray[np.int64],
+    unclear: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Add the points of unsure slots that surely lie under the curve.
 
-    Scaling by an entry of `powers`, 2**-k for k <= 1010, rounds nothing: no product here is smaller than 2**-1011.
+    Notes the places of those that surely do not, and the numbers of those about which floats may be wrong; returns how
+    many there are of both. The exponential is that of `exponential.exp_negative`, operation by operation; scaling by an
+    entry of `powers`, 2**-k for k <= 1010, rounds nothing, because no product is smaller than 2**-1011.
     """
-    largest, per_ln2, ln2_high, ln2_low = series
-    for i in range(exponents.size):
-        clipped = min(exponents[i], largest)
-        k = np.rint(clipped * per_ln2)
-        r = clipped - k * ln2_high
-        r -= k * ln2_low
-        value = coefficients[0]
+    places, words = unsure
+    column, shift, sure = table
+    mask = np.uint32((1 << shift) - 1)
+    rate, squared, height, level = law
+    largest, per_ln2, ln2_high, ln2_low, coefficients, powers = series
+    block = 256  # what is computed step by step together: a compiler can do several at a time
+    rest, power, value = np.empty(block), np.empty(block), np.empty(block)
+    refusals = doubts = 0
+    for start in range(0, places.size, block):
+        size = min(block, places.size - start)
+        for i in range(size):
+            drawn = words[start + i]
+            magnitude = np.float64(abs((np.int64(column[drawn >> np.uint32(16)]) << shift) | np.int64(drawn & mask)))
+            clipped = min(magnitude * magnitude * rate if squared else magnitude * rate, largest)
+            k = np.rint(clipped * per_ln2)
+            r = clipped - k * ln2_high
+            rest[i] = r - k * ln2_low
+            power[i] = powers[int(k)]
+            value[i] = coefficients[0]
         for j in range(1, coefficients.size):
-            value *= r
-            value += coefficients[j]
-        uniform = np.float64(known[i] >> np.uint64(11)) * 2.0**-53
-        exponents[i] = height * (value * powers[int(k)]) - level[i] - uniform
+            coefficient = coefficients[j]
+            for i in range(size):
+                value[i] = value[i] * rest[i] + coefficient
+        for i in range(size):
+            drawn, place = words[start + i], places[start + i]
+            slot = np.int64(drawn >> np.uint32(16))
+            uniform = np.float64(known[start + i] >> np.uint64(11)) * 2.0**-53
+            gap = height * (value[i] * power[i]) - level[slot - sure] - uniform
+            if abs(gap) < margin or tails[0] <= slot < tails[1]:
+                unclear[doubts] = start + i
+                doubts += 1
+                continue
+            point = (np.int64(column[slot]) << shift) | np.int64(drawn & mask)
+            values[place] += point * (gap > 0)
+            refused[refusals] = place
+            refusals += gap <= 0
+    return refusals, doubts
 
 
 @njit(cache=True)
-def add_accepted(
-    accepted: NDArray[np.bool_],
-    points: NDArray[np.int64],
-    places: NDArray[np.int64],
-    values: NDArray[np.int64],
-) -> int:
-    """Add accepted points at their places; the places of all others move to the front: returns how many they are."""
-    refused = 0
-    for i in range(accepted.size):
-        place = places[i]
-        values[place] += points[i] * accepted[i]
-        places[refused] = place
-        refused += not accepted[i]
-    return refused
+def add_at(values: NDArray[np.int64], places: NDArray[np.int64], more: NDArray[np.int64]) -> None:
+    """Add each of `more` to the value at its place."""
+    for i in range(places.size):
+        values[places[i]] += more[i]

@@ -7,7 +7,9 @@ costs one table look-up. `envelope.md` proves that the distribution is the named
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -35,13 +37,18 @@ _SMALL_EXPONENT: Final = 44.0  # up to it, float weights are off by less than 2*
 _COLUMN_BITS: Final = 8  # weights fall by exp(-4) over 2**7 to 2**8 columns
 _LN2_ABOVE: Final = Fraction(6931472, 10**7)
 _LARGEST: Final = 1 << 62
-_SERIES: Final = (LARGEST_EXPONENT, PER_LN2, LN2_HIGH, LN2_LOW)
-_COEFFICIENTS: Final = np.array(COEFFICIENTS)
 _POWERS: Final = 2.0 ** -np.arange(LARGEST_EXPONENT * PER_LN2 + 1)
+_SERIES: Final = (LARGEST_EXPONENT, PER_LN2, LN2_HIGH, LN2_LOW, np.array(COEFFICIENTS), _POWERS)
 
 
 class Law(Protocol):
-    """A symmetric weight exp(-t(|x|)) on the integers, falling and log-concave on each side of zero."""
+    """A symmetric weight exp(-t(|x|)) on the integers, falling and log-concave on each side of zero.
+
+    `rate` and `squared` say what `exponents` computes: m * m * rate if `squared`, else m * rate.
+    """
+
+    rate: float
+    squared: bool
 
     def exponent(self, magnitude: int) -> Fraction:
         """The exact t(magnitude)."""
@@ -137,28 +144,91 @@ class Envelope:
         self.add_to(samples, rng, compiled=compiled)
         return samples
 
-    def add_to(self, values: NDArray[np.int64], rng: Rng, *, compiled: bool = False) -> None:
-        """Add an independent sample to each of the values, in place; `compiled` needs numba."""
-        compiled = compiled and self._start is not None and self._word.itemsize == 4
-        for start in range(0, len(values), _BLOCK):
-            self._add_to_block(values[start : start + _BLOCK], rng, compiled=compiled)
+    def add_to(
+        self,
+        values: NDArray[np.int64],
+        rng: Rng,
+        *,
+        compiled: bool = False,
+        floats: NDArray[np.float32] | None = None,
+    ) -> None:
+        """Add an independent sample to each of the values, in place; `compiled` needs numba.
 
-    def _add_to_block(self, values: NDArray[np.int64], rng: Rng, *, compiled: bool) -> None:
+        With floats, the first values become the floats, cut towards zero, before anything is added. The memory of the
+        floats may be the second half of that of as many values: float i is read before value i is written.
+        """
+        compiled = compiled and self.shift > 0 and self._word.itemsize == 4
+        add_to_block = self._add_to_block_compiled if compiled else self._add_to_block
+        for start in range(0, len(values), _BLOCK):
+            part = None if floats is None or start >= len(floats) else floats[start : start + _BLOCK]
+            add_to_block(values[start : start + _BLOCK], rng, part)
+
+    def _add_to_block(self, values: NDArray[np.int64], rng: Rng, floats: NDArray[np.float32] | None) -> None:
         """What the slot alone settles is added at once; the rest is judged, and what is refused drawn again."""
-        sure = self._add_sure_compiled if compiled else self._add_sure
         places, left = [], []
         for start in range(0, len(values), _CHUNK):
             chunk = values[start : start + _CHUNK]
+            if floats is not None:
+                part = floats[start : start + _CHUNK]
+                chunk[: len(part)] = part.copy()
             drawn = words(rng, len(chunk), self._word)
-            unsure = sure(chunk, drawn)
+            unsure = self._add_sure(chunk, drawn)
             places.append(unsure + start)
             left.append(drawn[unsure])
         where, drawn = np.concatenate(places), np.concatenate(left)
         if not where.size:
             return
-        add_judged = self._add_judged_compiled if compiled else self._add_judged
-        refused = add_judged(values, where, drawn, rng)
-        values[refused] += self.many(len(refused), rng, compiled=compiled)
+        slots = np.right_shift(drawn, 8 * self._word.itemsize - 16).astype(np.int64)
+        points = self._points(drawn, slots).astype(np.int64, copy=False)
+        accepted = self._judge(points, slots, rng)
+        values[where[accepted]] += points[accepted]
+        refused = where[~accepted]
+        values[refused] += self.many(refused.size, rng)
+
+    def _add_to_block_compiled(self, values: NDArray[np.int64], rng: Rng, floats: NDArray[np.float32] | None) -> None:
+        """The same samples from the same words, in compiled passes."""
+        from mosha.noise.compiled import add_at, add_sure  # noqa: PLC0415  (numba is an extra and takes time to load)
+
+        table, cut = (self._column, self.shift, self.sure), 0 if floats is None else len(floats)
+        room = min(len(values), _CHUNK + len(values) * (_SLOTS - self.sure) * 5 // (_SLOTS * 4))
+        places, left, count = np.empty(room, np.int64), np.empty(room, np.uint32), 0
+        for start in range(0, len(values), _CHUNK):
+            drawn = words(rng, min(_CHUNK, len(values) - start), self._word)
+            end = start + len(drawn)
+            if count + len(drawn) > len(places):  # more unsure slots than a quarter above what was expected
+                places, left = np.resize(places, 2 * len(values)), np.resize(left, 2 * len(values))
+            middle = min(max(start, cut), end)  # where floats end and values of their own begin
+            for first, last, source in ((start, middle, floats), (middle, end, None)):
+                if first < last:
+                    part = None if source is None else source[first:last]
+                    named = drawn[first - start : last - start]
+                    count = add_sure(named, table, values[first:last], part, first, (places, left), count)
+        if count:
+            refused = self._judge_compiled(values, (places[:count], left[:count]), rng)
+            add_at(values, refused, self.many(len(refused), rng, compiled=True))
+
+    def _judge_compiled(
+        self, values: NDArray[np.int64], unsure: tuple[NDArray[np.int64], NDArray[np.uint32]], rng: Rng
+    ) -> NDArray[np.int64]:
+        """Add the points of unsure slots that lie under the curve; returns the places of the others, in order."""
+        from mosha.noise.compiled import judge  # noqa: PLC0415
+
+        places, drawn = unsure
+        known = words(rng, len(places))
+        refused, unclear = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
+        table = self._column, self.shift, self.sure
+        law = self._law.rate, self._law.squared, float(self.height), self._level
+        tails = self._tail, self._tail + _TAIL_SLOTS
+        refusals, doubts = judge(unsure, known, table, law, tails, _MARGIN, _SERIES, values, refused, unclear)
+        refused, unclear = refused[:refusals], unclear[:doubts]
+        if not doubts:
+            return refused
+        slots = np.right_shift(drawn[unclear], 16).astype(np.int64)
+        points = self._points(drawn[unclear], slots).astype(np.int64)
+        accepted, points = self._settle(points, slots, known[unclear], rng)
+        values[places[unclear[accepted]]] += points[accepted]
+        more = places[unclear[~accepted]]
+        return np.insert(refused, np.searchsorted(refused, more), more)
 
     def _points(self, drawn: Words, slots: NDArray[np.int64] | Words) -> NDArray[np.signedinteger[Any]]:
         """The point of each word: the place that its low bits name, in the column of its slot."""
@@ -180,63 +250,33 @@ class Envelope:
         values += points
         return unsure
 
-    def _add_sure_compiled(self, values: NDArray[np.int64], drawn: Words) -> NDArray[np.intp]:
-        from mosha.noise.compiled import add_sure  # noqa: PLC0415  (numba is an extra and takes time to load)
-
-        assert self._start is not None
-        unsure = np.empty(len(values), np.int64)
-        count = add_sure(drawn, self._start, self.sure, (1 << self.shift) - 1, values, unsure)
-        return unsure[:count]
-
-    def _add_judged(
-        self, values: NDArray[np.int64], where: NDArray[np.intp], drawn: Words, rng: Rng
-    ) -> NDArray[np.intp]:
-        """Add those points of unsure slots that lie under the curve; returns the places of the others."""
-        slots = np.right_shift(drawn, 8 * self._word.itemsize - 16).astype(np.int64)
-        points = self._points(drawn, slots).astype(np.int64, copy=False)
+    def _judge(self, points: NDArray[np.int64], slots: NDArray[np.int64], rng: Rng) -> NDArray[np.bool_]:
+        """Which of the points of unsure slots lie under the curve; that of a tail slot is replaced by its sample."""
         known = words(rng, len(points))
-        level = self._level[slots - self.sure]
-        gap = self.height * exp_negative(self._law.exponents(np.abs(points).astype(np.float64))) - level
+        gap = self.height * exp_negative(self._law.exponents(np.abs(points).astype(np.float64)))
+        gap -= self._level[slots - self.sure]
         gap -= (known >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        accepted = self._judge(gap, points, (slots, level, known), rng)
-        values[where[accepted]] += points[accepted]
-        return where[~accepted]
-
-    def _add_judged_compiled(
-        self, values: NDArray[np.int64], where: NDArray[np.intp], drawn: Words, rng: Rng
-    ) -> NDArray[np.intp]:
-        """The same in compiled passes."""
-        from mosha.noise.compiled import add_accepted, gaps, points_of  # noqa: PLC0415
-
-        assert self._start is not None
-        slots = np.right_shift(drawn, 16).astype(np.int64)
-        points, magnitudes = np.empty(len(drawn), np.int64), np.empty(len(drawn), np.float64)
-        points_of(drawn, self._start, (1 << self.shift) - 1, points, magnitudes)
-        known = words(rng, len(points))
-        level = self._level[slots - self.sure]
-        gap = self._law.exponents(magnitudes)
-        gaps(gap, known, level, float(self.height), _SERIES, _COEFFICIENTS, _POWERS)
-        accepted = self._judge(gap, points, (slots, level, known), rng)
-        return where[: add_accepted(accepted, points, where, values)]
-
-    def _judge(
-        self,
-        gap: NDArray[np.float64],
-        points: NDArray[np.int64],
-        drawn: tuple[NDArray[np.int64], NDArray[np.float64], Words],
-        rng: Rng,
-    ) -> NDArray[np.bool_]:
-        """Which points of unsure slots lie under the curve; that of a tail slot is replaced by its sample."""
-        slots, level, known = drawn
         accepted: NDArray[np.bool_] = gap > 0
-        for i in np.flatnonzero(np.abs(gap) < _MARGIN):
-            accepted[i] = self._accepts(int(points[i]), int(level[i]), int(known[i]), rng)
-        tails = np.flatnonzero((slots >= self._tail) & (slots < self._tail + _TAIL_SLOTS))
+        in_tail = (slots >= self._tail) & (slots < self._tail + _TAIL_SLOTS)
+        unclear = np.flatnonzero((np.abs(gap) < _MARGIN) | in_tail)
+        if unclear.size:
+            accepted[unclear], points[unclear] = self._settle(points[unclear], slots[unclear], known[unclear], rng)
+        return accepted
+
+    def _settle(
+        self, points: NDArray[np.int64], slots: NDArray[np.int64], known: Words, rng: Rng
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """What floats cannot tell: exactly, whether the points are accepted; that of a tail slot is found here."""
+        accepted = np.zeros(len(points), np.bool_)
+        for i in np.flatnonzero(slots < self._tail):
+            level = int(self._level[slots[i] - self.sure])
+            accepted[i] = self._accepts(int(points[i]), level, int(known[i]), rng)
+        tails = np.flatnonzero(slots >= self._tail)
         if tails.size:
             found = self._all_beyond((slots[tails] - self._tail).tolist(), rng)
             accepted[tails] = [beyond is not None for beyond in found]
             points[tails] = [beyond or 0 for beyond in found]
-        return accepted
+        return accepted, points
 
     def _accepts(self, x: int, level: int, known: int, rng: Rng) -> bool:
         """The exact test: is the point at height level + U under the curve at x?"""
@@ -245,14 +285,15 @@ class Envelope:
 
     def _beyond(self, negative: int, rng: Rng) -> int | None:
         """A point of one tail, or None for a refusal: blocks whose envelope halves from one to the next."""
-        block, magnitude = self._far_point(negative, rng)
+        block, magnitude = self._far_point(negative, _one_by_one(rng))
         if magnitude >= _LARGEST or not self._reaches(block, magnitude, word(rng), rng):
             return None
         return -magnitude if negative else magnitude
 
     def _all_beyond(self, negative: list[int], rng: Rng) -> list[int | None]:
         """The same for several tail slots at once: floats decide wherever they surely can."""
-        points = [(*self._far_point(one, rng), word(rng)) for one in negative]
+        drawn = chain(words(rng, 3 * len(negative)).tolist(), _one_by_one(rng))  # three for each, nearly always
+        points = [(*self._far_point(one, drawn), next(drawn)) for one in negative]
         exponents = self._law.exponents(np.array([float(magnitude) for _, magnitude, _ in points]))
         weights = exp_negative(exponents)
         found: list[int | None] = []
@@ -266,13 +307,13 @@ class Envelope:
             found.append((-magnitude if one else magnitude) if accepted and magnitude < _LARGEST else None)
         return found
 
-    def _far_point(self, negative: int, rng: Rng) -> tuple[int, int]:
+    def _far_point(self, negative: int, drawn: Iterator[int]) -> tuple[int, int]:
         """A block of a tail, halving from one to the next, and the magnitude of a uniform point in it."""
         block = 0
-        while (ones := _trailing_ones(word(rng))) == 64:
+        while (ones := _trailing_ones(next(drawn))) == 64:
             block += 64
         block += ones
-        low = word(rng) & ((1 << self._tail_shift) - 1)
+        low = next(drawn) & ((1 << self._tail_shift) - 1)
         return block, self._tail_start + (block << self._tail_shift) + low + negative
 
     def _reaches(self, block: int, magnitude: int, known: int, rng: Rng) -> bool:
@@ -280,6 +321,11 @@ class Envelope:
         amplitude = self._tail_amplitude * (1 << block)
         exponent = self._law.exponent(magnitude)
         return falls_below(rng, amplitude=amplitude, exponent=exponent, known=known, bits=64)
+
+
+def _one_by_one(rng: Rng) -> Iterator[int]:
+    while True:
+        yield word(rng)
 
 
 def _trailing_ones(drawn: int) -> int:

@@ -29,17 +29,19 @@ _LARGE: Final = 1 << 17  # values for which it pays to load numba
 class GaussianLaw:
     """Weights exp(-x**2 / (2 sigma**2))."""
 
+    squared = True
+
     def __init__(self, sigma: Fraction) -> None:
         self.variance = sigma * sigma
         self._deviation = float(sigma)
         rate = min(1 / (2 * self.variance), Fraction(1 << 60))  # beyond that, exp(-rate) is zero anyway
-        self._rate = float(rate)
+        self.rate = float(rate)
 
     def exponent(self, magnitude: int) -> Fraction:
         return magnitude * magnitude / (2 * self.variance)
 
     def exponents(self, magnitudes: NDArray[np.float64]) -> NDArray[np.float64]:
-        return magnitudes * magnitudes * self._rate
+        return magnitudes * magnitudes * self.rate
 
     def reach(self, exponent: float) -> float:
         return self._deviation * math.sqrt(2 * exponent)
@@ -81,7 +83,9 @@ def discrete_gaussian(sigma: Real, size: Size = None, *, rng: Rng | None = None)
     return draw(_table(*scale_ratio("sigma", sigma)), size, rng)
 
 
-def add_discrete_gaussian(values: NDArray[np.int64], sigma: Real, *, rng: Rng | None = None) -> None:
+def add_discrete_gaussian(
+    values: NDArray[np.int64], sigma: Real, *, rng: Rng | None = None, floats: NDArray[np.float32] | None = None
+) -> None:
     """Add an independent `discrete_gaussian` to each of the values, in place: no second array of their size is made.
 
     Guarantee:
@@ -89,7 +93,8 @@ def add_discrete_gaussian(values: NDArray[np.int64], sigma: Real, *, rng: Rng | 
 
     Units:
         As there. The values are whole steps, below 2**62 in magnitude, so that no sum leaves 64 bits. Large arrays take
-        one compiled pass where numba is installed (the extra `fast`).
+        compiled passes where numba is installed (the extra `fast`). `floats` stand for the first values, whatever
+        those are, and are cut towards zero in the same pass; they are finite and below 2**62 too (not looked at).
 
     >>> import numpy as np
     >>> from mosha.noise import SeededRandom
@@ -100,5 +105,7 @@ def add_discrete_gaussian(values: NDArray[np.int64], sigma: Real, *, rng: Rng | 
     """
     if getattr(values, "dtype", None) != "int64" or values.ndim != 1 or not values.flags.writeable:
         raise InvalidParameter("noise is added in place to a one-dimensional array of 64-bit integers.")
+    if floats is not None and (floats.dtype != "float32" or floats.ndim != 1 or len(floats) > len(values)):
+        raise InvalidParameter("floats are a one-dimensional array in single precision, no longer than the values.")
     compiled = len(values) >= _LARGE and importlib.util.find_spec("numba") is not None
-    _table(*scale_ratio("sigma", sigma)).add_to(values, generator(rng), compiled=compiled)
+    _table(*scale_ratio("sigma", sigma)).add_to(values, generator(rng), compiled=compiled, floats=floats)

@@ -23,15 +23,17 @@ __all__ = ["LaplaceLaw", "discrete_laplace", "geometric"]
 class LaplaceLaw:
     """Weights exp(-|x| / scale)."""
 
+    squared = False
+
     def __init__(self, scale: Fraction) -> None:
         self.scale = scale
-        self._rate = float(min(1 / scale, Fraction(1 << 60)))  # beyond that, exp(-rate) is zero anyway
+        self.rate = float(min(1 / scale, Fraction(1 << 60)))  # beyond that, exp(-rate) is zero anyway
 
     def exponent(self, magnitude: int) -> Fraction:
         return magnitude / self.scale
 
     def exponents(self, magnitudes: NDArray[np.float64]) -> NDArray[np.float64]:
-        return magnitudes * self._rate
+        return magnitudes * self.rate
 
     def reach(self, exponent: float) -> float:
         return float(self.scale) * exponent
