@@ -57,6 +57,16 @@ BAD = {
     "weights of nobody": lambda t: t.count().weighted(median=2),
     "a weight below zero": lambda t: t.count().weighted(count=-1),
     "three columns": lambda t: t.correlation(["days", "days", "days"], between=[(0, 1)] * 3),
+    "a column alone": lambda t: t.covariance(5),
+    "columns without ranges": lambda t: t.correlation(["days", "days"], between=3),
+    "one number as edges": lambda t: t.histogram({"days": 5}),
+    "one text as candidates": lambda t: t.top("ward", k=1, candidates="AB"),
+    "keys that are no values": lambda t: t.group_by("ward", keys=[{}]).count(),
+    "groups by the person": lambda t: t.group_by("who").count(),
+    "a confidence without a width": lambda t: t.count().release(epsilon=1, confidence=0.9),
+    "rows without a width": lambda t: t.count().release(epsilon=1, rows=10),
+    "too small a price for groups": lambda t: t.group_by("ward").count().release(epsilon=1e-6, delta=1e-9),
+    "a mean that needs a guess of rows": lambda t: t.mean("days", between=(0, 30)).release(within=1),
     "edges that fall": lambda t: t.histogram({"days": [3, 1]}),
     "edges for three": lambda t: t.histogram({"days": [0, 1], "who": [0, 1], "x": [0, 1]}),
     "more top values than candidates": lambda t: t.top("ward", k=3, candidates=["A"]),
@@ -178,8 +188,9 @@ def test_mixed_time_zones_are_refused():
 
 def test_a_million_groups_that_nobody_listed_are_answered():
     # False alarm: each of the groups has one person, and is shown with probability delta = 1e-15: 1e-9 together.
-    many = protect(pa.table({"who": np.arange(1_000_000)}), unit=mosha.Person("who", groups=1, per_group=1))
-    measurement = many.group_by("who").count().measurement(Budget(epsilon=1, delta=2e-15))
+    ids = np.arange(1_000_000)
+    many = protect(pa.table({"who": ids, "visit": ids}), unit=mosha.Person("who", groups=1, per_group=1))
+    measurement = many.group_by("visit").count().measurement(Budget(epsilon=1, delta=2e-15))
     assert measurement.step(None, None, None, mosha.noise.secure())[0]["keys"] == []
 
 
@@ -200,3 +211,27 @@ def test_helpers_for_keys_refuse_nonsense():
         interval("x", [1])
     with pytest.raises(Unbounded):
         protect(pa.table(ROWS), unit=UNIT).aggregate(m=mean("days"))
+
+
+def test_keys_may_be_arrays(visits):
+    for keys in (np.array(["A", "B"]), pd.Series(["A", "B"]), pa.array(["A", "B"]).to_pylist(), ("A", "B")):
+        assert visits.group_by("ward", keys=keys).count().only == (("A",), ("B",))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda a: a.limit(-1), lambda a: a.limit("2"), lambda a: a.limit(2.5), lambda a: a.having("n > 3")]
+)
+def test_an_answer_takes_no_slip(visits, change):
+    answer = visits.group_by("ward", keys=["A", "B"]).count().release(epsilon=1)
+    with pytest.raises(InvalidParameter):
+        change(answer)
+    assert len(answer.limit(1)) == 1
+
+
+def test_a_plan_takes_the_guesses_of_a_forecast(visits):
+    bought = protect(pa.table(ROWS), unit=mosha.Person("who")).sum("days", between="automatic")
+    with pytest.raises(InvalidParameter, match="guess"):
+        bought.plan(within=10)
+    guessed = {"at_most": 2, "between": {"days": (0, 10)}}
+    budget = bought.plan(within=10, **guessed)
+    assert max(bought.forecast(epsilon=budget.epsilon, **guessed)["sum"]) <= 10

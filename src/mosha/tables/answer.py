@@ -64,6 +64,8 @@ class Answer:
 
     def having(self, predicate: Callable[[dict[str, Any]], bool]) -> Answer:
         """The rows for which `predicate` is true of the noisy numbers: free."""
+        if not callable(predicate):
+            raise InvalidParameter("having takes a function of a row, such as having(lambda row: row['count'] > 10).")
         chosen = [place for place, row in zip(self._places, self, strict=True) if predicate(row)]
         return replace(self, kept=tuple(chosen))
 
@@ -77,6 +79,8 @@ class Answer:
 
     def limit(self, rows: int) -> Answer:
         """The first rows: free."""
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
+            raise InvalidParameter("limit takes a whole number of rows, from 0 on.")
         return replace(self, kept=self._places[:rows])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

@@ -35,7 +35,7 @@ class Guess:
         if self.at_most is None:
             raise InvalidParameter(
                 "the error depends on how much one person may contribute, which is to be chosen from the data: "
-                "declare it (Person(column, at_most=...)), or guess it: forecast(..., at_most=...)."
+                "declare it (Person(column, at_most=...)), or guess it: forecast(..., at_most=...), or plan(...)."
             )
         return self.at_most
 
@@ -46,6 +46,6 @@ class Guess:
         if found is None:
             raise InvalidParameter(
                 f"the error depends on the range of {name!r}, which is to be chosen from the data: guess it, "
-                f"forecast(..., between={{{name!r}: (low, high)}})."
+                f"forecast(..., between={{{name!r}: (low, high)}}), and the same for plan(...)."
             )
         return Measured.of_column("forecast", name, found).between

@@ -82,7 +82,10 @@ def _revived(part: Any, kind: Type) -> Any:
 
 
 def _edges(edges: Sequence[float]) -> list[float]:
-    found = [real("an edge", edge) for edge in edges]
+    try:
+        found = [real("an edge", edge) for edge in edges]
+    except TypeError:
+        found = []
     if len(found) < 2 or any(a >= b for a, b in itertools.pairwise(found)):
         raise InvalidParameter("edges are at least two numbers in ascending order.")
     return found

@@ -85,6 +85,11 @@ class KeySelection:
             epsilon = budget.epsilon_of(share)
         return KeySelection(limit, min(epsilon, 100.0), delta, twice, by_person)
 
+    def check(self) -> None:
+        """Refuse a price for which no group could be shown for sure, before it is paid."""
+        if self.few:
+            keeping_probabilities(*self._each)
+
     @property
     def few(self) -> bool:
         return self.limit <= FEW or not self.by_person

@@ -9,7 +9,7 @@ from typing import Any
 
 from mosha.connect.checking import is_number, type_of
 from mosha.connect.expression import Expression, as_expression, col
-from mosha.connect.schema import Schema
+from mosha.connect.schema import Schema, Type
 from mosha.connect.value import Clamped
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.number import real
@@ -117,4 +117,6 @@ class Measured:
                 "it once (protect(..., schema=...)), or let between='automatic' buy one from the budget."
             )
         if not is_number(self.of, schema):
-            raise DataError(f"{self.name} needs a number, and {self.of!r} is {type_of(self.of, schema)}.")
+            kind = type_of(self.of, schema)
+            hint = " Cast it, col(...).cast('integer'), with between=(0, 1)." if kind is Type.BOOLEAN else ""
+            raise DataError(f"{self.name} needs a number, and {self.of!r} is {kind}.{hint}")

@@ -81,6 +81,9 @@ class Selection(Protocol):
     @property
     def event(self) -> Event: ...
 
+    def check(self) -> None:
+        """Refuse what could not be selected, before it is paid for."""
+
     def select(self, frame: Frame, key: bytes, rng: Rng) -> Rows:
         """The groups that are shown."""
 

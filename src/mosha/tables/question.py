@@ -15,13 +15,12 @@ from mosha.connect.duckdb import LocalSource
 from mosha.connect.expression import Column, Expression
 from mosha.connect.relation import Relation
 from mosha.core.account import Account, Run
-from mosha.core.errors import InvalidParameter, SourceUnavailable, Unpriced
+from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import NOTHING
 from mosha.core.events import Plan
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
-from mosha.core.release import Release
 from mosha.core.unit import Unit
 from mosha.tables.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.answer import Answer
@@ -32,6 +31,7 @@ from mosha.tables.key_values import from_plain, public_rows, to_plain
 from mosha.tables.keys import MOST_KEYS, KeySelection
 from mosha.tables.part import Frame, Part, Selection
 from mosha.tables.quantiles import Quantile, QuantilesPart, columns_of
+from mosha.tables.retry import EARLIER, answered, noticing
 from mosha.tables.sums import Sums, prefers_gaussian, share_for_noise
 from mosha.tables.top import TopSelection
 
@@ -39,10 +39,6 @@ __all__ = ["Question"]
 
 SHARE_FOR_KEYS = 0.3
 SHARE_FOR_TOP = 0.5
-_EARLIER = (
-    "Answered earlier under this key: this is that answer, paid for once, and no data were read. A new key asks the "
-    "data as they are now."
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,6 +148,8 @@ class Question:
     def measurement(self, budget: Budget) -> Measurement:
         """The whole release as one measurement; its data are the table's own, or a source to put in its place."""
         selection, parts = self._plan(budget)
+        if selection is not None:
+            selection.check()
 
         def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
             del ask
@@ -272,15 +270,19 @@ class Question:
             level = 0.95 if confidence is None else confidence
             budget = self.plan(within=within, confidence=level, delta=delta, rows=rows)
         else:
+            if confidence is not None or rows is not None:
+                raise InvalidParameter(
+                    "confidence= and rows= go with within=; bars of an answer are answer.error(0.95)."
+                )
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
         measurement = self.measurement(budget)
         if key is None and any(not isinstance(source, LocalSource) for source in self.relation.sources):
             key = f"release-{secrets.token_hex(8)}"
         if key is not None:
             measurement = replace(measurement, question=self.fingerprint)
-        measurement, met = _noticing(measurement)
+        measurement, met = noticing(measurement)
         run = self._opened(self.account, measurement, budget.delta, key)
-        release = _answered(run, key)
+        release = answered(run, key)
         run.close()
         selection, parts = self._plan(budget)
         notes = [note for part, noisy in zip(parts, release.value["parts"], strict=False) for note in part.notes(noisy)]
@@ -289,7 +291,7 @@ class Question:
             rows=self._rows(selection, release.value),
             columns=self._answers(parts, release.value),
             receipt=release.receipt,
-            notes=tuple(notes + ([selection.note()] if selection else []) + ([] if met else [_EARLIER])),
+            notes=tuple(notes + ([selection.note()] if selection else []) + ([] if met else [EARLIER])),
             errors=lambda level: self._errors(parts, release.value, level),
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
         )
@@ -313,21 +315,30 @@ class Question:
             return self.only or ()
         return tuple(from_plain(row, self.relation, self.keys) for row in value["keys"])
 
-    def plan(self, *, within: float, confidence: float = 0.95, delta: float = 0.0, rows: float | None = None) -> Budget:
-        """The least epsilon whose widest error bar is at most `within`, to one part in a thousand."""
+    def plan(
+        self,
+        *,
+        within: float,
+        confidence: float = 0.95,
+        delta: float = 0.0,
+        rows: float | None = None,
+        at_most: int | None = None,
+        between: Mapping[str, Any] | None = None,
+    ) -> Budget:
+        """The least epsilon whose widest error bar is at most `within`, to one part in a thousand; guesses as there."""
+        guess = Guess(rows, at_most, between or {})
         target, level = positive("within", within), strict_probability("confidence", confidence)
 
         def widest(epsilon: float) -> float:
             _, parts = self._plan(Budget(epsilon=epsilon, delta=delta))
-            bars = self._errors(parts, self._assumed(parts, Guess(rows)), level)
+            bars = self._errors(parts, self._assumed(parts, guess), level)
             return max(float(np.max(bar)) for bar in bars.values())
 
         low, high = 2.0**-20, 2.0**10
         if widest(high) > target:
-            guess = "" if rows is not None else (
-                " Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."
-            )  # fmt: skip
-            raise InvalidParameter(f"no epsilon below 1024 is so accurate: ask for a wider error bar.{guess}")
+            hint = "Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."
+            said = "" if rows is not None else f" {hint}"
+            raise InvalidParameter(f"no epsilon below 1024 is so accurate: ask for a wider error bar.{said}")
         while high > low * 1.001:
             middle = (low * high) ** 0.5
             low, high = (low, middle) if widest(middle) <= target else (middle, high)
@@ -344,27 +355,6 @@ class Question:
 
 def _is_person(expression: Expression, relation: Relation) -> bool:
     return isinstance(expression, Column) and expression.name == relation.person
-
-
-def _answered(run: Run, key: str | None) -> Release:
-    """The release; where the source went away, the error says under which key the payment waits for it."""
-    try:
-        return run.step(None)
-    except SourceUnavailable as problem:
-        if key is not None:
-            problem.args = (f"{problem} The payment waits: a release with key={key!r} is free.",)
-        raise
-
-
-def _noticing(measurement: Measurement) -> tuple[Measurement, list[bool]]:
-    """The same measurement, and a list that stays empty where the answer was kept and no data were met."""
-    met: list[bool] = []
-
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
-        met.append(True)
-        return measurement.step(state, data, ask, rng)
-
-    return replace(measurement, step=step), met
 
 
 def _rebased(relation: Any, data: Any) -> Any:

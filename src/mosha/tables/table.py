@@ -168,7 +168,7 @@ class Table(_Asks):
         if keys is None:
             known = {name: self.declared.keys.get(e.name) for name, e in named.items() if isinstance(e, Column)}
             keys = known if len(known) == len(named) and None not in known.values() else None
-        return Grouped(self, tuple(named.items()), _listed(None if keys == FROM_DATA else keys, tuple(named)))
+        return Grouped(self, tuple(named.items()), _listed(keys, tuple(named)))
 
     def histogram(self, edges: Mapping[str, Sequence[float]]) -> Question:
         """How many rows lie in each interval of a column, or in each cell of two columns: `{"age": [0, 18, 65, 120]}`.
@@ -189,7 +189,7 @@ class Table(_Asks):
             k: how many.
             candidates: a public list of values; without one, values come from the data, which costs a delta.
         """
-        grouped = self.group_by(column, keys=None if candidates is None else list(candidates))
+        grouped = self.group_by(column, keys=candidates)
         return replace(grouped.count(), best=positive_integer("k", k))
 
     def aggregate(self, **named: Aggregate) -> Question:
@@ -222,7 +222,7 @@ def _settled(named: Mapping[str, Aggregate], said: Declaration) -> dict[str, Agg
 
 def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
     """Public keys as tuples, in the order they were given, without repetition."""
-    if keys is None:
+    if keys is None or (isinstance(keys, str) and keys == FROM_DATA):
         return None
     if isinstance(keys, Mapping):
         if set(keys) != set(names):
@@ -235,7 +235,10 @@ def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | 
         raise InvalidParameter("keys is a list of values, of tuples, or a list for each column by name.")
     else:
         combined = list(keys)
-    found = dict.fromkeys([tuple(key) if isinstance(key, (tuple, list)) else (key,) for key in combined])
+    try:
+        found = dict.fromkeys([tuple(key) if isinstance(key, (tuple, list)) else (key,) for key in combined])
+    except TypeError:
+        raise InvalidParameter("a key is a value, or a tuple of values: a number, text, boolean or date.") from None
     if not found:
         raise InvalidParameter("keys is empty: list the groups to show, or leave keys out, which costs a delta.")
     if set(map(len, found)) != {len(names)}:

@@ -52,6 +52,9 @@ class TopSelection:
             limits = Limits(norm=most if rows is None else min(rows, most), by_person=True, twice=limits.twice)
         return TopSelection(limits, budget.range_of(share / k), k)
 
+    def check(self) -> None:
+        """Any price will do."""
+
     @property
     def event(self) -> Event:
         return Exponential(self.epsilon) * self.k
