@@ -24,7 +24,7 @@ from mosha.connect.aggregation import Norms, Question
 from mosha.connect.comma_separated import cell_columns, header, separator_of
 from mosha.connect.compiled import Compiled
 from mosha.connect.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
-from mosha.connect.duckdb_fields import field_of, key_array, listed_array
+from mosha.connect.duckdb_fields import by_code_point, field_of, key_array, listed_array
 from mosha.connect.labels import MISSING
 from mosha.connect.public_keys import FEW
 from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
@@ -194,7 +194,7 @@ class DuckDB(Engine):
         catalog, db, this = (exp.Identifier(this=part, quoted=True) for part in parts)
         origin = exp.Table(this=this, db=db, catalog=catalog).copy
         fields, skipped = self._describe(origin(), f"there is no table {table!r} in {str(path)!r}")
-        return LocalSource(self, fields, skipped, origin)
+        return LocalSource(self, tuple(map(by_code_point, fields)), skipped, origin)
 
     def _told(self, work: Callable[[], T], problem: str) -> T:
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mosha.connect.schema import Type
 from mosha.connect.source import Field
 from mosha.connect.totals import Array, object_array
 
-__all__ = ["csv_field", "field_of", "key_array", "listed_array"]
+__all__ = ["by_code_point", "csv_field", "field_of", "key_array", "listed_array"]
 
 Read = Callable[[Node], Node]
 
@@ -82,6 +83,18 @@ def field_of(name: str, kind: str) -> Field | None:
         return None
     found, read = _FIELDS[kind]
     return Field(name, found, read, wild=found is Type.REAL)
+
+
+def by_code_point(field: Field) -> Field:
+    """The same field, text compared by code point whatever collation its column has.
+
+    A collation that takes 'A' for 'a' would weigh the rows of two persons together: one of them would change what
+    the other counts for.
+    """
+    if field.type is not Type.TEXT:
+        return field
+    plain = exp.Identifier(this="C", quoted=True)
+    return replace(field, read=lambda node: exp.Paren(this=exp.Collate(this=field.read(node), expression=plain.copy())))
 
 
 def _decimal(name: str, precision: int, scale: int) -> Field:
