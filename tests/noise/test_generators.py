@@ -63,6 +63,17 @@ def test_secure_bytes_never_repeat():
     assert generator.bytes(1000) != generator.bytes(1000)
 
 
+@pytest.mark.parametrize("largest", [64, 1 << 18, (1 << 18) + 7])
+def test_pieces_are_one_expansion_under_a_key_of_its_own(largest, monkeypatch):
+    monkeypatch.setattr(module.os, "urandom", lambda n: KEY[:n])
+    stream = Cipher(algorithms.AES(KEY), modes.CTR(bytes(16))).encryptor()
+    piece = SecureRandom().pieces(largest)
+    for n in (largest, 0, 5, largest, largest - 1):
+        assert bytes(piece(n)) == stream.update(bytes(n))
+    monkeypatch.undo()
+    assert bytes(SecureRandom().pieces(64)(64)) != bytes(SecureRandom().pieces(64)(64))
+
+
 def test_the_pool_forgets_what_it_gave():
     generator = SecureRandom()
     given = generator.bytes(32)

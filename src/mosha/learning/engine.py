@@ -7,13 +7,14 @@ The model stays what it is: same class, same parameters, same state_dict; `detac
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mosha.core.errors import DataError, InvalidParameter
@@ -162,12 +163,12 @@ class Engine:
 
     def _weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule, into: Landing | None) -> Batch:
         squares = self._squares(records)
-        total = squares.sum(dim=0)
-        if not math.isfinite(float(total.sum())):
-            lost = ~torch.isfinite(total)
-            records = {key: record.without(lost) for key, record in records.items()}
-            squares, total = squares.masked_fill(lost, 0.0), total.masked_fill(lost, 0.0)
-        weights = rule(dict(zip(self.parameters, squares.sqrt_().unbind(), strict=True)))
+        total = squares.sum(axis=0)
+        lost = ~np.isfinite(total)
+        if lost.any():
+            records = {key: record.without(torch.from_numpy(lost)) for key, record in records.items()}
+            squares[:, lost], total[lost] = 0.0, 0.0
+        weights = rule(dict(zip(self.parameters, torch.from_numpy(np.sqrt(squares)), strict=True)))
         sums: dict[str, Tensor] = {}
         land = into or self._keeping(sums)
         single = {id(found): found.float() for found in weights.values()}  # often one and the same for all
@@ -175,16 +176,15 @@ class Engine:
             record = records.pop(key)  # what was noted is needed no more
             land(key.name, *self._span(key), partial(record.weighted_sum, single[id(weights[key.name])]))
             del record
-        return Batch(sums, total.sqrt_(), losses)  # norms of what was noted
+        return Batch(sums, torch.from_numpy(np.sqrt(total)), losses)  # norms of what was noted
 
-    def _squares(self, records: Mapping[Key, Record]) -> Tensor:
+    def _squares(self, records: Mapping[Key, Record]) -> NDArray[np.float64]:
         """The squared norms of each unit's gradients: a row for each parameter, a column for each unit."""
-        found: dict[str, Tensor] = {}
+        found = np.zeros((len(self.parameters), self.tape.units))
+        number = {name: i for i, name in enumerate(self.parameters)}
         for key, record in records.items():
-            squares = record.squared_norms()
-            found[key.name] = found[key.name] + squares if key.name in found else squares
-        none = torch.zeros(self.tape.units, dtype=torch.float64)
-        return torch.stack([found.get(name, none) for name in self.parameters])
+            found[number[key.name]] += record.squared_norms().numpy()
+        return found
 
     def _span(self, key: Key) -> tuple[int, int]:
         """Where a key begins in its parameter, flat, and how long it is."""

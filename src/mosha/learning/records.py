@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -54,12 +55,13 @@ def row_norms_squared(values: Tensor) -> Tensor:
             cut = width - width % LONGEST_SUM
             return row_norms_squared(flat[:, :cut]) + row_norms_squared(flat[:, cut:])
         flat = flat.reshape(values.shape[0], pieces, width // pieces)
-    norms: Tensor = torch.linalg.vector_norm(flat, dim=-1).double()
-    if len(norms) and not float(norms.min()) >= SMALLEST:  # also where one is not a number
+    norms = torch.linalg.vector_norm(flat, dim=-1).numpy().astype(np.float64)
+    if norms.size and not norms.min() >= SMALLEST:  # also where one is not a number
         small = norms < SMALLEST
-        rows = small if small.ndim == 1 else small.any(dim=1)
-        norms[rows] = torch.linalg.vector_norm(flat[rows].double(), dim=-1)
-    return norms.square_() if norms.ndim == 1 else norms.square_().sum(dim=1)
+        rows = torch.from_numpy(small if small.ndim == 1 else small.any(axis=1))
+        norms[rows.numpy()] = torch.linalg.vector_norm(flat[rows].double(), dim=-1).numpy()
+    norms *= norms
+    return torch.from_numpy(norms if norms.ndim == 1 else norms.sum(axis=1))
 
 
 def _silenced(values: Tensor, rows: Tensor) -> Tensor:

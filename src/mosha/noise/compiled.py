@@ -1,6 +1,8 @@
 """The passes of the envelope over large arrays, compiled by numba, where it is installed: the same samples, sooner.
 
-Constants and tables are arguments: one that is changed elsewhere must not survive in numba's cache.
+Constants and tables are arguments: one that is changed elsewhere must not survive in numba's cache. A table is the
+first point of the column of each slot, the mask of the low bits of a word that name the place in it, and the number of
+sure slots. Indices are unsigned where their sign is not plain: numba would look whether they count from the end.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ __all__ = ["add_at", "add_sure", "judge"]
 @njit(cache=True)
 def add_sure(
     drawn: NDArray[np.uint32],
-    table: tuple[NDArray[np.int16], int, int],
+    table: tuple[NDArray[np.int32], int, int],
     values: NDArray[np.int64],
     floats: NDArray[np.float32] | None,
     first: int,
@@ -31,18 +33,17 @@ def add_sure(
     The places of unsure slots, counted from `first` on, and their words are noted behind the `count` that are; returns
     how many there are then.
     """
-    column, shift, sure = table
+    start, mask, sure = table
     places, words = unsure
-    mask = np.uint32((1 << shift) - 1)
+    low, least_unsure = np.uint32(mask), np.uint32(sure << 16)
     for i in range(drawn.size):
         word = drawn[i]
-        slot = word >> np.uint32(16)
         value = values[i] if floats is None else np.int64(floats[i])
-        if slot < sure:
-            value += (np.int64(column[slot]) << shift) | np.int64(word & mask)
+        if word < least_unsure:
+            value += np.int64(start[word >> np.uint32(16)] | np.int32(word & low))
         else:
-            places[count] = first + i
-            words[count] = word
+            places[np.uint64(count)] = first + i
+            words[np.uint64(count)] = word
             count += 1
         values[i] = value
     return count
@@ -52,7 +53,7 @@ def add_sure(
 def judge(
     unsure: tuple[NDArray[np.int64], NDArray[np.uint32]],
     known: NDArray[np.uint64],
-    table: tuple[NDArray[np.int16], int, int],
+    table: tuple[NDArray[np.int32], int, int],
     law: tuple[float, bool, float, NDArray[np.float64]],
     tails: tuple[int, int],
     margin: float,
@@ -68,40 +69,40 @@ def judge(
     entry of `powers`, 2**-k for k <= 1010, rounds nothing, because no product is smaller than 2**-1011.
     """
     places, words = unsure
-    column, shift, sure = table
-    mask = np.uint32((1 << shift) - 1)
+    start, mask, sure = table
+    low = np.uint32(mask)
     rate, squared, height, level = law
     largest, per_ln2, ln2_high, ln2_low, coefficients, powers = series
     block = 256  # what is computed step by step together: a compiler can do several at a time
     rest, power, value = np.empty(block), np.empty(block), np.empty(block)
     refusals = doubts = 0
-    for start in range(0, places.size, block):
-        size = min(block, places.size - start)
+    for first in range(0, places.size, block):
+        size = min(block, places.size - first)
         for i in range(size):
-            drawn = words[start + i]
-            magnitude = np.float64(abs((np.int64(column[drawn >> np.uint32(16)]) << shift) | np.int64(drawn & mask)))
+            word = words[np.uint64(first + i)]
+            magnitude = np.float64(abs(np.int64(start[word >> np.uint32(16)] | np.int32(word & low))))
             clipped = min(magnitude * magnitude * rate if squared else magnitude * rate, largest)
             k = np.rint(clipped * per_ln2)
             r = clipped - k * ln2_high
             rest[i] = r - k * ln2_low
-            power[i] = powers[int(k)]
+            power[i] = powers[np.uint64(k)]
             value[i] = coefficients[0]
         for j in range(1, coefficients.size):
             coefficient = coefficients[j]
             for i in range(size):
                 value[i] = value[i] * rest[i] + coefficient
         for i in range(size):
-            drawn, place = words[start + i], places[start + i]
-            slot = np.int64(drawn >> np.uint32(16))
-            uniform = np.float64(known[start + i] >> np.uint64(11)) * 2.0**-53
-            gap = height * (value[i] * power[i]) - level[slot - sure] - uniform
+            word, place = words[np.uint64(first + i)], places[np.uint64(first + i)]
+            slot = np.int64(word >> np.uint32(16))
+            uniform = np.float64(known[np.uint64(first + i)] >> np.uint64(11)) * 2.0**-53
+            gap = height * (value[i] * power[i]) - level[np.uint64(slot - sure)] - uniform
             if abs(gap) < margin or tails[0] <= slot < tails[1]:
-                unclear[doubts] = start + i
+                unclear[doubts] = first + i
                 doubts += 1
                 continue
-            point = (np.int64(column[slot]) << shift) | np.int64(drawn & mask)
-            values[place] += point * (gap > 0)
-            refused[refusals] = place
+            point = np.int64(start[word >> np.uint32(16)] | np.int32(word & low))
+            values[np.uint64(place)] += point * (gap > 0)
+            refused[np.uint64(refusals)] = place
             refusals += gap <= 0
     return refusals, doubts
 
@@ -110,4 +111,4 @@ def judge(
 def add_at(values: NDArray[np.int64], places: NDArray[np.int64], more: NDArray[np.int64]) -> None:
     """Add each of `more` to the value at its place."""
     for i in range(places.size):
-        values[places[i]] += more[i]
+        values[np.uint64(places[i])] += more[i]

@@ -16,6 +16,7 @@ import numpy as np
 
 from mosha.noise.comparison import falls_below
 from mosha.noise.exponential import COEFFICIENTS, LARGEST_EXPONENT, LN2_HIGH, LN2_LOW, PER_LN2, exp_negative
+from mosha.noise.secure_random import SecureRandom
 from mosha.noise.words import word, words
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ class Envelope:
         With floats, the first values become the floats, cut towards zero, before anything is added. The memory of the
         floats may be the second half of that of as many values: float i is read before value i is written.
         """
-        compiled = compiled and self.shift > 0 and self._word.itemsize == 4
+        compiled = compiled and self._word.itemsize == 4
         add_to_block = self._add_to_block_compiled if compiled else self._add_to_block
         for start in range(0, len(values), _BLOCK):
             part = None if floats is None or start >= len(floats) else floats[start : start + _BLOCK]
@@ -189,12 +190,14 @@ class Envelope:
         """The same samples from the same words, in compiled passes."""
         from mosha.noise.compiled import add_at, add_sure  # noqa: PLC0415  (numba is an extra and takes time to load)
 
-        table, cut = (self._column, self.shift, self.sure), 0 if floats is None else len(floats)
+        table, cut = self._table(), 0 if floats is None else len(floats)
         room = min(len(values), _CHUNK + len(values) * (_SLOTS - self.sure) * 5 // (_SLOTS * 4))
         places, left, count = np.empty(room, np.int64), np.empty(room, np.uint32), 0
+        largest = min(_CHUNK, len(values)) * self._word.itemsize
+        piece = rng.pieces(largest) if isinstance(rng, SecureRandom) else rng.bytes
         for start in range(0, len(values), _CHUNK):
-            drawn = words(rng, min(_CHUNK, len(values) - start), self._word)
-            end = start + len(drawn)
+            end = min(start + _CHUNK, len(values))
+            drawn = np.frombuffer(piece((end - start) * self._word.itemsize), self._word)
             if count + len(drawn) > len(places):  # more unsure slots than a quarter above what was expected
                 places, left = np.resize(places, 2 * len(values)), np.resize(left, 2 * len(values))
             middle = min(max(start, cut), end)  # where floats end and values of their own begin
@@ -207,6 +210,10 @@ class Envelope:
             refused = self._judge_compiled(values, (places[:count], left[:count]), rng)
             add_at(values, refused, self.many(len(refused), rng, compiled=True))
 
+    def _table(self) -> tuple[NDArray[np.int32], int, int]:
+        assert self._start is not None
+        return self._start, (1 << self.shift) - 1, self.sure
+
     def _judge_compiled(
         self, values: NDArray[np.int64], unsure: tuple[NDArray[np.int64], NDArray[np.uint32]], rng: Rng
     ) -> NDArray[np.int64]:
@@ -216,10 +223,9 @@ class Envelope:
         places, drawn = unsure
         known = words(rng, len(places))
         refused, unclear = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-        table = self._column, self.shift, self.sure
         law = self._law.rate, self._law.squared, float(self.height), self._level
         tails = self._tail, self._tail + _TAIL_SLOTS
-        refusals, doubts = judge(unsure, known, table, law, tails, _MARGIN, _SERIES, values, refused, unclear)
+        refusals, doubts = judge(unsure, known, self._table(), law, tails, _MARGIN, _SERIES, values, refused, unclear)
         refused, unclear = refused[:refusals], unclear[:doubts]
         if not doubts:
             return refused

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -43,6 +44,19 @@ def _expand(n: int) -> bytes:
     cipher = Cipher(algorithms.AES(os.urandom(_KEY_BYTES)), modes.CTR(bytes(16)))
     zeros = memoryview(_ZEROS)[:n] if n <= len(_ZEROS) else bytes(n)
     return cipher.encryptor().update(zeros)
+
+
+def _in_pieces(largest: int) -> Callable[[int], memoryview]:
+    """One expansion, handed out in pieces of at most `largest` bytes; each takes the place of the one before."""
+    encryptor = Cipher(algorithms.AES(os.urandom(_KEY_BYTES)), modes.CTR(bytes(16))).encryptor()
+    room = memoryview(bytearray(largest + 16))  # the cipher asks for a block more
+    zeros = memoryview(_ZEROS if largest <= len(_ZEROS) else bytes(largest))
+
+    def piece(n: int) -> memoryview:
+        encryptor.update_into(zeros[:n], room)
+        return room[:n]
+
+    return piece
 
 
 class _Pool:
@@ -115,6 +129,13 @@ class SecureRandom:
         if pool.owner != (os.getpid(), _forks):
             pool = self._pool = _Pool()
         return pool.take(n)
+
+    def pieces(self, largest: int, /) -> Callable[[int], memoryview]:
+        """For many bytes that are used at once: what gives the next n <= `largest` of them, in memory that is reused.
+
+        All come from one key, which goes when the last piece is not wanted any more.
+        """
+        return _in_pieces(largest)
 
     def words(self, n: int, dtype: DTypeLike = "<u8") -> Words:
         """The next `n` unsigned integers of type `dtype`."""
