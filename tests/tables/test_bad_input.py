@@ -235,3 +235,17 @@ def test_a_plan_takes_the_guesses_of_a_forecast(visits):
     guessed = {"at_most": 2, "between": {"days": (0, 10)}}
     budget = bought.plan(within=10, **guessed)
     assert max(bought.forecast(epsilon=budget.epsilon, **guessed)["sum"]) <= 10
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pa.array([0.0, -0.0]),
+        pa.array(np.array([0, 1], "datetime64[ns]")),  # one microsecond, and two persons
+        pa.array([datetime(2024, 1, 1, tzinfo=UTC)] * 2, pa.timestamp("us", tz="Asia/Tokyo")),
+    ],
+    ids=["real", "nanoseconds", "moments"],
+)
+def test_a_person_is_not_told_by_what_is_read_to_some_precision(ids):
+    with pytest.raises(DataError, match="told apart"):
+        protect(pa.table({"id": ids}), unit=mosha.Person("id"))

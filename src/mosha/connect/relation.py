@@ -116,8 +116,11 @@ class Scan(Relation):
     def __post_init__(self) -> None:
         if self.person is not None:
             kind = self.source.schema[self.person]
-            if kind is Type.REAL:
-                raise DataError(f"column {self.person!r} is real: persons are told apart by integers, text or dates.")
+            if kind in {Type.REAL, Type.TIMESTAMP, Type.INSTANT}:  # which are read to 53 bits and to microseconds
+                raise DataError(
+                    f"column {self.person!r} is {kind}: persons are told apart by integers, text or dates, which are "
+                    "read as they are."
+                )
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]
