@@ -18,14 +18,13 @@ from benchmarks._rows import Row
 from examples import learning_adult as adult
 from examples import learning_scattering as scattering
 from mosha import Example, Ledger
-from mosha.learning import Scattering
 
 ADULT_BARS: Final = {1.0: 0.846, 0.1: 0.835}
 PICTURE_BARS: Final = {
     "MNIST": {2.93: 0.986, 1.0: 0.981},
     "Fashion-MNIST": {2.93: 0.900, 1.0: 0.881},
 }
-FASHION: Final = Path("/usr/share/datasets/fashion-mnist")
+DEBIAN: Final = Path("/usr/share/datasets/fashion-mnist")
 RUNS: Final = 5
 PICTURE_SECONDS: Final = 300.0
 
@@ -89,12 +88,13 @@ def _diffprivlib(rows, labels, others, truth) -> dict[str, list[float]]:
 
 
 def pictures() -> list[Row]:
-    found = []
-    for name, home in (("MNIST", scattering.folder()), ("Fashion-MNIST", FASHION)):
+    found, digits = [], scattering.folder()
+    clothes = digits.with_name("fashion-mnist")
+    for name, home in (("MNIST", digits), ("Fashion-MNIST", clothes if clothes.exists() else DEBIAN)):
         if not home.exists():
             print(f"{name} is left out: {home} is not here\n")
             continue
-        features, start = Scattering(side=28), time.process_time()
+        features, start = scattering.features_of(home), time.process_time()
         (images, labels), (others, truth) = scattering.read(home, "train"), scattering.read(home, "t10k")
         rows, tests = features(images), features(others)
         making = time.process_time() - start

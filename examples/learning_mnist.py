@@ -1,20 +1,23 @@
 """MNIST with differential privacy: a small convolutional network, trained on the CPU in minutes.
 
-    python examples/learning_mnist.py --epsilon 2.93      # delta 1e-5: 97.92 %, 97.94 % and 97.99 % in three runs
-    python examples/learning_mnist.py --epsilon 1         # 97.16 % in one run
+    python examples/learning_mnist.py --epsilon 2.93      # delta 1e-5: 98.23 %, 97.90 % and 97.92 % in three runs
+    python examples/learning_mnist.py --epsilon 1         # 97.23 % (one run)
 
 The data (four files of the IDX format) are looked for in $MOSHA_DATA/mnist, or in the folder that is given:
-Fashion-MNIST has the same files (Debian's package dataset-fashion-mnist; 86.0 % at epsilon 2.93 in one run).
+Fashion-MNIST has the same files (Debian's package dataset-fashion-mnist).
 
-Nothing is tuned on MNIST here: the recipe (batch 2048, clip 0.1, learning rate 4, momentum 0.9) is the published one
-for this network. On Fashion-MNIST a learning rate that falls from 6 to zero did worse (85.2 %). Tested is a moving
-average of the parameters: noise averages out, and averaging what was released costs nothing.
+Nothing is tuned on MNIST here: network, batch 2048, clip 0.1, learning rate 4 and momentum 0.9 are published. New is
+how the first layer starts: edges and lines in eight directions, not random filters. What every picture has need not be
+learnt from private ones. It was chosen on Fashion-MNIST, where it gained nearly two points at epsilon 2.93 (86.5 % and
+86.8 % after 84.8 %, with batches of 240 and noise in proportion); other rates, GroupNorm and ReLU did no better there.
+Tested is a moving average of the parameters: noise averages out, and averaging what was released costs nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import math
 import os
 import tempfile
 import time
@@ -46,8 +49,23 @@ def digits(folder: Path, which: str) -> tuple[torch.Tensor, torch.Tensor]:
     return (pictures - 0.1307) / 0.3081, read(folder, f"{which}-labels-idx1-ubyte.gz").long()
 
 
+def edges(count: int, side: int) -> torch.Tensor:
+    """Filters of norm one that see edges (odd) and lines (even) in count/2 directions: a wave under a Gaussian."""
+    place = torch.arange(side) - (side - 1) / 2
+    y, x = torch.meshgrid(place, place, indexing="ij")
+    found = []
+    for phase in (0.0, math.pi / 2):
+        for angle in torch.arange(count // 2) * (2 * math.pi / count):
+            along, across = x * angle.cos() + y * angle.sin(), y * angle.cos() - x * angle.sin()
+            window = torch.exp(-(along**2 + across**2 / 2) / side)
+            wave = window * torch.cos(2 * math.pi * along / (0.75 * side) + phase)
+            wave -= window * (wave.sum() / window.sum())  # blind to brightness
+            found.append(wave / wave.norm())
+    return torch.stack(found).unsqueeze(1)
+
+
 def network() -> nn.Module:
-    return nn.Sequential(
+    model = nn.Sequential(
         nn.Conv2d(1, 16, 8, 2, 2),
         nn.Tanh(),
         nn.MaxPool2d(2, 1),
@@ -59,6 +77,10 @@ def network() -> nn.Module:
         nn.Tanh(),
         nn.Linear(32, 10),
     )
+    with torch.no_grad():
+        model[0].weight.copy_(edges(16, 8))
+        model[0].bias.zero_()
+    return model.to(memory_format=torch.channels_last)  # the layout in which small convolutions are quick on a CPU
 
 
 def accuracy(model: nn.Module, pictures: torch.Tensor, labels: torch.Tensor) -> float:
