@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mosha.learning.engine import Engine
+from mosha.learning.records import RowNorms, row_norms_squared
 from tests.learning.every_layer import MODELS, losses_of
 
 torch.set_num_threads(1)
@@ -66,3 +67,15 @@ def test_clipped_sums_are_those_of_clipping_one_by_one(name, memory, each):
     names = [name for name, p in model.named_parameters() if p.requires_grad]
     for parameter, right in zip(names, expected, strict=True):
         assert float((found.sums[parameter] - right).norm()) <= 1e-5 * added, parameter
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-20, float("nan")])  # ordinary, too small for single precision, broken
+@pytest.mark.parametrize("width", [3, 5000])
+def test_norms_worked_out_together_are_those_worked_out_alone(scale, width):
+    rows = [torch.randn(4, 7), torch.randn(4, width), torch.randn(4, 2)]
+    rows[1][2] *= scale
+    together = RowNorms()
+    asked = [together.of(values) for values in rows]
+    for squares, values in reversed(list(zip(asked, rows, strict=True))):
+        assert torch.equal(squares().nan_to_num(-1), row_norms_squared(values).nan_to_num(-1))
+        assert squares().dtype == torch.float64

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Direct", "Outer", "Record", "Sequence", "row_norms_squared"]
+__all__ = ["Direct", "Outer", "Record", "RowNorms", "Sequence", "row_norms_squared"]
 
 LONGEST_SUM = 4096
 """Squares are summed in pieces no longer than this in single precision, and the pieces in double precision."""
@@ -64,6 +64,45 @@ def row_norms_squared(values: Tensor) -> Tensor:
     return torch.from_numpy(norms if norms.ndim == 1 else norms.sum(axis=1))
 
 
+class RowNorms:
+    """Squared norms of rows of several matrices of one batch, worked out together when the first are asked for.
+
+    >>> norms = RowNorms()
+    >>> first, second = norms.of(torch.tensor([[3.0, 4.0]])), norms.of(torch.zeros(1, 5))
+    >>> first().tolist(), second().tolist()
+    ([25.0], [0.0])
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[Tensor] = []
+        self._found: list[Tensor] = []
+
+    def of(self, values: Tensor) -> Callable[[], Tensor]:
+        """What will give the squared norms of the rows of `values`."""
+        place = len(self._found) + len(self._rows)
+        self._rows.append(values)
+
+        def squares() -> Tensor:
+            if place >= len(self._found):
+                self._found += _row_norms_squared(self._rows)
+                self._rows = []  # what is not needed any more may go
+            return self._found[place]
+
+        return squares
+
+
+def _row_norms_squared(matrices: list[Tensor]) -> list[Tensor]:
+    """The same as `row_norms_squared` of each: with fewer small operations where nothing is long or small."""
+    if max(values.shape[1] for values in matrices) <= LONGEST_SUM:
+        norms = np.empty((len(matrices), len(matrices[0])))
+        for found, values in zip(norms, matrices, strict=True):
+            found[:] = torch.linalg.vector_norm(values, dim=-1).numpy()
+        if norms.size and norms.min() >= SMALLEST:
+            norms *= norms
+            return list(torch.from_numpy(norms))
+    return [row_norms_squared(values) for values in matrices]
+
+
 def _silenced(values: Tensor, rows: Tensor) -> Tensor:
     return values.masked_fill(rows.view(-1, *[1] * (values.ndim - 1)), 0.0)
 
@@ -90,14 +129,15 @@ class Direct:
 class Outer:
     """Gradients of rank one: g a^T for each unit. Their norm is |g| |a|, with no cancellation.
 
-    `squares` gives the squared norms of the rows of g, where others ask for the same ones.
+    `squares` give the squared norms of the rows of a and of g, where they are worked out together with others.
     """
 
-    def __init__(self, a: Tensor, g: Tensor, squares: Callable[[], Tensor] | None = None) -> None:
+    def __init__(self, a: Tensor, g: Tensor, *squares: Callable[[], Tensor]) -> None:
         self._a, self._g, self._squares = a, g, squares
 
     def squared_norms(self) -> Tensor:
-        return row_norms_squared(self._a) * (row_norms_squared(self._g) if self._squares is None else self._squares())
+        of_a, of_g = (s() for s in self._squares) if self._squares else map(row_norms_squared, (self._a, self._g))
+        return of_a * of_g
 
     def per_unit(self) -> Tensor:
         return self._g.unsqueeze(2) * self._a.unsqueeze(1)

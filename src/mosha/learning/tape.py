@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
 
 import torch
 from torch import Tensor
 
 from mosha.core.errors import DataError
-from mosha.learning.records import Direct, Outer, Record, Sequence, bytes_to_form, gram_is_cheaper, row_norms_squared
+from mosha.learning.records import Direct, Outer, Record, RowNorms, Sequence, bytes_to_form, gram_is_cheaper
 
 __all__ = ["Key", "Tape"]
 
@@ -42,16 +41,21 @@ class Tape:
     spare: int = 0
     most: int = 128
     records: dict[Key, list[Record]] = field(default_factory=dict)
+    norms: RowNorms = field(default_factory=RowNorms)
 
     @contextmanager
     def record(self, rows: int, each: int) -> Iterator[None]:
         """Note everything that happens to a batch of `rows` rows, `each` of which belong together."""
-        self.recording, self.units, self.each, self.spare = True, rows // each, each, self.memory
-        self.records = {}
+        self.start(rows, each)
         try:
             yield
         finally:
             self.recording = False
+
+    def start(self, rows: int, each: int) -> None:
+        """From now on layers note what happens to a batch of `rows` rows; what was noted before is gone."""
+        self.recording, self.units, self.each, self.spare = True, rows // each, each, self.memory
+        self.records, self.norms = {}, RowNorms()
 
     def key(self, parameter: Tensor | None, rows: tuple[int, int] | None = None) -> Key:
         """The key of a parameter: one and the same wherever the parameter is used (tied weights)."""
@@ -87,11 +91,11 @@ class Tape:
         """Note the gradients of a matrix and of a bias, of those that have a key."""
         if a.ndim == 2 and self.each == 1:
             a, g = self.rows_of(layer, a), self.rows_of(layer, g)
-            squares = cache(partial(row_norms_squared, g))  # both ask for them
+            of_g = self.norms.of(g)  # both ask for them
             if weight is not None:
-                self.add(weight, Outer(a, g, squares))
+                self.add(weight, Outer(a, g, self.norms.of(a), of_g))
             if bias is not None:
-                self.add(bias, Direct(g, squares))
+                self.add(bias, Direct(g, of_g))
             return
         if weight is not None:
             self.matrix(layer, weight, a, g)

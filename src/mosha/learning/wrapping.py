@@ -65,8 +65,7 @@ class PrivateOptimizer:
 
     def begin(self, rows: int) -> None:
         """A piece of `rows` rows is about to pass: from now on layers note."""
-        tape = self._gradients.engine.tape
-        tape.recording, tape.units, tape.each, tape.spare, tape.records = True, rows, 1, tape.memory, {}
+        self._gradients.engine.tape.start(rows, 1)
         self._noted = True
 
     def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002  (PyTorch's own signature)
