@@ -224,7 +224,8 @@ class Question:
             epsilon: the budget, as for `release`; or
             rho: the same.
             delta: the same.
-            rows: how many rows a group is assumed to have, a public guess: means and spreads depend on it.
+            rows: how many rows a group is assumed to have, a public guess: means, spreads and correlations depend on
+                it. Values are assumed to be spread evenly over their range.
             at_most: how many rows a person is assumed to count for, where that limit is to be bought.
             between: ranges that are assumed, by the name of the column, where they are to be bought.
             confidence: how often the noise stays within the bar.
