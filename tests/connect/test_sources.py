@@ -38,6 +38,40 @@ def refused(kind, *data, **options):
 
 
 TABLE = pa.table({"who": [1, 2, None], "ward": ["A", None, "B"], "x": [1.5, float("nan"), -2.0]})
+
+
+@pytest.mark.parametrize("first", ["whole.parquet", "real.parquet"])
+def test_columns_in_which_the_files_of_a_folder_differ_cannot_be_used(tmp_path, first):
+    # DuckDB would read both files with the types of the first one: the persons 1 and 1.4 would be one person.
+    second = {"whole.parquet": "real.parquet", "real.parquet": "whole.parquet"}[first]
+    same = {"ward": ["A"], "pair": [{"who": 1.5}]}
+    tables = {
+        "whole.parquet": pa.table({"pair": same["pair"], "who": [1], "ward": ["A"], "extra": [1]}),
+        "real.parquet": pa.table({**same, "who": [1.4]}),
+    }
+    pq.write_table(tables[first], tmp_path / "a.parquet")
+    pq.write_table(tables[second], tmp_path / "b.parquet")
+    opened = source(tmp_path)
+    assert set(opened.schema) == {"ward"}
+    assert {"who", "extra"} & set(opened.skipped) == {"who"} | ({"extra"} if first == "whole.parquet" else set())
+    assert rows(opened, "ward") == [("A",), ("A",)]
+    with pytest.raises(DataError, match="not the same type in every file"):
+        opened.schema["who"]
+
+
+def test_files_of_a_folder_may_order_their_columns_as_they_like(tmp_path):
+    pq.write_table(pa.table({"who": [1], "ward": ["A"]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"ward": ["B"], "who": [2]}), tmp_path / "b.parquet")
+    assert rows(source(tmp_path / "*.parquet"), "who", "ward") == [(1, "A"), (2, "B")]
+
+
+def test_the_name_of_a_folder_may_tell_a_column(tmp_path):
+    for ward in "AB":
+        (tmp_path / f"ward={ward}").mkdir()
+        pq.write_table(pa.table({"who": [1]}), tmp_path / f"ward={ward}" / "part.parquet")
+    assert rows(source(tmp_path), "who", "ward") == [(1, "A"), (1, "B")]
+
+
 EXPECTED = sorted([(1, "A", 1.5), (2, None, None), (None, "B", -2.0)], key=repr)
 
 

@@ -141,9 +141,29 @@ class DuckDB(Engine):
         problem = f"{str(path)!r} is absent or is no readable Parquet file"
         origin = partial(call, "READ_PARQUET", text(place))
         fields, skipped = self._describe(origin(), problem)
-        counted = select([exp.Sum(this=column("num_rows"))], call("PARQUET_FILE_METADATA", text(place)))
-        [(rows,)] = self._ask(self.dialect.sql(counted), problem)
+        sizes = [exp.Sum(this=column("num_rows")), exp.Count(this=exp.Star())]
+        counted = select(sizes, call("PARQUET_FILE_METADATA", text(place)))
+        [(rows, files)] = self._ask(self.dialect.sql(counted), problem)
+        if files > 1:
+            differing = self._differing(place, files, problem)
+            skipped += tuple(field.name for field in fields if field.name in differing)
+            fields = tuple(field for field in fields if field.name not in differing)
         return LocalSource(self, fields, skipped, origin, int(rows), partial(_files_version, place))
+
+    def _differing(self, place: str, files: int, problem: str) -> set[str]:
+        """Columns that files have with other types or not at all.
+
+        DuckDB casts every file to the types of the first, which may merge two persons, or fail at one row.
+        """
+        schema = call("PARQUET_SCHEMA", text(place))
+        names = [column("file_name"), column("name")]
+        ordered = exp.Order(this=column("duckdb_type"), expressions=[exp.Ordered(this=column("column_id"))])
+        types = alias(exp.ArrayAgg(this=ordered), "types")
+        by_file = subquery(select([column("name"), types], schema, group=names), "by_file")
+        kinds = exp.Count(this=exp.Distinct(expressions=[column("types")]))
+        counted = select([column("name"), exp.Count(this=exp.Star()), kinds], by_file, group=[column("name")])
+        seen = self._ask(self.dialect.sql(counted), problem)
+        return {name for name, count, kinds in seen if count < files or kinds > 1}
 
     def _csv(self, place: str, separator: str | None, *, multiline: bool) -> LocalSource:
         """Comma-separated text (see `comma_separated`)."""
