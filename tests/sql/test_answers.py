@@ -1,9 +1,13 @@
 """What an analyst would type, beside the same SQL in a plain database: with much budget the two agree."""
 
+import math
+
 import pytest
+import sqlglot
 
 import mosha
 from mosha.sql import explain, query, statement
+from mosha.sql.output import evaluate
 
 QUERIES = [
     "SELECT COUNT(*) AS n FROM visits",
@@ -88,6 +92,13 @@ def test_error_bars_go_through_functions_of_results(tables):
     assert bars["b"] != bars["b"]
 
 
+@pytest.mark.parametrize("asked", ["FLOOR(x)", "CEIL(x)", "CAST(x AS INTEGER)", "ROUND(x)", "SQRT(x)", "ABS(x)"])
+def test_a_bar_without_an_end_goes_through_functions_of_results(asked):
+    value, low, high = evaluate(sqlglot.parse_one(asked, dialect="duckdb"), {"x": (2.25, -math.inf, math.inf)})
+    assert high == math.inf
+    assert low <= value < high
+
+
 def test_notes_call_an_aggregate_by_what_was_written(tables):
     answer = query("SELECT COUNT(*) * 2 AS twice FROM visits", epsilon=1, **tables)
     assert "Laplace noise for count(*)." in answer.notes
@@ -106,6 +117,9 @@ def test_a_column_without_a_declared_type_is_a_number_beside_numbers(tmp_path):
         "SUM(CLAMP(CASE WHEN ward = 'A' THEN days END, 0, 9))",
     ):
         assert query(f"SELECT {asked} AS s FROM t", epsilon=1000, t=t).value == pytest.approx(truth, abs=1)
+    for asked, truth in (("COUNT(ward)", 200), ("COUNT(DISTINCT ward)", 1), ("COUNT(days)", 200)):
+        answer = query(f"SELECT {asked} FILTER (WHERE ward = 'A') AS n FROM t", epsilon=1000, t=t)
+        assert answer.value == pytest.approx(truth, abs=0.5)
 
 
 def test_explain_shows_bounded_sql_and_prices_and_spends_nothing(tables):

@@ -42,6 +42,8 @@ REFUSED = {
     "SELECT CAST(COUNT(*) AS VARCHAR) AS n FROM visits": "DOUBLE or INTEGER",
     "SELECT COUNT(*, 3) FROM visits": "one column",
     "SELECT AVG(LEAST(GREATEST(age, 'a'), 3)) FROM visits": "must be a number",
+    "SELECT AVG(LEAST(GREATEST(age, 50), 3)) FROM visits": "low <= high",
+    "SELECT AVG(GREATEST(LEAST(age, 3), 50)) FROM visits": "low <= high",
     "SELECT MAX(day) FROM visits": "needs a number, and day is a date",
     "SELECT MAX(ward) FROM visits": "needs a number, and ward is a text",
     "SELECT COUNT(*) FROM visits WHERE age IN (1, NULL)": "IS NULL",

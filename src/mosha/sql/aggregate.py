@@ -41,7 +41,10 @@ class Context:
             if not is_number(expression, self.scope.schema):
                 raise _no_number(node, what, type_of(expression, self.scope.schema))
             raise no_range(node, what)
-        return self.filtered(self._number(node)), _widened(found)
+        number = self._number(node)
+        if self.given is not None and is_loose(number, self.scope.schema):
+            number = number.cast("real")
+        return self.filtered(number), _widened(found)
 
     def _known(self, node: exp.Expression) -> Range | None:
         if isinstance(node, exp.Column) and (declared := self.ranges.get(self.scope(node))) is not None:
@@ -61,10 +64,7 @@ class Context:
 
     def filtered(self, expression: Expression) -> Expression:
         """The value, missing where the condition of FILTER is not true."""
-        if self.given is None:
-            return expression
-        plain = expression.cast("real") if is_loose(expression, self.scope.schema) else expression
-        return when(self.given, plain)
+        return expression if self.given is None else when(self.given, expression)
 
 
 def _widened(found: Range) -> Range:

@@ -122,6 +122,15 @@ def _monotone(function: Callable[[float], float]) -> Callable[[exp.Expression, K
     return handler
 
 
+def _whole(rounding: Callable[[float], int]) -> Callable[[float], float]:
+    """A bar that has no end keeps none."""
+    return lambda value: rounding(value) if math.isfinite(value) else value
+
+
+def _nearest(value: float) -> int:
+    return math.floor(value + 0.5)
+
+
 def _root(value: float) -> float:
     """Of what noise made negative, zero."""
     return math.sqrt(max(0.0, value))
@@ -168,10 +177,9 @@ def _number(node: exp.Expression, known: Known) -> Interval:
     """CAST to a number: rounded where it becomes a whole one."""
     if _is_moment(node):
         return _exact(constant(node))
-    value, low, high = evaluate(node.this, known)
-    if value is None or not _CASTS[node.args["to"].this.name]:
-        return value, low, high
-    return math.floor(value + 0.5), math.floor(low + 0.5), math.floor(high + 0.5)
+    if not _CASTS[node.args["to"].this.name]:
+        return evaluate(node.this, known)
+    return _monotone(_whole(_nearest))(node, known)
 
 
 def _between(node: exp.Expression, known: Known) -> Interval:
@@ -202,8 +210,8 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Interval]] 
     exp.Neg: _negative,
     exp.Not: _not,
     exp.Round: _rounded,
-    exp.Floor: _monotone(math.floor),
-    exp.Ceil: _monotone(math.ceil),
+    exp.Floor: _monotone(_whole(math.floor)),
+    exp.Ceil: _monotone(_whole(math.ceil)),
     exp.Sqrt: _monotone(_root),
     exp.Abs: _size,
     exp.Least: _extreme(min),

@@ -79,7 +79,7 @@ def _least(node: exp.Expression, known: Known) -> Range | None:
     del known
     if not isinstance(node.this, exp.Least | exp.Greatest) or len(node.expressions) != 1 != len(node.this.expressions):
         return None
-    return between(node.this.expressions[0], node.expressions[0])
+    return between(node)
 
 
 def _arithmetic(operation: Callable[[float, float], float]) -> Callable[[exp.Expression, Known], Range | None]:

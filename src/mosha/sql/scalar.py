@@ -311,16 +311,17 @@ def _least(node: exp.Expression, scope: Scope) -> Expression:
     inner = node.this
     wanted = exp.Greatest if isinstance(node, exp.Least) else exp.Least
     if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
-        return scalar(inner.this, scope).clamp(*between(inner.expressions[0], node.expressions[0]))
+        return scalar(inner.this, scope).clamp(*between(node))
     raise Refused(
         f"{name_of(node)}: a number is held within a range by CLAMP({name_of(innermost(node))}, 0, 100), or by "
         "LEAST(GREATEST(x, 0), 100)."
     )
 
 
-def between(*edges: exp.Expression) -> tuple[float, float]:
-    """Two constants as a range, in whatever order they stand."""
-    low, high = sorted(real("an edge of a range", constant(edge)) for edge in edges)
+def between(node: exp.Expression) -> tuple[float, float]:
+    """The low and the high of LEAST(GREATEST(x, low), high) or GREATEST(LEAST(x, high), low)."""
+    edges = [real("an edge of a range", constant(part.expressions[0])) for part in (node.this, node)]
+    low, high = edges if isinstance(node, exp.Least) else reversed(edges)
     return low, high
 
 
