@@ -70,3 +70,12 @@ def test_an_answer_without_groups_is_empty():
     assert answer.table == {"ward": [], "count": []}
     assert answer.error() == {"ward": [], "count": []}
     assert "delta" in " ".join(answer.notes)
+
+
+@pytest.mark.parametrize("wards", [["A", "a\x00b"], [5, -(2**63)]], ids=["text", "integers"])
+def test_a_crowd_whose_key_no_constant_can_say_is_left_out_and_the_others_are_answered(wards):
+    """It was an error after payment. False alarm: a crowd of 3000 is missed with probability far below 1e-12."""
+    for unit in (mosha.Person("who", groups=2), mosha.Person("who", at_most=50)):
+        question = protect(visits(3000, wards), unit=unit).group_by("ward").count()
+        value, _ = question.measurement(Budget(epsilon=2, delta=1e-12)).step(None, None, None, mosha.noise.secure())
+        assert value["keys"] == [wards[:1]]

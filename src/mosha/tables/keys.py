@@ -143,7 +143,7 @@ class KeySelection:
         groups = in_utc(zip(*(column.tolist() for column in totals.keys), strict=True), kinds)
         people = np.asarray(totals["people"]).astype(np.int64)
         kept = self._kept_few(people, rng) if self.few else self._kept_many(people, rng)
-        shown = [groups[i] for i in kept]
+        shown = [groups[i] for i in kept if _can_be_named(groups[i])]
         return tuple(sorted(shown, key=_order))[:MOST_KEYS]
 
     def _kept_few(self, people: Any, rng: Rng) -> list[int]:
@@ -164,6 +164,13 @@ class KeySelection:
     def note(self) -> str:
         how = "few people" if self.few else "little weight"
         return f"Groups with {how} are not shown: keys came from the data and cost delta {self.delta:.3g}."
+
+
+def _can_be_named(key: tuple[Any, ...]) -> bool:
+    """Whether a constant can say the key: text with NUL and the least 64-bit integer have none on some engine."""
+    texts = (part for part in key if isinstance(part, str))
+    least = (part for part in key if isinstance(part, int) and part == -(2**63))
+    return not any("\x00" in text for text in texts) and not any(least)
 
 
 def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
