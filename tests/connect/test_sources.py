@@ -55,8 +55,19 @@ def test_columns_in_which_the_files_of_a_folder_differ_cannot_be_used(tmp_path, 
     assert set(opened.schema) == {"ward"}
     assert {"who", "extra"} & set(opened.skipped) == {"who"} | ({"extra"} if first == "whole.parquet" else set())
     assert rows(opened, "ward") == [("A",), ("A",)]
-    with pytest.raises(DataError, match="not the same type in every file"):
+    with pytest.raises(DataError, match="not the same type in every row or file"):
         opened.schema["who"]
+
+
+def test_a_nested_column_of_the_same_name_does_not_hide_that_files_differ(tmp_path):
+    whole = pa.table({"pair": [{"who": "1"}], "who": [1], "n": [1]})
+    words = pa.table({"who": ["01"], "pair": [{"who": 1}], "n": [1]})
+    pq.write_table(whole, tmp_path / "a.parquet")
+    pq.write_table(words, tmp_path / "b.parquet")
+    assert set(source(tmp_path).schema) == {"n"}
+    (tmp_path / "b.parquet").unlink()
+    pq.write_table(whole, tmp_path / "c.parquet")
+    assert set(source(tmp_path).schema) == {"who", "n"}
 
 
 def test_files_of_a_folder_may_order_their_columns_as_they_like(tmp_path):
@@ -342,6 +353,41 @@ def test_frames_that_can_be_read_once_or_mix_time_zones_are_refused():
     for pair in ([mixed[0], mixed[1]], [mixed[0], mixed[2]]):
         frame = pd.DataFrame({"seen": pd.Series(pair, dtype=object)})
         assert "mixes time zones" in refused(DataError, frame)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_arrow_text_that_is_no_utf_8_is_refused_before_anything_is_asked(kind):
+    """One such row made questions fail after payment, and the engine answered nobody any more."""
+    data = pa.array([b"fine", b"\xff\xfe"], pa.binary()).buffers()
+    text = pa.StringArray.from_buffers(2, *data[1:])
+    if pa.types.is_dictionary(kind):
+        text = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int32()), text)
+    elif kind == pa.large_string():
+        text = pa.LargeStringArray.from_buffers(2, *pa.array([b"fine", b"\xff\xfe"], pa.large_binary()).buffers()[1:])
+    assert "no UTF-8" in refused(DataError, pa.table({"a": text}))
+    assert "no UTF-8" in refused(DataError, pa.record_batch({"a": text}))
+    assert rows(source(TABLE), "who") == [(1,), (2,), (None,)]
+
+
+class _Odd:
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("usual", "odd"),
+    [(1, True), (1, dt.date(2024, 1, 1)), (dt.date(2024, 1, 1), 3), ("a", "\ud800"), ("a", _Odd())],
+    ids=lambda value: ascii(value) if isinstance(value, (int, str)) else type(value).__name__,
+)
+def test_a_column_in_which_an_object_does_not_read_cannot_be_used(usual, odd):
+    """Questions about it would fail after payment, because of one row."""
+    frame = pd.DataFrame({"a": pd.Series([usual] * 50 + [odd], dtype=object), "b": range(51)})
+    opened = source(frame)
+    with pytest.raises(DataError, match="not the same type in every row or file"):
+        opened.schema["a"]
+    assert len(rows(opened)) == 51
+    clean = source(frame.iloc[:50])
+    assert len(rows(clean, "a")) == 50
 
 
 def test_a_column_of_mixed_objects_is_text_even_when_the_odd_one_is_rare():

@@ -7,12 +7,14 @@ import hashlib
 import re
 import threading
 import weakref
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -155,15 +157,17 @@ class DuckDB(Engine):
 
         DuckDB casts every file to the types of the first, which may merge two persons, or fail at one row.
         """
-        schema = call("PARQUET_SCHEMA", text(place))
-        names = [column("file_name"), column("name")]
-        ordered = exp.Order(this=column("duckdb_type"), expressions=[exp.Ordered(this=column("column_id"))])
-        types = alias(exp.ArrayAgg(this=ordered), "types")
-        by_file = subquery(select([column("name"), types], schema, group=names), "by_file")
-        kinds = exp.Count(this=exp.Distinct(expressions=[column("types")]))
-        counted = select([column("name"), exp.Count(this=exp.Star()), kinds], by_file, group=[column("name")])
-        seen = self._ask(self.dialect.sql(counted), problem)
-        return {name for name, count, kinds in seen if count < files or kinds > 1}
+        names = ("file_name", "name", "duckdb_type", "num_children")
+        listed = select([column(name) for name in names], call("PARQUET_SCHEMA", text(place)))
+        ordered = listed.order_by(column("file_name"), column("column_id"), copy=False)
+        seen: defaultdict[str, list[str]] = defaultdict(list)
+        for _, (_, *rows) in groupby(self._ask(self.dialect.sql(ordered), problem), key=itemgetter(0)):
+            nested = 0
+            for _, name, kind, children in rows:
+                if not nested:
+                    seen[name].append(kind)
+                nested = max(0, nested - 1) + (children or 0)
+        return {name for name, kinds in seen.items() if len(kinds) != files or len(set(kinds)) > 1}
 
     def _csv(self, place: str, separator: str | None, *, multiline: bool) -> LocalSource:
         """Comma-separated text (see `comma_separated`)."""
@@ -185,12 +189,23 @@ class DuckDB(Engine):
         self._told(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem)
+        mixed = [column_name for column_name in _object_columns(frame) if not self._is_read(origin(), column_name)]
+        skipped += tuple(field.name for field in fields if field.name in mixed)
+        fields = tuple(field for field in fields if field.name not in mixed)
         kind = type(frame)  # what may change in place (pandas) or outside (lazy frames, data sets) is not kept
         frozen = kind.__module__.split(".")[0] in {"polars", "pyarrow"} and kind.__name__ in {"DataFrame", "Table"}
         size = len(frame) if hasattr(frame, "__len__") else None
         source = LocalSource(self, fields, skipped, origin, size, lambda: "frozen" if frozen else None)
         weakref.finalize(source, self._forgotten.append, name)  # takes no lock: it may run amid anything
         return source
+
+    def _is_read(self, node: Node, name: str) -> bool:
+        """Whether all objects of a column read as its type: one that does not would fail questions after payment."""
+        try:
+            self._ask(self.dialect.sql(select([exp.Count(this=column(name))], node)), "objects")
+        except DataError:
+            return False
+        return True
 
     def _unregister(self) -> None:
         """Let go of frames that nobody holds any more (under the lock)."""
@@ -317,20 +332,41 @@ def _plain(found: Any) -> Array:
 
 
 def _check_frame(frame: Any) -> None:
-    """Refuse frames that can be read only once, and columns of moments in different time zones."""
+    """Refuse frames that can be read only once, text that is no UTF-8, and moments in different time zones."""
     kind = type(frame)
     if kind.__name__ in {"RecordBatchReader", "Scanner"}:
         raise DataError(f"a {kind.__name__} can be read only once: read it into a table first.")
+    if kind.__module__.split(".")[0] == "pyarrow" and kind.__name__ in {"Table", "RecordBatch"}:
+        _check_text(frame)
+    for name, values in _object_columns(frame).items():
+        if len({str(value.tzinfo) for value in values if isinstance(value, datetime)}) > 1:
+            raise DataError(
+                f"column {name!r} mixes time zones: convert it to one (pandas.to_datetime(..., utc=True)) first."
+            )
+
+
+def _check_text(table: Any) -> None:
+    """Arrow takes bytes for text unseen; the engine would fail at the row, and answer nothing from then on."""
+    for name, values in zip(table.schema.names, table.columns, strict=True):
+        if "string" in str(values.type) and not _is_valid(values):
+            raise DataError(f"column {name!r} holds text that is no UTF-8. Nothing was spent.")
+
+
+def _is_valid(values: Any) -> bool:
+    try:
+        values.validate(full=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _object_columns(frame: Any) -> dict[str, Any]:
+    """The columns of a pandas frame that may hold anything."""
+    kind = type(frame)
     if kind.__module__.split(".")[0] != "pandas" or kind.__name__ != "DataFrame":
-        return
-    for position, dtype in enumerate(frame.dtypes):
-        if getattr(dtype, "hasobject", False):
-            moments = [value for value in frame.iloc[:, position] if isinstance(value, datetime)]
-            if len({str(moment.tzinfo) for moment in moments}) > 1:
-                raise DataError(
-                    f"column {str(frame.columns[position])!r} mixes time zones: convert it to one "
-                    "(pandas.to_datetime(..., utc=True)) first."
-                )
+        return {}
+    kinds = enumerate(frame.dtypes)
+    return {str(frame.columns[i]): frame.iloc[:, i] for i, dtype in kinds if getattr(dtype, "hasobject", False)}
 
 
 def _files_version(place: str) -> str:

@@ -121,7 +121,7 @@ class Schema(Mapping[str, Type]):
             if name in self._skipped:
                 raise DataError(
                     f"column {name!r} has a type that no expression can use (numbers, text, booleans and dates can be "
-                    f"used), or not the same type in every file. The columns are: {known}."
+                    f"used), or not the same type in every row or file. The columns are: {known}."
                 ) from None
             raise DataError(f"there is no column {name!r}. The columns are: {known}.") from None
 
