@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import mosha
 from mosha import learning
-from mosha.core.errors import DataError, InvalidParameter, RunClosed
+from mosha.core.errors import DataError, InvalidParameter, LedgerUnavailable, RunClosed
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
@@ -19,7 +19,8 @@ from mosha.learning.plan import DPSGD
 from mosha.learning.probe import probe
 from mosha.learning.sampling import Sampler, owners_of
 from mosha.learning.secret_coins import SecretCoins
-from mosha.noise import secure
+from mosha.learning.whole_sum import WholeSum
+from mosha.noise import add_discrete_gaussian, secure
 from tests.learning.every_layer import MODELS, losses_of
 
 torch.set_num_threads(1)
@@ -372,3 +373,104 @@ def test_how_many_units_were_drawn_decides_nothing_about_the_arithmetic_of_the_o
 def test_models_that_keep_rows_apart_pass_the_look(kind):
     make, batch = MODELS[kind]
     probe(Engine(make()), losses_of, batch)
+
+
+def test_an_answer_that_waits_for_the_ledger_is_not_overwritten_by_the_next_private_batch(monkeypatch):
+    plan = plan_of(steps=4, rate=0.9, batch=54, noise_multiplier=1.0)
+    inputs = torch.randn(60, 4)
+    model = nn.Linear(4, 2)
+    loader = DataLoader(TensorDataset(inputs, (inputs[:, 0] > 0).long()))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    _, optimizer, loader = learning.private(model, optimizer, loader, plan=plan, account=account_of(mosha.Example()))
+    drawn, used = [], []
+    noised, apply = optimizer._gradients.noised, optimizer._updates.apply
+
+    def noised_and_noted(*arguments, **options):
+        answer, state = noised(*arguments, **options)
+        drawn.append(answer.total.tolist())
+        return answer, state
+
+    def full(*_):
+        raise LedgerUnavailable("the disk is full")
+
+    monkeypatch.setattr(optimizer._gradients, "noised", noised_and_noted)
+    monkeypatch.setattr(optimizer._updates, "apply", lambda answer: used.append(answer.total.tolist()) or apply(answer))
+
+    criterion = nn.CrossEntropyLoss()
+    reservation = type(optimizer.run._reservation)
+    for broken in (True, False):
+        with monkeypatch.context() as patch:
+            if broken:
+                patch.setattr(reservation, "_resolve", full)
+            for rows, targets in loader:
+                criterion(model(rows), targets).backward()
+                if broken:
+                    with pytest.raises(LedgerUnavailable):
+                        optimizer.step()
+                else:
+                    optimizer.step()
+                break
+    assert len(drawn) == 1
+    assert used == drawn
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-38, 1e-30])
+@pytest.mark.parametrize("positions", [1, 3])
+def test_a_large_gradient_of_outputs_at_small_inputs_does_not_overflow_when_it_is_weighted(value, positions):
+    model = nn.Linear(4, 1, bias=False)
+    shape = (8, 4) if positions == 1 else (8, positions, 4)
+    inputs, factors = torch.randn(shape), torch.ones(8)
+    inputs[3], factors[3] = value, 1e33 if positions == 1 else 1e19
+    scale = 2.0**21 if positions == 1 else 2.0**31 * 2.0**64
+    engine = Engine(model, memory=0)
+    sums = []
+    for kept in (torch.ones(8), torch.arange(8) != 3):
+        batch = engine.clipped(
+            lambda m, kept=kept: m(inputs).reshape(8, -1).sum(dim=1) * factors * kept,
+            8,
+            clipping_rule("flat", clip=1.0, scale=scale),
+        )
+        sums.append(batch.sums["weight"].double() / scale)
+    assert bool(torch.isfinite(sums[0]).all())
+    assert float((sums[0] - sums[1]).norm()) <= 1.0 + 1e-5
+
+
+@pytest.mark.parametrize("size", [7, 8, 200_001])
+@pytest.mark.parametrize("extras", [0, 1])
+@pytest.mark.parametrize("batches", [1, 2])
+def test_the_memory_of_an_answer_holds_nothing_but_the_answer(size, extras, batches):
+    sums = WholeSum({"weight": torch.Size([size])}, extras)
+    sums.begin()
+    for _ in range(batches):
+        with sums.batch() as land:
+            land("weight", 0, size, lambda out: out.fill_(12345.5))
+    total, floats = sums.given_away()
+    add_discrete_gaussian(total, 2**21, floats=floats)
+    sums.taken()
+    memory = torch.tensor([]).set_(sums._total.untyped_storage())
+    begin = (total.ctypes.data - memory.data_ptr()) // 4
+    assert not memory[:begin].any()
+    assert not memory[begin + 2 * len(total) :].any()
+
+
+def test_sums_that_were_given_away_and_not_taken_are_gone():
+    sums = WholeSum({"weight": torch.Size([9])}, 0)
+    sums.begin()
+    with sums.batch() as land:
+        land("weight", 0, 9, lambda out: out.fill_(12345.5))
+    sums.given_away()
+    assert sums.given_away()[0].tolist() == [0] * 9
+
+
+@pytest.mark.parametrize("positions", [4, 600])
+def test_gradients_of_one_token_that_cancel_are_clipped_for_what_rounding_leaves_of_them(positions):
+    model = nn.Embedding(5, 1)
+    engine = Engine(model)
+    factors = torch.zeros(1, positions)
+    factors[0, :3] = torch.tensor([1e35, 1.0, -1e35])
+    batch = engine.clipped(
+        lambda m: (m(torch.zeros(1, positions, dtype=torch.int64)).squeeze(2) * factors).sum(dim=1),
+        1,
+        clipping_rule("flat", clip=1.0, scale=2.0**21),
+    )
+    assert float(batch.sums["weight"].norm()) <= 2.0**21

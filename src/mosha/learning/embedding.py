@@ -17,6 +17,9 @@ __all__ = ["Tokens", "embedding_forward"]
 LONGEST_GRAM = 512
 """Up to so many positions, equal tokens are found by comparing all pairs; beyond it by sorting."""
 
+CANCELLATION = 2.0**-20
+"""A squared norm counts at least so much of the square of the sum of the norms of its terms."""
+
 
 class Tokens:
     """Gradients of a table: row v of a unit's gradient is the sum of g_t over the positions t that hold token v.
@@ -43,15 +46,16 @@ class Tokens:
         same = tokens.unsqueeze(2) == tokens.unsqueeze(1)
         length = torch.diagonal(between, dim1=1, dim2=2).clamp_min(0).sqrt().double().sum(dim=1)
         found = between.mul_(same).sum(dim=2).double().sum(dim=1)
-        return torch.maximum(found, length.square() * 2.0**-20)
+        return torch.maximum(found, length.square() * CANCELLATION)
 
     def _by_sorting(self) -> Tensor:
         units, width = self._tokens.shape[0], self._g.shape[2]
         keys = (torch.arange(units).unsqueeze(1) * self._rows + self._tokens).flatten()
         found, place = torch.unique(keys, return_inverse=True)
         sums = torch.zeros(len(found), width).index_add_(0, place, self._g.reshape(-1, width))
-        squares = row_norms_squared(sums)
-        return torch.zeros(units, dtype=torch.float64).index_add_(0, found // self._rows, squares)
+        squares = torch.zeros(units, dtype=torch.float64).index_add_(0, found // self._rows, row_norms_squared(sums))
+        length = torch.linalg.vector_norm(self._g, dim=2).double().sum(dim=1)
+        return torch.maximum(squares, length.square() * CANCELLATION)
 
     def per_unit(self) -> Tensor:
         units, width = self._tokens.shape[0], self._g.shape[2]

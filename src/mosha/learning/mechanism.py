@@ -125,7 +125,9 @@ class Gradients:
     def _released(self, state: State, sums: WholeSum, rng: Rng) -> tuple[Answer, State]:
         if self.reduce is None and self.plan.bands == 1:
             total, floats = sums.given_away()
-            return self.noised(state, total, rng, floats=floats)
+            noised = self.noised(state, total, rng, floats=floats)
+            sums.taken()
+            return noised
         return self.noised(state, self._reduced(sums), rng)
 
     def _kept_elsewhere(self, state: State, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], State]:
@@ -159,9 +161,9 @@ class Gradients:
             self._add_extras(sums.extras, found, state)
         return sums
 
-    def sums(self) -> WholeSum:
-        """Where the sums of a step go; what stands there is older and is overwritten."""
-        if self._sums is None or not self.reuse:
+    def sums(self, *, elsewhere: bool = False) -> WholeSum:
+        """Where the sums of a step go; what stands there is older and is overwritten, unless they go elsewhere."""
+        if self._sums is None or elsewhere or not self.reuse:
             self._sums = WholeSum(self.shapes, self.extras)
         self._sums.begin()
         return self._sums

@@ -103,6 +103,14 @@ def _row_norms_squared(matrices: list[Tensor]) -> list[Tensor]:
     return [row_norms_squared(values) for values in matrices]
 
 
+def _weighted(g: Tensor, weights: Tensor) -> Tensor:
+    """Each unit's g times its weight; what is too large to be written down becomes the largest number.
+
+    Inputs may be so small that the norm of g a^T is within the clip however large g is, and infinity times zero is NaN.
+    """
+    return (g * weights.view(-1, *[1] * (g.ndim - 1))).nan_to_num_()
+
+
 def _silenced(values: Tensor, rows: Tensor) -> Tensor:
     return values.masked_fill(rows.view(-1, *[1] * (values.ndim - 1)), 0.0)
 
@@ -143,7 +151,7 @@ class Outer:
         return self._g.unsqueeze(2) * self._a.unsqueeze(1)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        torch.mm((self._g * weights.unsqueeze(1)).t(), self._a, out=out.view(self._g.shape[1], self._a.shape[1]))
+        torch.mm(_weighted(self._g, weights).t(), self._a, out=out.view(self._g.shape[1], self._a.shape[1]))
 
     def without(self, rows: Tensor) -> Record:
         return Outer(_silenced(self._a, rows), _silenced(self._g, rows))
@@ -169,7 +177,7 @@ class Sequence:
         return torch.bmm(self._g.transpose(1, 2), self._a)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        g, a = self._g * weights.view(-1, 1, 1), self._a
+        g, a = _weighted(self._g, weights), self._a
         torch.mm(g.reshape(-1, g.shape[2]).t(), a.reshape(-1, a.shape[2]), out=out.view(g.shape[2], a.shape[2]))
 
     def without(self, rows: Tensor) -> Record:

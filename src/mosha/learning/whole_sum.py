@@ -44,7 +44,7 @@ class WholeSum:
         for name, shape in shapes.items():
             self._starts[name] = self._size
             self._size += shape.numel()
-        self._total, self._waiting = _memory(self._size, extras)
+        self._total, self._waiting, self._behind = _memory(self._size, extras)
         self._empty, self._cut = True, True
 
     @property
@@ -94,6 +94,7 @@ class WholeSum:
                 part = self._waiting[first : first + PIECE].to(torch.int64)
                 self._total[first : first + len(part)].copy_(part)
             self._cut = True
+            self._behind.zero_()
 
     def finished(self) -> Tensor:
         """The sum of all batches; it stays where it is, and the next `begin` gives its memory away."""
@@ -104,15 +105,22 @@ class WholeSum:
         return self._total
 
     def given_away(self) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
-        """The same, where the second says what waits in single precision, to be cut by the taker: once."""
+        """The same, where the second says what waits in single precision, to be cut by the taker; then comes `taken`.
+
+        This is empty afterwards: who failed to take it and asks again finds no floats that look like whole numbers.
+        """
         if self._cut:
             return self.finished().numpy(), None
-        self._cut = True
+        self.begin()
         return self._total.numpy(), self._waiting.numpy()
 
+    def taken(self) -> None:
+        """Erase what was given away and lies behind the whole numbers: who holds them could look there."""
+        self._behind.zero_()
 
-def _memory(size: int, extras: int) -> tuple[Tensor, Tensor]:
-    """Room for whole numbers, and in its second half for as many single ones, which do not touch the extras.
+
+def _memory(size: int, extras: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Room for whole numbers, in its second half for as many single ones that do not touch the extras; what is behind.
 
     Products are written faster to the beginning of a line of the cache: so room is left in front, of up to one line.
     """
@@ -120,4 +128,7 @@ def _memory(size: int, extras: int) -> tuple[Tensor, Tensor]:
     front = -first % LINE if first % 2 == 0 else 0
     single = torch.empty(front + 2 * (size + extras) + 2)
     whole = single[: len(single) // 2 * 2].view(torch.int64)[front // 2 :][: size + extras]
-    return whole, single[front + first : front + first + size]
+    behind = single[front + 2 * (size + extras) :]  # where the last single one may lie
+    single[:front].zero_()  # memory that was freed elsewhere is not given away
+    behind.zero_()
+    return whole, single[front + first : front + first + size], behind

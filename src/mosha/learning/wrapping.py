@@ -87,7 +87,11 @@ class PrivateOptimizer:
 
     def finish(self) -> None:
         """Pay for the step, add noise to the sum and update."""
-        answer = self.run.step(self._sums).value
+        try:
+            answer = self.run.step(self._sums).value
+        except BaseException:
+            self._sums = self._gradients.sums(elsewhere=True)  # an answer may wait for the ledger where the sums were
+            raise
         self._sums.begin()
         self._updates.apply(answer)
         self.optimizer.step()
