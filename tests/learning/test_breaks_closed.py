@@ -1,6 +1,7 @@
 """Ways in which one unit could move more than was paid for, each of them closed."""
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -474,3 +475,28 @@ def test_gradients_of_one_token_that_cancel_are_clipped_for_what_rounding_leaves
         clipping_rule("flat", clip=1.0, scale=2.0**21),
     )
     assert float(batch.sums["weight"].norm()) <= 2.0**21
+
+
+def test_a_second_thread_does_not_write_its_sums_over_an_answer_that_is_being_read(monkeypatch):
+    plan = plan_of(steps=2, batch=8, noise_multiplier=1.0)
+    model = nn.Linear(1, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    data = (torch.ones(8, 1), torch.ones(8))
+    seen, threads = [], []
+    with plan.train(model, data, squares, optimizer, account=account_of(plan.unit)) as training:
+        apply = training._updates.apply
+
+        def apply_slowly(answer):
+            if not threads:
+                threads.append(threading.Thread(target=training.step))
+                threads[0].start()
+                before = answer.total.tolist()
+                threads[0].join(0.3)
+                seen.append(answer.total.tolist() == before)
+            return apply(answer)
+
+        monkeypatch.setattr(training._updates, "apply", apply_slowly)
+        training.step()
+        threads[0].join()
+        assert training.number == 2
+    assert seen == [True]

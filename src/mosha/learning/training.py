@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -87,6 +88,7 @@ class Training:
         self._kept: Kept | None = None
         self._began = time.monotonic()
         self._here = 0
+        self._lock = threading.Lock()
 
     @property
     def receipt(self) -> Receipt | None:
@@ -102,6 +104,10 @@ class Training:
 
     def step(self) -> Step:
         """The next step: the noisy gradient is paid for, drawn, and handed to the optimiser."""
+        with self._lock:  # the sums of a step go where the answer to the last one was, until that was read
+            return self._step()
+
+    def _step(self) -> Step:
         self._gradients.engine.check_unchanged()
         broken = not all(bool(torch.isfinite(p.sum())) for p in self._gradients.engine.parameters.values())
         training = self.model.training

@@ -14,6 +14,7 @@ Sharp edge: the loop sees private batches, and a loss that it prints is private 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -51,6 +52,7 @@ class PrivateOptimizer:
         self._kept = Kept(gradients.engine.model)
         self.last_piece = True
         self._noted = False
+        self._lock = threading.RLock()  # sums go where the answer before them was, until that was read
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
@@ -59,9 +61,10 @@ class PrivateOptimizer:
 
     def discard(self) -> None:
         """A new batch is drawn: what an abandoned one left in the sum is forgotten."""
-        self._sums.begin()
-        self._noted = False
-        self._gradients.engine.tape.recording, self._gradients.engine.tape.records = False, {}
+        with self._lock:
+            self._sums.begin()
+            self._noted = False
+            self._gradients.engine.tape.recording, self._gradients.engine.tape.records = False, {}
 
     def begin(self, rows: int) -> None:
         """A piece of `rows` rows is about to pass: from now on layers note."""
@@ -74,6 +77,10 @@ class PrivateOptimizer:
 
     def step(self) -> None:
         """Clip and add up; after the last piece of a batch, pay, add noise and update."""
+        with self._lock:
+            self._step()
+
+    def _step(self) -> None:
         if not self._noted:
             raise RunClosed("optimizer.step() belongs to one batch of the private loader: take the next one first.")
         engine, self._noted = self._gradients.engine, False
@@ -83,10 +90,14 @@ class PrivateOptimizer:
         with self._sums.batch() as land:
             engine.taken(self._gradients.rule(self._state), scale=engine.tape.units if self._mean else 1, into=land)
         if self.last_piece:
-            self.finish()
+            self._finish()
 
     def finish(self) -> None:
         """Pay for the step, add noise to the sum and update."""
+        with self._lock:
+            self._finish()
+
+    def _finish(self) -> None:
         try:
             answer = self.run.step(self._sums).value
         except BaseException:
