@@ -1,7 +1,7 @@
 """MNIST with differential privacy: a small convolutional network, trained on the CPU in minutes.
 
-    python examples/learning_mnist.py --epsilon 2.93      # delta 1e-5: 98.23 %, 97.90 % and 97.92 % in three runs
-    python examples/learning_mnist.py --epsilon 1         # 97.23 % (one run)
+    python examples/learning_mnist.py --epsilon 2.93      # delta 1e-5: 98.25 %, 98.19 %, 98.13 % and 98.11 % in four runs
+    python examples/learning_mnist.py --epsilon 1         # 97.23 % (one run, from one view)
 
 The data (four files of the IDX format) are looked for in $MOSHA_DATA/mnist, or in the folder that is given:
 Fashion-MNIST has the same files (Debian's package dataset-fashion-mnist).
@@ -11,7 +11,9 @@ how the first layer starts: edges and lines in eight directions, not random filt
 learnt from private ones. It was chosen on Fashion-MNIST, where it gained nearly two points at epsilon 2.93 (86.5 % and
 86.8 % after 84.8 %, with batches of 240 and noise in proportion); other rates, GroupNorm and ReLU did no better there.
 On MNIST it gained little: random filters reached 97.92 %, 97.94 % and 97.99 %, and 30 epochs 97.94 % and 97.88 %.
-Tested is a moving average of the parameters: noise averages out, and averaging what was released costs nothing.
+Tested is a moving average of the parameters, and what it says on average about a picture in nine places, a pixel apart:
+noise averages out, and whatever is made of released parameters costs nothing. From one view the same four models reach
+98.04 %, 98.05 %, 97.88 % and 97.85 %, three others 98.23 %, 97.90 % and 97.92 %.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 import mosha
 
 PUBLIC_SIZE = 60_000  # everybody knows how large MNIST is: declared, not counted
+MEAN, DEVIATION = 0.1307, 0.3081  # published
+BLACK = -MEAN / DEVIATION
 BATCH = 2048
 EPOCHS = {2.93: 20, 1.0: 15}
 
@@ -47,7 +51,7 @@ def read(folder: Path, name: str) -> torch.Tensor:
 def digits(folder: Path, which: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Pictures, brought near mean 0 and deviation 1 by public constants, and labels."""
     pictures = read(folder, f"{which}-images-idx3-ubyte.gz").float().unsqueeze(1) / 255
-    return (pictures - 0.1307) / 0.3081, read(folder, f"{which}-labels-idx1-ubyte.gz").long()
+    return (pictures - MEAN) / DEVIATION, read(folder, f"{which}-labels-idx1-ubyte.gz").long()
 
 
 def edges(count: int, side: int) -> torch.Tensor:
@@ -84,11 +88,21 @@ def network() -> nn.Module:
     return model.to(memory_format=torch.channels_last)  # the layout in which small convolutions are quick on a CPU
 
 
-def accuracy(model: nn.Module, pictures: torch.Tensor, labels: torch.Tensor) -> float:
-    pieces = zip(pictures.split(1000), labels.split(1000), strict=True)
+def moved(pictures: torch.Tensor) -> list[torch.Tensor]:
+    """The pictures where they are, and moved by a pixel to all eight sides."""
+    side = pictures.shape[-1]
+    framed = nn.functional.pad(pictures, (1, 1, 1, 1), value=BLACK)
+    return [framed[..., y : y + side, x : x + side] for y in (1, 0, 2) for x in (1, 0, 2)]
+
+
+def accuracy(model: nn.Module, pictures: torch.Tensor, labels: torch.Tensor, views: int = 9) -> float:
+    """The share of right answers, where an answer is the mean of what the model says about the first views."""
+    right = 0
     with torch.no_grad():
-        right = [(model(part).argmax(1) == of).sum() for part, of in pieces]
-    return float(sum(right)) / len(labels)
+        for part, of in zip(pictures.split(1000), labels.split(1000), strict=True):
+            said = sum(model(view).softmax(1) for view in moved(part)[:views])
+            right += int((said.argmax(1) == of).sum())
+    return right / len(labels)
 
 
 def main() -> None:
@@ -126,8 +140,9 @@ def main() -> None:
                 if step.number % 50 == 0:
                     print(step)
         print(f"{time.process_time() - began:.0f} CPU seconds; {training.receipt}")
-    last = accuracy(model, *digits(folder, "t10k"))
-    print(f"test accuracy {accuracy(averaged, *digits(folder, 't10k')):.2%} (last step: {last:.2%})")
+    tests = digits(folder, "t10k")
+    once, last = accuracy(averaged, *tests, views=1), accuracy(model, *tests, views=1)
+    print(f"test accuracy {accuracy(averaged, *tests):.2%} (from one view: {once:.2%}, of the last step: {last:.2%})")
 
 
 if __name__ == "__main__":

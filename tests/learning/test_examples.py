@@ -67,3 +67,13 @@ def test_the_page_of_results_names_every_script():
     scripts = sorted(path.name for path in (ROOT / "examples").glob("learning_*.py"))
     assert len(scripts) >= 6
     assert [name for name in scripts if f"`{name}`" not in page] == []
+
+
+def test_pictures_are_looked_at_from_nine_places_the_middle_first():
+    picture = torch.full((1, 1, 28, 28), mnist.BLACK)
+    picture[..., 10, 20] = 1.0
+    views = mnist.moved(picture)
+    assert torch.equal(views[0], picture)
+    places = {tuple((view[0, 0] == 1.0).nonzero()[0].tolist()) for view in views}
+    assert places == {(10 + dy, 20 + dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1)}
+    assert all(float(view.min()) == float(picture.min()) for view in views)
