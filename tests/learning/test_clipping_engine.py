@@ -69,6 +69,28 @@ def test_clipped_sums_are_those_of_clipping_one_by_one(name, memory, each):
         assert float((found.sums[parameter] - right).norm()) <= 1e-5 * added, parameter
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_copy_of_a_wrapped_model_computes_with_its_own_parameters(name):
+    """A moving average that is made in the middle of a training is such a copy."""
+    make, draw = MODELS[name]
+    model, batch = make(), draw(6)
+    engine = Engine(model)
+    other = copy.deepcopy(copy.deepcopy(model))
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.mul_(0.5)
+        expected = make()
+        expected.load_state_dict(other.state_dict())
+        assert torch.equal(losses_of(other, batch), losses_of(expected, batch))
+        assert not torch.equal(losses_of(other, batch), losses_of(model, batch))
+    again = Engine(other)  # a copy is not wrapped, and can be
+    sums = [used.clipped(lambda m: losses_of(m, batch), 6, flat_rule(1.0)).sums for used in (engine, again)]
+    engine.detach()
+    again.detach()
+    names = [name for name, p in model.named_parameters() if p.requires_grad]
+    assert all(set(found) == set(names) for found in sums)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-20, float("nan")])  # ordinary, too small for single precision, broken
 @pytest.mark.parametrize("width", [3, 5000])
 def test_norms_worked_out_together_are_those_worked_out_alone(scale, width):

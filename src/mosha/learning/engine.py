@@ -25,6 +25,7 @@ from mosha.learning.dense import dense_forward
 from mosha.learning.embedding import embedding_forward
 from mosha.learning.freed_memory import keep_freed_memory
 from mosha.learning.normalisation import group_forward, instance_forward, layer_forward, root_forward
+from mosha.learning.noted import Noted, is_plain
 from mosha.learning.records import Direct, Record
 from mosha.learning.recurrent import gru_forward, lstm_forward
 from mosha.learning.tape import Key, Tape
@@ -38,7 +39,6 @@ Landing = Callable[[str, int, int, Callable[[Tensor], object]], None]
 Rule = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
 """From the norms of each unit's gradient, by parameter, to the weights of each unit, by parameter."""
 
-MEMORY = 1.0  # of the bytes of the parameters times the units: see `Engine`
 _KINDS: dict[type[nn.Module], Any] = {
     nn.Linear: dense_forward,
     nn.Conv1d: convolution_forward,
@@ -94,7 +94,7 @@ class Engine:
         self._attach(model, "")
 
     def _attach(self, module: nn.Module, name: str) -> None:
-        if "forward" in vars(module):
+        if not is_plain(module):
             raise InvalidParameter(
                 f"layer {name or 'the model itself'!r} has a forward pass of its own already: a model is wrapped once. "
                 "Detach the first engine (or close the first training) before the next."
@@ -105,7 +105,7 @@ class Engine:
                 self._attach(child, f"{name}.{part}" if name else part)
             return
         if any(p.requires_grad for p in module.parameters()):
-            module.forward = maker(module, name, self.tape)
+            module.forward = Noted(module, maker(module, name, self.tape))
             self._changed.append(module)
 
     def detach(self) -> None:
