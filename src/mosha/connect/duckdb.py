@@ -147,9 +147,7 @@ class DuckDB(Engine):
         counted = select(sizes, call("PARQUET_FILE_METADATA", text(place)))
         [(rows, files)] = self._ask(self.dialect.sql(counted), problem)
         if files > 1:
-            differing = self._differing(place, files, problem)
-            skipped += tuple(field.name for field in fields if field.name in differing)
-            fields = tuple(field for field in fields if field.name not in differing)
+            fields, skipped = _left_out(self._differing(place, files, problem), fields, skipped)
         return LocalSource(self, fields, skipped, origin, int(rows), partial(_files_version, place))
 
     def _differing(self, place: str, files: int, problem: str) -> set[str]:
@@ -189,9 +187,8 @@ class DuckDB(Engine):
         self._told(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem)
-        mixed = [column_name for column_name in _object_columns(frame) if not self._is_read(origin(), column_name)]
-        skipped += tuple(field.name for field in fields if field.name in mixed)
-        fields = tuple(field for field in fields if field.name not in mixed)
+        mixed = {column_name for column_name in _object_columns(frame) if not self._is_read(origin(), column_name)}
+        fields, skipped = _left_out(mixed, fields, skipped)
         kind = type(frame)  # what may change in place (pandas) or outside (lazy frames, data sets) is not kept
         frozen = kind.__module__.split(".")[0] in {"polars", "pyarrow"} and kind.__name__ in {"DataFrame", "Table"}
         size = len(frame) if hasattr(frame, "__len__") else None
@@ -358,6 +355,14 @@ def _is_valid(values: Any) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _left_out(
+    names: set[str], fields: tuple[Field, ...], skipped: tuple[str, ...]
+) -> tuple[tuple[Field, ...], tuple[str, ...]]:
+    """The fields without those named, which are skipped from now on."""
+    more = tuple(field.name for field in fields if field.name in names)
+    return tuple(field for field in fields if field.name not in names), skipped + more
 
 
 def _object_columns(frame: Any) -> dict[str, Any]:
