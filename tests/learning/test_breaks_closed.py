@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import mosha
 from mosha import learning
 from mosha.core.errors import DataError, InvalidParameter, LedgerUnavailable, RunClosed
+from mosha.learning import mechanism
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
@@ -21,7 +22,7 @@ from mosha.learning.probe import probe
 from mosha.learning.sampling import Sampler, owners_of
 from mosha.learning.secret_coins import SecretCoins
 from mosha.learning.whole_sum import WholeSum
-from mosha.noise import add_discrete_gaussian, secure
+from mosha.noise import SeededRandom, secure
 from tests.learning.every_layer import MODELS, losses_of
 
 torch.set_num_threads(1)
@@ -33,6 +34,12 @@ def account_of(unit):
 
 def plan_of(**changed):
     return DPSGD(**({"steps": 1, "rate": 1.0, "clip": 1.0, "noise_multiplier": 0.01, "batch": 1} | changed))
+
+
+def gradients_of(size, extras):
+    """The mechanism for a layer with so many weights, and with a private loss where there is an extra."""
+    plan = plan_of(noise_multiplier=1.0, loss_at_most=1.0 if extras else None)
+    return Gradients(plan, Engine(nn.Linear(size, 1, bias=False)), lambda model, batch: model(batch[0])[:, 0])
 
 
 def squares(output, target):
@@ -366,7 +373,9 @@ def test_how_many_units_were_drawn_decides_nothing_about_the_arithmetic_of_the_o
     for units in range(110, 116):
         examples = Examples((inputs.expand(units, -1, -1), targets.expand(units, -1, -1)))
         totals.append(gradients.summed(gradients.first(), (examples, Sampler(plan, units)), secure()))
-    moves = [np.linalg.norm((more - less) / 2.0**gradients.grid.bits) for less, more in itertools.pairwise(totals)]
+    moves = [
+        np.linalg.norm((more - less) / 2.0**gradients.grid.bits) for (less, _), (more, _) in itertools.pairwise(totals)
+    ]
     assert max(moves) <= 1.0
 
 
@@ -445,13 +454,13 @@ def test_the_memory_of_an_answer_holds_nothing_but_the_answer(size, extras, batc
     for _ in range(batches):
         with sums.batch() as land:
             land("weight", 0, size, lambda out: out.fill_(12345.5))
-    total, floats = sums.given_away()
-    add_discrete_gaussian(total, 2**21, floats=floats)
-    sums.taken()
-    memory = torch.tensor([]).set_(sums._total.untyped_storage())
-    begin = (total.ctypes.data - memory.data_ptr()) // 4
-    assert not memory[:begin].any()
-    assert not memory[begin + 2 * len(total) :].any()
+    gradients = gradients_of(size, extras)
+    answer, _ = gradients.noised(gradients.first(), *sums.given_away(), SeededRandom(1))
+    assert answer.total.size == size
+    memory = torch.tensor([]).set_(sums._memory.untyped_storage()).numpy()
+    assert answer.total.base is not None
+    for kind, exact in ((np.float32, 12345.5), (np.int64, 12345 * batches)):
+        assert not (memory[: len(memory) // 2 * 2].view(kind) == kind(exact)).any()
 
 
 def test_sums_that_were_given_away_and_not_taken_are_gone():
@@ -461,6 +470,42 @@ def test_sums_that_were_given_away_and_not_taken_are_gone():
         land("weight", 0, 9, lambda out: out.fill_(12345.5))
     sums.given_away()
     assert sums.given_away()[0].tolist() == [0] * 9
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_step_that_fails_leaves_no_exact_sum_in_the_memory_of_answers(batches, monkeypatch):
+    gradients = gradients_of(4, 0)
+    gradients.reuse = True
+    sums = gradients.sums()
+    for _ in range(batches):
+        with sums.batch() as land:
+            land("weight", 0, 4, lambda out: out.fill_(12345.5))
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    for name in ("scaled_discrete_gaussian", "add_discrete_gaussian"):
+        monkeypatch.setattr(mechanism, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        gradients._released(gradients.first(), sums, SeededRandom(1))
+    assert not sums._memory.any()
+    with pytest.raises(ZeroDivisionError), sums.batch() as land:
+        land("weight", 0, 4, lambda out: out.fill_(1 / 0 if out.fill_(7.0).any() else 0))
+    assert not sums._memory.any()
+
+
+def test_the_last_answer_does_not_show_the_first_batch_of_a_step_that_has_two():
+    sums = WholeSum({"weight": torch.Size([5])}, 0)
+    sums.begin()
+    with sums.batch() as land:
+        land("weight", 0, 5, lambda out: out.fill_(1.5))
+    held = sums.given_away()[0]  # as a gradient that somebody keeps
+    sums.begin()
+    for _ in range(2):
+        with sums.batch() as land:
+            land("weight", 0, 5, lambda out: out.fill_(12345.5))
+    assert sums.finished().tolist() == [2 * 12345] * 5
+    assert not held.any()
 
 
 @pytest.mark.parametrize("positions", [4, 600])

@@ -10,9 +10,10 @@ from torch import Size, nn
 from mosha import learning
 from mosha.learning.engine import Engine
 from mosha.learning.mechanism import Answer, Gradients
-from mosha.learning.updates import LARGE, Updates
-from mosha.learning.whole_sum import WholeSum
-from mosha.noise import SeededRandom, add_discrete_gaussian
+from mosha.learning.plan import SHARE
+from mosha.learning.updates import Updates
+from mosha.learning.whole_sum import WholeSum, scaled
+from mosha.noise import SeededRandom
 
 sizes = st.lists(st.integers(1, 70), min_size=1, max_size=5)
 
@@ -49,36 +50,47 @@ def test_sums_are_exact_however_batches_are_cut_and_whatever_stood_there(lengths
     sums = WholeSum({name: Size([n]) for name, n in names.items()}, extras)
     for _ in range(2):  # the second time over what the first left behind
         right = landed(sums, drawn(data, names), names)
-        assert sums.finished().tolist() == [*right.tolist(), *[0] * extras]
+        assert sums.finished().tolist() == right.tolist()
+        assert sums.extras.tolist() == [0] * extras
+        sums.extras.fill_(9)
 
 
-@given(sizes, st.integers(0, 2), st.data())
+def made(width, **options):
+    plan = learning.DPSGD(steps=2, rate=0.1, clip=3.0, noise_multiplier=1.0, batch=10, **options)
+    return Gradients(plan, Engine(nn.Linear(width, 1, bias=False)), lambda model, batch: model(batch[0])[:, 0])
+
+
+@given(sizes, st.booleans(), st.data())
 @settings(max_examples=60, deadline=None)
-def test_noise_on_sums_given_away_is_noise_on_finished_sums(lengths, extras, data):
+def test_noise_on_sums_given_away_is_noise_on_finished_sums(lengths, loss, data):
     names = {f"p{i}": n for i, n in enumerate(lengths)}
     shapes, batches = {name: Size([n]) for name, n in names.items()}, drawn(data, names)
+    gradients = made(sum(lengths), loss_at_most=2.0 if loss else None)
     found = []
     for given_away in (False, True):
-        sums = WholeSum(shapes, extras)
-        landed(sums, batches, names)
-        total, floats = sums.given_away() if given_away else (sums.finished().numpy(), None)
-        assert given_away is (floats is not None) or len(batches) != 1
-        add_discrete_gaussian(total, 2**21, rng=SeededRandom(4), floats=floats)
-        found.append(total.tolist())
+        sums = WholeSum(shapes, int(loss))
+        for _ in range(data.draw(st.integers(1, 2))):  # with what earlier steps left in the memory
+            landed(sums, batches, names)
+            sums.extras += 5
+            asked = sums.given_away() if given_away else (sums.finished().numpy(), sums.extras.numpy().copy())
+            assert (asked[0].dtype == np.float32) is given_away or len(batches) != 1
+            answer, _ = gradients.noised(gradients.first(), *asked, SeededRandom(4))
+        found.append((answer.total.tolist(), answer.extras.tolist()))
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("width", [1, 3, 1000, LARGE + 1])
-def test_a_gradient_in_the_memory_of_its_answer_is_the_gradient(width):
-    plan = learning.DPSGD(steps=2, rate=0.1, clip=1.0, noise_multiplier=1.0, batch=10, loss_at_most=2.0)
-    found = []
-    for reuse in (False, True):
-        gradients = Gradients(plan, Engine(nn.Linear(width, 1, bias=False)), lambda model, batch: model(batch[0])[:, 0])
-        gradients.reuse = reuse
-        total = np.random.default_rng(2).integers(-(2**40), 2**40, width + 1)
-        loss = Updates(gradients).apply(Answer(total.copy(), 1.0))
-        found.append((gradients.engine.parameters["weight"].grad.clone(), loss))
-        one = gradients.grid.target * 2.0**gradients.grid.bits * plan.divisor * plan.gradient_share
-        assert np.allclose(found[-1][0].numpy()[0], total[:-1] / one, rtol=1e-6, atol=0)
-    assert torch.equal(found[0][0], found[1][0])
-    assert found[0][1] == found[1][1]
+@pytest.mark.parametrize("width", [1, 3, 1000, (1 << 17) + 1])
+@pytest.mark.parametrize("loss", [False, True])
+def test_an_answer_says_what_the_noisy_whole_numbers_say(width, loss):
+    gradients = made(width, loss_at_most=2.0 if loss else None)
+    total = np.random.default_rng(2).integers(-(2**40), 2**40, width)
+    plan, bits, target = gradients.plan, gradients.grid.bits, gradients.grid.target
+    answer = Answer(scaled(total.copy(), gradients.worth(3.0)), np.array([12345678] * loss), 3.0)
+    read = Updates(gradients).apply(answer)
+    one = target * 2.0**bits * plan.divisor
+    assert (read is None) is not loss
+    assert read is None or read == pytest.approx(12345678 / (SHARE * one) * 2.0, rel=1e-12)
+    weight = gradients.engine.parameters["weight"].grad
+    assert np.allclose(weight.numpy()[0], total / (one * plan.gradient_share) * 3.0, rtol=1e-6, atol=0)
+    assert np.allclose(gradients.steps(answer), [*total, *answer.extras], rtol=1e-6, atol=0)
+    assert weight.data_ptr() == answer.total.ctypes.data  # no copy is made

@@ -311,16 +311,17 @@ def test_compiled_passes_give_the_samples_of_the_others(law, scale, margin, monk
 
 @pytest.mark.parametrize("scale", [5, 1000, 2**21, 2**40])
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("size", [1, 999, 150_001])
-def test_floats_are_cut_towards_zero_in_the_pass_that_adds_noise_even_in_the_same_memory(scale, compiled, size):
+@pytest.mark.parametrize("size", [1, 255, 999, 150_001, 1_100_001])
+@pytest.mark.parametrize("margin", [None, 2.0**-4])
+def test_scaled_noise_is_noise_on_whole_numbers_that_is_rounded_afterwards(scale, compiled, size, margin, monkeypatch):
     if compiled:
         pytest.importorskip("numba")
-    table, extras = Envelope(GaussianLaw(Fraction(scale))), [7, -7, 2**40]
+    if margin is not None:
+        monkeypatch.setattr(envelope, "_MARGIN", margin)
+    table, factor = Envelope(GaussianLaw(Fraction(scale))), np.float32(1e-7)
     single = (np.random.default_rng(1).normal(size=size) * 1e6).astype(np.float32)
-    right = np.concatenate([single.astype(np.int64), extras])
+    single[0] = -0.9
+    right = np.trunc(single).astype(np.int64)
     table.add_to(right, SeededRandom(8))
-    values = np.concatenate([np.zeros(size, np.int64), extras])
-    floats = values.view(np.float32)[size : 2 * size]
-    floats[:] = single
-    table.add_to(values, SeededRandom(8), compiled=compiled, floats=floats)
-    assert (values == right).all()
+    table.scale_with(single, 1e-7, SeededRandom(8), compiled=compiled)
+    assert (single == right.astype(np.float32) * factor).all()

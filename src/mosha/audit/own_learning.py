@@ -56,7 +56,7 @@ def _measurement(kind: str, options: dict[str, Any]) -> Measurement:
         examples = Examples((inputs, torch.zeros(len(inputs))))
         answer, following = inner.step(state, (examples, Sampler(plan, examples.units)), ask, rng)
         assert isinstance(answer, Answer)
-        return (answer.total * 2.0**-gradients.grid.bits).tolist(), following
+        return (gradients.steps(answer) * 2.0**-gradients.grid.bits).tolist(), following
 
     return Measurement(
         unit=inner.unit, event=inner.event, init=inner.init, step=step, horizon=inner.horizon, name=inner.name

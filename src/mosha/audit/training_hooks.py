@@ -132,7 +132,7 @@ class _Inside:
         gradients = self._gradients
         answer, _ = gradients.step(gradients.first(), (self._examples, chosen), None, rng)
         sizes = [shape.numel() for shape in gradients.shapes.values()]
-        pieces = np.split(answer.total[: sum(sizes)], np.cumsum(sizes)[:-1])
+        pieces = np.split(gradients.steps(answer)[: sum(sizes)], np.cumsum(sizes)[:-1])
         if rng.secure:  # noise is judged; otherwise it cancels, and what remains is the sensitivity
             pieces = [piece[places] for piece, places in zip(pieces, self._looked_at, strict=True)]
         return {name: piece * 2.0**-gradients.grid.bits for name, piece in zip(gradients.shapes, pieces, strict=True)}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from mosha.learning.engine import Rule
 
@@ -17,7 +16,7 @@ STABILISER = 0.01  # of automatic clipping: gradients far smaller than this fade
 
 
 def clipping_rule(kind: str, *, clip: float, scale: float) -> Rule:
-    """The rule of that kind: weights w with |w G| <= scale for the whole gradient G of every unit.
+    """The rule of that kind: weights w with |w G| <= scale for the whole gradient G of every unit (a column).
 
     Guarantee:
         flat, adaptive: w = scale min(1 / clip, 1 / |G|). automatic: w = scale / (|G| + stabiliser). per layer: of L
@@ -28,22 +27,21 @@ def clipping_rule(kind: str, *, clip: float, scale: float) -> Rule:
         gradient within `clip` is multiplied by scale / clip.
 
     >>> rule = clipping_rule("flat", clip=2.0, scale=1.0)
-    >>> rule({"weight": torch.tensor([1.0, 4.0])})["weight"].tolist()
+    >>> rule(np.array([[1.0, 0.0], [0.0, 4.0]])).tolist()
     [0.5, 0.25]
     """
 
-    def flat(norms: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return dict.fromkeys(norms, scale / _whole(norms).clamp_min(clip))
+    def flat(norms: NDArray[np.float64]) -> NDArray[Any]:
+        return np.asarray(scale / np.maximum(_whole(norms), clip))
 
-    def automatic(norms: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return dict.fromkeys(norms, scale / (_whole(norms) + STABILISER))
+    def automatic(norms: NDArray[np.float64]) -> NDArray[Any]:
+        return scale / (_whole(norms) + STABILISER)
 
-    def per_layer(norms: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        share = math.sqrt(len(norms))
-        return {name: scale / (found * share).clamp_min(clip) for name, found in norms.items()}
+    def per_layer(norms: NDArray[np.float64]) -> NDArray[Any]:
+        return scale / np.maximum(norms * math.sqrt(len(norms)), clip)
 
     return {"flat": flat, "adaptive": flat, "automatic": automatic, "per layer": per_layer}[kind]
 
 
-def _whole(norms: Mapping[str, Tensor]) -> Tensor:
-    return torch.from_numpy(np.sqrt(np.square([found.numpy() for found in norms.values()]).sum(axis=0)))
+def _whole(norms: NDArray[np.float64]) -> NDArray[Any]:
+    return np.asarray(np.sqrt(np.square(norms).sum(axis=0)))

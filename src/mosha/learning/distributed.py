@@ -68,18 +68,20 @@ class Team:
         if self.size > 1:
             if answer is None:
                 raise InvalidParameter("a team cannot go on from a checkpoint: begin again under a new key.")
-            distributed.broadcast(torch.from_numpy(answer.total), src=0, group=self._group)
+            for part in (answer.total, answer.extras):
+                distributed.broadcast(torch.from_numpy(part), src=0, group=self._group)
             distributed.broadcast(torch.tensor([answer.clip], dtype=torch.float64), src=0, group=self._group)
         return answer
 
     def follow(self, gradients: Gradients, data: Any, number: int) -> Answer:
         """Give this process's sum to the leader and take the noisy sum of all."""
         clip = getattr(self, "_clip", gradients.plan.clip)
-        total = gradients.summed(State(number, clip), data, secure())
-        values = torch.from_numpy(np.zeros_like(total))
-        distributed.broadcast(values, src=0, group=self._group)
+        _, extras = gradients.summed(State(number, clip), data, secure())
+        total = torch.zeros(gradients.size)
+        for part in (total, torch.from_numpy(extras)):
+            distributed.broadcast(part, src=0, group=self._group)
         used = torch.zeros(1, dtype=torch.float64)
         distributed.broadcast(used, src=0, group=self._group)
-        answer = Answer(values.numpy(), float(used))
+        answer = Answer(total.numpy(), extras, float(used))
         self._clip = gradients._next_clip(answer, State(number, clip))  # noqa: SLF001
         return answer

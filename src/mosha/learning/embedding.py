@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mosha.learning.dense import Forward
-from mosha.learning.records import VANISHING, Record, row_norms_squared
+from mosha.learning.records import VANISHING, Record, Squares, row_norms_squared
 from mosha.learning.tape import Tape
 
 __all__ = ["Tokens", "embedding_forward"]
@@ -30,15 +30,15 @@ class Tokens:
     def __init__(self, tokens: Tensor, g: Tensor, rows: int) -> None:
         self._tokens, self._g, self._rows = tokens, g, rows
 
-    def squared_norms(self) -> Tensor:
+    def squared_norms(self) -> Squares:
         if self._tokens.shape[1] > LONGEST_GRAM:
-            return self._by_sorting()
+            return self._by_sorting().numpy()
         found = self._by_pairs(self._g, self._tokens)
         positions, width = self._g.shape[1:]
         small = found * 2.0**-14 < VANISHING * positions**2 * width
         if bool(small.any()):
             found[small] = self._by_pairs(self._g[small].double(), self._tokens[small])
-        return found
+        return found.numpy()
 
     @staticmethod
     def _by_pairs(g: Tensor, tokens: Tensor) -> Tensor:
@@ -53,7 +53,8 @@ class Tokens:
         keys = (torch.arange(units).unsqueeze(1) * self._rows + self._tokens).flatten()
         found, place = torch.unique(keys, return_inverse=True)
         sums = torch.zeros(len(found), width).index_add_(0, place, self._g.reshape(-1, width))
-        squares = torch.zeros(units, dtype=torch.float64).index_add_(0, found // self._rows, row_norms_squared(sums))
+        own = torch.from_numpy(row_norms_squared(sums))
+        squares = torch.zeros(units, dtype=torch.float64).index_add_(0, found // self._rows, own)
         length = torch.linalg.vector_norm(self._g, dim=2).double().sum(dim=1)
         return torch.maximum(squares, length.square() * CANCELLATION)
 

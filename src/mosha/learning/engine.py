@@ -36,8 +36,9 @@ __all__ = ["Batch", "Engine", "Landing", "Rule"]
 Landing = Callable[[str, int, int, Callable[[Tensor], object]], None]
 """Takes a weighted sum: the name of its parameter, its first place in it and its length, and what writes it there."""
 
-Rule = Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]
-"""From the norms of each unit's gradient, by parameter, to the weights of each unit, by parameter."""
+Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From the norms of each unit's gradient, a row for each parameter and a column for each unit, to the weights of each
+unit: such an array, or one weight a unit for all parameters."""
 
 _KINDS: dict[type[nn.Module], Any] = {
     nn.Linear: dense_forward,
@@ -89,6 +90,7 @@ class Engine:
         if not self.parameters:
             raise InvalidParameter("this model has no parameters to train: requires_grad is False for all of them.")
         self.tape = Tape(memory, {id(p): name for name, p in self.parameters.items()})
+        self._number = {name: i for i, name in enumerate(self.parameters)}
         self._identities = {name: id(p) for name, p in self.parameters.items()}
         self._changed: list[nn.Module] = []
         self._attach(model, "")
@@ -148,8 +150,9 @@ class Engine:
         self._check_outside()
         with torch.no_grad():
             records, self.tape.records = _merged(self.tape.records), {}
-            none = torch.zeros(self.tape.units * self.tape.each)
-            return self._weighted(records, none if losses is None else losses, _scaled(rule, scale), into)
+            if losses is None:
+                losses = torch.zeros(self.tape.units * self.tape.each)
+            return self._weighted(records, losses, _scaled(rule, scale), into)
 
     def _check_outside(self) -> None:
         outside = [name for name, p in self.parameters.items() if p.grad is not None]
@@ -168,22 +171,21 @@ class Engine:
         if lost.any():
             records = {key: record.without(torch.from_numpy(lost)) for key, record in records.items()}
             squares[:, lost], total[lost] = 0.0, 0.0
-        weights = rule(dict(zip(self.parameters, torch.from_numpy(np.sqrt(squares)), strict=True)))
+        weights = torch.from_numpy(rule(np.sqrt(squares)).astype(np.float32))
         sums: dict[str, Tensor] = {}
         land = into or self._keeping(sums)
-        single = {id(found): found.float() for found in weights.values()}  # often one and the same for all
         for key in list(records):
             record = records.pop(key)  # what was noted is needed no more
-            land(key.name, *self._span(key), partial(record.weighted_sum, single[id(weights[key.name])]))
+            own = weights if weights.ndim == 1 else weights[self._number[key.name]]
+            land(key.name, *self._span(key), partial(record.weighted_sum, own))
             del record
         return Batch(sums, torch.from_numpy(np.sqrt(total)), losses)  # norms of what was noted
 
     def _squares(self, records: Mapping[Key, Record]) -> NDArray[np.float64]:
         """The squared norms of each unit's gradients: a row for each parameter, a column for each unit."""
         found = np.zeros((len(self.parameters), self.tape.units))
-        number = {name: i for i, name in enumerate(self.parameters)}
         for key, record in records.items():
-            found[number[key.name]] += record.squared_norms().numpy()
+            found[self._number[key.name]] += record.squared_norms()
         return found
 
     def _span(self, key: Key) -> tuple[int, int]:
@@ -204,14 +206,7 @@ class Engine:
 
 def _scaled(rule: Rule, scale: float) -> Rule:
     """The rule for gradients that are `scale` times what was noted."""
-    if scale == 1:
-        return rule
-
-    def scaled(norms: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        found = rule({name: scale * values for name, values in norms.items()})
-        return {name: scale * weights for name, weights in found.items()}
-
-    return scaled
+    return rule if scale == 1 else lambda norms: scale * rule(scale * norms)
 
 
 def check_losses(values: Any, rows: int) -> None:

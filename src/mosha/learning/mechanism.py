@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
 from mosha.learning.sampling import Sampler
 from mosha.learning.secret_coins import SecretCoins
-from mosha.learning.whole_sum import WholeSum
-from mosha.noise import add_discrete_gaussian
+from mosha.learning.whole_sum import WholeSum, scaled
+from mosha.noise import add_discrete_gaussian, scaled_discrete_gaussian
 
 __all__ = ["Answer", "Gradients", "State"]
 
@@ -34,9 +35,14 @@ FOLLOWING = 0.2  # how fast an adaptive clip follows its quantile
 
 @dataclass(frozen=True)
 class Answer:
-    """What leaves in one step: noisy whole numbers, and how to read them (all public)."""
+    """What leaves in one step, all of it public: noisy whole numbers, those of gradients as they are used.
 
-    total: Whole
+    `total` is the noisy sum over the declared batch size, in single precision (with correlated noise, of C x); `extras`
+    are noisy whole steps, `clip` is what gradients were clipped to.
+    """
+
+    total: NDArray[np.float32]
+    extras: Whole
     clip: float
 
 
@@ -123,17 +129,18 @@ class Gradients:
         return self._released(state, self._added(state, data, rng), rng)
 
     def _released(self, state: State, sums: WholeSum, rng: Rng) -> tuple[Answer, State]:
-        if self.reduce is None and self.plan.bands == 1:
-            total, floats = sums.given_away()
-            noised = self.noised(state, total, rng, floats=floats)
-            sums.taken()
-            return noised
-        return self.noised(state, self._reduced(sums), rng)
+        try:
+            if self.reduce is None and self.plan.bands == 1:
+                return self.noised(state, *sums.given_away(), rng)
+            return self.noised(state, *self._reduced(sums), rng)
+        except BaseException:
+            sums.erase()
+            raise
 
     def _kept_elsewhere(self, state: State, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], State]:
         self.last, following = self.step(state, data, ask, rng)
         self.following = following
-        digest = hashlib.sha256(self.last.total.tobytes()).hexdigest()
+        digest = hashlib.sha256(self.last.total.tobytes() + self.last.extras.tobytes()).hexdigest()
         return {"step": following.step, "clip": following.clip, "digest": digest}, following
 
     def _found_again(self, state: State, answer: dict[str, Any]) -> State:
@@ -143,13 +150,15 @@ class Gradients:
             return self.restored
         return replace(state, step=answer["step"], clip=answer["clip"], lost=self.plan.bands > 1)
 
-    def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> Whole:
-        """The exact sum, in whole steps, of all contributions of the batch of this step (private)."""
+    def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> tuple[Whole, Whole]:
+        """The exact sum, in whole steps, of all contributions of the batch of this step, and the extras (private)."""
         return self._reduced(self._added(state, data, rng))
 
-    def _reduced(self, sums: WholeSum) -> Whole:
-        total: Whole = sums.finished().numpy()
-        return total if self.reduce is None else self.reduce(total)
+    def _reduced(self, sums: WholeSum) -> tuple[Whole, Whole]:
+        total, extras = sums.finished().numpy(), sums.extras.numpy().copy()
+        if self.reduce is None:
+            return total, extras
+        return self.reduce(total), self.reduce(extras) if self.extras else extras
 
     def _added(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> WholeSum:
         examples, sampler = data
@@ -192,25 +201,45 @@ class Gradients:
             below = int((found.norms <= state.clip).sum())
             extras[-1] += most * (2 * below - len(found.norms))
 
-    def noised(
-        self, state: State, total: Whole, rng: Rng, *, floats: NDArray[np.float32] | None = None
-    ) -> tuple[Answer, State]:
-        """Noise on every coordinate; with correlated noise, on C x instead of x. Floats are cut to steps first."""
-        encoded, sums = total, state.sums
-        sigma = self.grid.sigma
+    def worth(self, clip: float) -> float:
+        """What one step of the grid is in a mean gradient."""
+        return clip / (self.plan.gradient_share * self.grid.target * 2.0**self.grid.bits * self.plan.divisor)
+
+    def steps(self, answer: Answer) -> NDArray[np.float64]:
+        """What was answered in steps of the grid: parameters, then extras (with correlated noise, of C x)."""
+        extras = answer.extras / (STEPS if self.plan.bands > 1 else 1)
+        return np.concatenate([answer.total / self.worth(answer.clip), extras])
+
+    def noised(self, state: State, total: Whole | NDArray[np.float32], extras: Whole, rng: Rng) -> tuple[Answer, State]:
+        """Noise on every coordinate, cut to steps before; with correlated noise, on C x instead of x.
+
+        The answer takes the memory of the total, and nothing of an exact sum stays in it.
+        """
+        sums, sigma, worth = state.sums, self.grid.sigma, self.worth(state.clip)
         if self.plan.bands > 1:
-            sums = (total.copy(), *state.sums)[: self.plan.bands]
-            encoded = sum((c * x for c, x in zip(self._encoder, sums, strict=False)), np.zeros_like(total))
-            sigma = sigma * STEPS
-        add_discrete_gaussian(encoded, sigma, rng=rng, floats=floats)
-        answer = Answer(encoded, state.clip)
+            sums = (np.concatenate([total, extras]), *state.sums)[: self.plan.bands]
+            encoded = sum((c * x for c, x in zip(self._encoder, sums, strict=False)), np.zeros_like(sums[0]))
+            total, extras = encoded[: self.size], encoded[self.size :]
+            sigma, worth = sigma * STEPS, worth / STEPS
+        noisy = _noisy(total, sigma, worth, rng)
+        add_discrete_gaussian(extras, sigma, rng=rng)
+        answer = Answer(noisy, extras, state.clip)
         return answer, State(state.step + 1, self._next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))
 
     def _next_clip(self, answer: Answer, state: State) -> float:
         if self.plan.clipping != "adaptive":
             return state.clip
         most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
-        excess = float(answer.total[-1]) / most / self.plan.divisor  # (below - above) over the batch
+        excess = float(answer.extras[-1]) / most / self.plan.divisor  # (below - above) over the batch
         share_below = min(1.0, max(0.0, (1 + excess) / 2))
         following = state.clip * float(np.exp(-FOLLOWING * (share_below - self.plan.quantile)))
         return min(2.0**40, max(2.0**-40, following))
+
+
+def _noisy(total: NDArray[Any], sigma: Fraction, factor: float, rng: Rng) -> NDArray[np.float32]:
+    """The total cut to whole numbers, with noise on each, times the factor: in the memory of the total."""
+    if total.dtype == np.float32:
+        scaled_discrete_gaussian(total, sigma, factor, rng=rng)
+        return total
+    add_discrete_gaussian(total, sigma, rng=rng)
+    return scaled(total, factor)

@@ -12,9 +12,12 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Direct", "Outer", "Record", "RowNorms", "Sequence", "row_norms_squared"]
+__all__ = ["Direct", "Outer", "Record", "RowNorms", "Sequence", "Squares", "row_norms_squared"]
+
+Squares = NDArray[np.float64]
 
 LONGEST_SUM = 4096
 """Squares are summed in pieces no longer than this in single precision, and the pieces in double precision."""
@@ -32,7 +35,7 @@ CANCELLATION = 2.0**-10
 class Record(Protocol):
     """The gradients of one parameter, for every unit of a batch."""
 
-    def squared_norms(self) -> Tensor:
+    def squared_norms(self) -> Squares:
         """The squared norm of each unit's gradient, in double precision: shape (units,)."""
 
     def per_unit(self) -> Tensor:
@@ -45,7 +48,7 @@ class Record(Protocol):
         """The same record with zeros where `rows` is true: a weight of zero does not silence a NaN."""
 
 
-def row_norms_squared(values: Tensor) -> Tensor:
+def row_norms_squared(values: Tensor) -> Squares:
     """The squared norm of each row in double precision, by sums of at most LONGEST_SUM squares in single precision."""
     flat = values.reshape(values.shape[0], -1)
     width = flat.shape[1]
@@ -61,7 +64,7 @@ def row_norms_squared(values: Tensor) -> Tensor:
         rows = torch.from_numpy(small if small.ndim == 1 else small.any(axis=1))
         norms[rows.numpy()] = torch.linalg.vector_norm(flat[rows].double(), dim=-1).numpy()
     norms *= norms
-    return torch.from_numpy(norms if norms.ndim == 1 else norms.sum(axis=1))
+    return norms if norms.ndim == 1 else np.asarray(norms.sum(axis=1))
 
 
 class RowNorms:
@@ -75,14 +78,14 @@ class RowNorms:
 
     def __init__(self) -> None:
         self._rows: list[Tensor] = []
-        self._found: list[Tensor] = []
+        self._found: list[Squares] = []
 
-    def of(self, values: Tensor) -> Callable[[], Tensor]:
+    def of(self, values: Tensor) -> Callable[[], Squares]:
         """What will give the squared norms of the rows of `values`."""
         place = len(self._found) + len(self._rows)
         self._rows.append(values)
 
-        def squares() -> Tensor:
+        def squares() -> Squares:
             if place >= len(self._found):
                 self._found += _row_norms_squared(self._rows)
                 self._rows = []  # what is not needed any more may go
@@ -91,7 +94,7 @@ class RowNorms:
         return squares
 
 
-def _row_norms_squared(matrices: list[Tensor]) -> list[Tensor]:
+def _row_norms_squared(matrices: list[Tensor]) -> list[Squares]:
     """The same as `row_norms_squared` of each: with fewer small operations where nothing is long or small."""
     if max(values.shape[1] for values in matrices) <= LONGEST_SUM:
         norms = np.empty((len(matrices), len(matrices[0])))
@@ -99,7 +102,7 @@ def _row_norms_squared(matrices: list[Tensor]) -> list[Tensor]:
             found[:] = torch.linalg.vector_norm(values, dim=-1).numpy()
         if norms.size and norms.min() >= SMALLEST:
             norms *= norms
-            return list(torch.from_numpy(norms))
+            return list(norms)
     return [row_norms_squared(values) for values in matrices]
 
 
@@ -118,10 +121,10 @@ def _silenced(values: Tensor, rows: Tensor) -> Tensor:
 class Direct:
     """Gradients that have been formed; `squares` gives their squared norms, where others ask for the same ones."""
 
-    def __init__(self, gradients: Tensor, squares: Callable[[], Tensor] | None = None) -> None:
+    def __init__(self, gradients: Tensor, squares: Callable[[], Squares] | None = None) -> None:
         self._gradients, self._squares = gradients, squares
 
-    def squared_norms(self) -> Tensor:
+    def squared_norms(self) -> Squares:
         return row_norms_squared(self._gradients) if self._squares is None else self._squares()
 
     def per_unit(self) -> Tensor:
@@ -140,12 +143,12 @@ class Outer:
     `squares` give the squared norms of the rows of a and of g, where they are worked out together with others.
     """
 
-    def __init__(self, a: Tensor, g: Tensor, *squares: Callable[[], Tensor]) -> None:
+    def __init__(self, a: Tensor, g: Tensor, *squares: Callable[[], Squares]) -> None:
         self._a, self._g, self._squares = a, g, squares
 
-    def squared_norms(self) -> Tensor:
+    def squared_norms(self) -> Squares:
         of_a, of_g = (s() for s in self._squares) if self._squares else map(row_norms_squared, (self._a, self._g))
-        return of_a * of_g
+        return np.multiply(of_a, of_g)
 
     def per_unit(self) -> Tensor:
         return self._g.unsqueeze(2) * self._a.unsqueeze(1)
@@ -166,12 +169,12 @@ class Sequence:
     def __init__(self, a: Tensor, g: Tensor) -> None:
         self._a, self._g = a, g
 
-    def squared_norms(self) -> Tensor:
+    def squared_norms(self) -> Squares:
         found, lost = _gram(self._a, self._g)
         small = found * 2.0**-14 < lost
         if bool(small.any()):
             found[small] = _gram(self._a[small].double(), self._g[small].double())[0]
-        return found
+        return found.numpy()
 
     def per_unit(self) -> Tensor:
         return torch.bmm(self._g.transpose(1, 2), self._a)

@@ -12,18 +12,18 @@ from torch import Size, Tensor
 
 from mosha.learning.engine import Landing
 
-__all__ = ["PIECE", "WholeSum"]
+__all__ = ["WholeSum", "scaled"]
 
 PIECE = 1 << 16  # coordinates that are worked on together, so that they stay in the cache
 LINE = 16  # numbers in single precision in a line of the cache
 
 
 class WholeSum:
-    """A coordinate in whole steps of the grid for each entry of each parameter, then `extras` more.
+    """A coordinate in whole steps of the grid for each entry of each parameter, and `extras` more.
 
-    The sums of the first batch wait in single precision in the second half of the same memory: whoever cuts them to
-    whole numbers goes from the first to the last, and writes none of them before it was read. So a step of one batch
-    needs no memory but that of its answer, and cutting can be left to the pass that adds noise.
+    The sums of the first batch wait in single precision, where the answer will be: a step of one batch needs no other
+    memory, and cutting is left to the pass that adds noise. From the first step with a second batch on there are 64
+    bits for each coordinate, and the sums of a first batch wait in the second half of them.
 
     Guarantee:
         Every coordinate is the sum, over the batches since `begin`, of its single-precision sum cut towards zero, with
@@ -34,8 +34,8 @@ class WholeSum:
     >>> for values in ([1.5, -1.5], [2.0, 0.9]):
     ...     with sums.batch() as land:
     ...         land("weight", 1, 2, lambda out: out.copy_(torch.tensor(values)))
-    >>> sums.finished().tolist()
-    [0, 3, -1, 0, 0, 0, 0]
+    >>> sums.finished().tolist(), sums.extras.tolist()
+    ([0, 3, -1, 0, 0, 0], [0])
     """
 
     def __init__(self, shapes: Mapping[str, Size], extras: int) -> None:
@@ -44,91 +44,104 @@ class WholeSum:
         for name, shape in shapes.items():
             self._starts[name] = self._size
             self._size += shape.numel()
-        self._total, self._waiting, self._behind = _memory(self._size, extras)
+        self.extras = torch.zeros(extras, dtype=torch.int64)  # to be added to after a batch
+        self._memory = torch.empty(self._size)
+        self._single, self._whole = self._memory, None  # type: Tensor, Tensor | None
         self._empty, self._cut = True, True
-
-    @property
-    def extras(self) -> Tensor:
-        """The coordinates behind those of the parameters; whole numbers, to be added to after a batch."""
-        return self._total[self._size :]
 
     def begin(self) -> None:
         """Forget what stands there: the first batch overwrites it, which spares the pass that would write zeros."""
         self._empty, self._cut = True, True
 
+    def erase(self) -> None:
+        """Write zeros over everything, and begin: after a failure nobody will add noise to what stands there."""
+        self._memory.zero_()
+        self.extras.zero_()
+        self.begin()
+
     @contextmanager
     def batch(self) -> Iterator[Landing]:
         """Inside, the sums of one batch land, no coordinate twice."""
         written: list[tuple[int, int]] = []
-        self._cut_down()
+        whole = None if self._empty else self._cut_down()
 
         def land(name: str, place: int, entries: int, write: Callable[[Tensor], object]) -> None:
             start = self._starts[name] + place
             written.append((start, start + entries))
-            if self._empty:
-                write(self._waiting[start : start + entries])
+            if whole is None:
+                write(self._single[start : start + entries])
                 return
             found = torch.empty(entries)
             write(found)
             for first in range(0, entries, PIECE):
                 part = found[first : first + PIECE].to(torch.int64)  # towards zero
-                self._total[start + first : start + first + len(part)].add_(part)
+                whole[start + first : start + first + len(part)].add_(part)
 
-        yield land
+        try:
+            yield land
+        except BaseException:
+            self.erase()
+            raise
         if self._empty:
-            self._zero_between(written)
-            self._empty, self._cut = False, False
+            self._zero_but(written)
 
-    def _zero_between(self, written: list[tuple[int, int]]) -> None:
+    def _zero_but(self, written: list[tuple[int, int]]) -> None:
+        """Zeros where no sum of the first batch was written."""
         end = 0
         for start, following in [*sorted(written), (self._size, self._size)]:
             if start > end:
-                self._waiting[end:start].zero_()
+                self._single[end:start].zero_()
             end = following
         self.extras.zero_()
+        self._empty, self._cut = False, False
 
-    def _cut_down(self) -> None:
-        """Cut what waits in single precision towards zero."""
+    def _cut_down(self) -> Tensor:
+        """The whole numbers, after what waits in single precision was cut towards zero.
+
+        Pieces go from first to last: whole number i takes the place of sums that were read with or before its own.
+        """
+        waiting = self._single
+        if self._whole is None:
+            lines = -(-self._size // LINE) * LINE  # products are written faster to the beginning of a line
+            self._memory = torch.empty(2 * lines)
+            self._whole = self._memory.view(torch.int64)[: self._size]
+            self._single = self._memory[lines : lines + self._size]
         if not self._cut:
             for first in range(0, self._size, PIECE):
-                part = self._waiting[first : first + PIECE].to(torch.int64)
-                self._total[first : first + len(part)].copy_(part)
+                part = waiting[first : first + PIECE].to(torch.int64)
+                self._whole[first : first + len(part)].copy_(part)
+            self._memory[2 * self._size :].zero_()
             self._cut = True
-            self._behind.zero_()
+            if waiting is not self._single:
+                waiting.zero_()  # whoever still holds the last answer could look there
+        return self._whole
 
     def finished(self) -> Tensor:
-        """The sum of all batches; it stays where it is, and the next `begin` gives its memory away."""
-        if self._empty:  # there was none
-            self._total.zero_()
-            self._empty = False
-        self._cut_down()
-        return self._total
+        """The sum of all batches but for the extras; it stays where it is, until the next `begin` gives it away."""
+        if self._empty:
+            self._zero_but([])
+        return self._cut_down()
 
-    def given_away(self) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
-        """The same, where the second says what waits in single precision, to be cut by the taker; then comes `taken`.
+    def given_away(self) -> tuple[NDArray[np.int64] | NDArray[np.float32], NDArray[np.int64]]:
+        """The sum of all batches, in single precision where it was not cut yet, and the extras.
 
-        This is empty afterwards: who failed to take it and asks again finds no floats that look like whole numbers.
+        The taker writes noisy numbers to the same memory. This is empty afterwards: who failed to take it and asks
+        again finds zeros.
         """
-        if self._cut:
-            return self.finished().numpy(), None
+        if self._empty:
+            self._zero_but([])
+        found = self._whole if self._cut and self._whole is not None else self._single
         self.begin()
-        return self._total.numpy(), self._waiting.numpy()
-
-    def taken(self) -> None:
-        """Erase what was given away and lies behind the whole numbers: who holds them could look there."""
-        self._behind.zero_()
+        return found.numpy(), self.extras.numpy().copy()
 
 
-def _memory(size: int, extras: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Room for whole numbers, in its second half for as many single ones that do not touch the extras; what is behind.
+def scaled(whole: NDArray[np.int64], factor: float) -> NDArray[np.float32]:
+    """The numbers times the factor, both rounded to single precision, in the first half of their memory.
 
-    Products are written faster to the beginning of a line of the cache: so room is left in front, of up to one line.
+    Pieces go from first to last: result i takes the place of half of number i // 2, which was read with or before it.
     """
-    first = size + size % 2 if extras == 0 else size  # of the single ones, counted from the first whole number
-    front = -first % LINE if first % 2 == 0 else 0
-    single = torch.empty(front + 2 * (size + extras) + 2)
-    whole = single[: len(single) // 2 * 2].view(torch.int64)[front // 2 :][: size + extras]
-    behind = single[front + 2 * (size + extras) :]  # where the last single one may lie
-    single[:front].zero_()  # memory that was freed elsewhere is not given away
-    behind.zero_()
-    return whole, single[front + first : front + first + size], behind
+    single, result = np.float32(factor), whole.view(np.float32)[: len(whole)]
+    for first in range(0, len(whole), PIECE):
+        part = whole[first : first + PIECE].astype(np.float32)
+        np.multiply(part, single, out=result[first : first + PIECE])
+    return result

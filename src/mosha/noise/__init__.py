@@ -1,8 +1,8 @@
 """Exact noise on the integers, from secure randomness.
 
-Samplers: `discrete_laplace`, `geometric`, `discrete_gaussian`, `add_discrete_gaussian`, `box_noise`, `box_radius`;
-coins `bernoulli`, `bernoulli_exp`, `flips`; `uniform`, `uniform_each`; choices `exponential_choice`,
-`permute_and_flip_choice`.
+Samplers: `discrete_laplace`, `geometric`, `discrete_gaussian`, `add_discrete_gaussian`, `scaled_discrete_gaussian`,
+`box_noise`, `box_radius`; coins `bernoulli`, `bernoulli_exp`, `flips`; `uniform`, `uniform_each`; choices
+`exponential_choice`, `permute_and_flip_choice`.
 Each follows the distribution it names for the rational number that its parameter is, within `gap`.
 
 Generators: `SecureRandom` (one per process: `secure()`), `KeyedRandom` for a replay, `SeededRandom` for tests.
@@ -14,7 +14,7 @@ need a second look). Do not let an attacker time single samples.
 from mosha.noise.box import box_noise, box_radius
 from mosha.noise.coins import bernoulli, bernoulli_exp, flips
 from mosha.noise.distance import GAP_PER_SAMPLE, gap
-from mosha.noise.gaussian import add_discrete_gaussian, discrete_gaussian
+from mosha.noise.gaussian import add_discrete_gaussian, discrete_gaussian, scaled_discrete_gaussian
 from mosha.noise.integers import uniform, uniform_each
 from mosha.noise.laplace import discrete_laplace, geometric
 from mosha.noise.parameters import LARGEST_SCALE
@@ -40,6 +40,7 @@ __all__ = [
     "gap",
     "geometric",
     "permute_and_flip_choice",
+    "scaled_discrete_gaussian",
     "secure",
     "uniform",
     "uniform_each",

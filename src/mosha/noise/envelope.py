@@ -145,95 +145,82 @@ class Envelope:
         self.add_to(samples, rng, compiled=compiled)
         return samples
 
-    def add_to(
-        self,
-        values: NDArray[np.int64],
-        rng: Rng,
-        *,
-        compiled: bool = False,
-        floats: NDArray[np.float32] | None = None,
-    ) -> None:
-        """Add an independent sample to each of the values, in place; `compiled` needs numba.
-
-        With floats, the first values become the floats, cut towards zero, before anything is added. The memory of the
-        floats may be the second half of that of as many values: float i is read before value i is written.
-        """
-        compiled = compiled and self._word.itemsize == 4
-        add_to_block = self._add_to_block_compiled if compiled else self._add_to_block
+    def add_to(self, values: NDArray[np.int64], rng: Rng, *, compiled: bool = False) -> None:
+        """Add an independent sample to each of the values, in place; `compiled` needs numba."""
+        write = self._write_compiled if compiled and self._word.itemsize == 4 else self._write
         for start in range(0, len(values), _BLOCK):
-            part = None if floats is None or start >= len(floats) else floats[start : start + _BLOCK]
-            add_to_block(values[start : start + _BLOCK], rng, part)
+            write(values[start : start + _BLOCK], None, rng)
 
-    def _add_to_block(self, values: NDArray[np.int64], rng: Rng, floats: NDArray[np.float32] | None) -> None:
+    def scale_with(self, values: NDArray[np.float32], factor: float, rng: Rng, *, compiled: bool = False) -> None:
+        """Cut the values towards zero, add an independent sample to each, and multiply by the factor, in place."""
+        write = self._write_compiled if compiled and self._word.itemsize == 4 else self._write
+        for start in range(0, len(values), _BLOCK):
+            write(values[start : start + _BLOCK], np.float32(factor), rng)
+
+    def _write(self, values: Any, factor: np.float32 | None, rng: Rng) -> None:
         """What the slot alone settles is added at once; the rest is judged, and what is refused drawn again."""
+        wholes = values if factor is None else values.astype(np.int64)
         places, left = [], []
-        for start in range(0, len(values), _CHUNK):
-            chunk = values[start : start + _CHUNK]
-            if floats is not None:
-                part = floats[start : start + _CHUNK]
-                chunk[: len(part)] = part.copy()
+        for start in range(0, len(wholes), _CHUNK):
+            chunk = wholes[start : start + _CHUNK]
             drawn = words(rng, len(chunk), self._word)
             unsure = self._add_sure(chunk, drawn)
             places.append(unsure + start)
             left.append(drawn[unsure])
         where, drawn = np.concatenate(places), np.concatenate(left)
-        if not where.size:
-            return
-        slots = np.right_shift(drawn, 8 * self._word.itemsize - 16).astype(np.int64)
-        points = self._points(drawn, slots).astype(np.int64, copy=False)
-        accepted = self._judge(points, slots, rng)
-        values[where[accepted]] += points[accepted]
-        refused = where[~accepted]
-        values[refused] += self.many(refused.size, rng)
+        if where.size:
+            slots = np.right_shift(drawn, 8 * self._word.itemsize - 16).astype(np.int64)
+            points = self._points(drawn, slots).astype(np.int64, copy=False)
+            accepted = self._judge(points, slots, rng)
+            wholes[where[accepted]] += points[accepted]
+            refused = where[~accepted]
+            wholes[refused] += self.many(refused.size, rng)
+        if factor is not None:
+            np.multiply(wholes.astype(np.float32), factor, out=values)
 
-    def _add_to_block_compiled(self, values: NDArray[np.int64], rng: Rng, floats: NDArray[np.float32] | None) -> None:
+    def _write_compiled(self, values: Any, factor: np.float32 | None, rng: Rng) -> None:
         """The same samples from the same words, in compiled passes."""
-        from mosha.noise.compiled import add_at, add_sure  # noqa: PLC0415  (numba is an extra and takes time to load)
+        from mosha.noise.compiled import add_at, add_sure, put, scale_sure  # noqa: PLC0415  (takes time to load)
 
-        table, cut = self._table(), 0 if floats is None else len(floats)
-        room = min(len(values), _CHUNK + len(values) * (_SLOTS - self.sure) * 5 // (_SLOTS * 4))
-        places, left, count = np.empty(room, np.int64), np.empty(room, np.uint32), 0
-        largest = min(_CHUNK, len(values)) * self._word.itemsize
-        piece = rng.pieces(largest) if isinstance(rng, SecureRandom) else rng.bytes
-        for start in range(0, len(values), _CHUNK):
-            end = min(start + _CHUNK, len(values))
-            drawn = np.frombuffer(piece((end - start) * self._word.itemsize), self._word)
-            if count + len(drawn) > len(places):  # more unsure slots than a quarter above what was expected
-                places, left = np.resize(places, 2 * len(values)), np.resize(left, 2 * len(values))
-            middle = min(max(start, cut), end)  # where floats end and values of their own begin
-            for first, last, source in ((start, middle, floats), (middle, end, None)):
-                if first < last:
-                    part = None if source is None else source[first:last]
-                    named = drawn[first - start : last - start]
-                    count = add_sure(named, table, values[first:last], part, first, (places, left), count)
+        table, chunk = (self._column, self.shift, self.sure), min(len(values), _CHUNK)
+        room = min(len(values), chunk + len(values) * (_SLOTS - self.sure) * 5 // (_SLOTS * 4))
+        unsure, count = (np.empty(room, np.int64), np.empty(room, np.uint32), np.empty(room, np.int64)), 0
+        piece = rng.pieces(4 * chunk) if isinstance(rng, SecureRandom) else rng.bytes
+        for start in range(0, len(values), chunk):
+            part = values[start : start + chunk]
+            drawn = np.frombuffer(piece(4 * len(part)), self._word)
+            if count + len(drawn) > len(unsure[0]):  # more unsure slots than a quarter above what was expected
+                unsure = tuple(np.resize(noted, 2 * len(values)) for noted in unsure)  # type: ignore[assignment]
+            if factor is None:
+                count = add_sure(drawn, table, part, start, unsure, count)
+            else:
+                count = scale_sure(drawn, table, part, factor, start, unsure, count)
         if count:
-            refused = self._judge_compiled(values, (places[:count], left[:count]), rng)
-            add_at(values, refused, self.many(len(refused), rng, compiled=True))
+            places, left, wholes = unsure[0][:count], unsure[1][:count], unsure[2][:count]
+            refused = self._judge_compiled(wholes, left, rng)
+            add_at(wholes, refused, self.many(len(refused), rng, compiled=True))
+            put(values, places, wholes, factor)
 
-    def _table(self) -> tuple[NDArray[np.int32], int, int]:
-        assert self._start is not None
-        return self._start, (1 << self.shift) - 1, self.sure
-
-    def _judge_compiled(
-        self, values: NDArray[np.int64], unsure: tuple[NDArray[np.int64], NDArray[np.uint32]], rng: Rng
-    ) -> NDArray[np.int64]:
-        """Add the points of unsure slots that lie under the curve; returns the places of the others, in order."""
+    def _judge_compiled(self, wholes: NDArray[np.int64], drawn: NDArray[np.uint32], rng: Rng) -> NDArray[np.int64]:
+        """Add the points of unsure slots that lie under the curve; returns the numbers of the others, in order."""
         from mosha.noise.compiled import judge  # noqa: PLC0415
 
-        places, drawn = unsure
-        known = words(rng, len(places))
-        refused, unclear = np.empty(len(places), np.int64), np.empty(len(places), np.int64)
-        law = self._law.rate, self._law.squared, float(self.height), self._level
+        known = words(rng, len(drawn))
+        refused, unclear = np.empty(len(drawn), np.int64), np.empty(len(drawn), np.int64)
+        table, law = (
+            (self._column, self.shift, self.sure),
+            (self._law.rate, self._law.squared, float(self.height), self._level),
+        )
         tails = self._tail, self._tail + _TAIL_SLOTS
-        refusals, doubts = judge(unsure, known, self._table(), law, tails, _MARGIN, _SERIES, values, refused, unclear)
+        refusals, doubts = judge(drawn, known, table, law, tails, _MARGIN, _SERIES, wholes, refused, unclear)
         refused, unclear = refused[:refusals], unclear[:doubts]
         if not doubts:
             return refused
         slots = np.right_shift(drawn[unclear], 16).astype(np.int64)
         points = self._points(drawn[unclear], slots).astype(np.int64)
         accepted, points = self._settle(points, slots, known[unclear], rng)
-        values[places[unclear[accepted]]] += points[accepted]
-        more = places[unclear[~accepted]]
+        wholes[unclear[accepted]] += points[accepted]
+        more = unclear[~accepted]
         return np.insert(refused, np.searchsorted(refused, more), more)
 
     def _points(self, drawn: Words, slots: NDArray[np.int64] | Words) -> NDArray[np.signedinteger[Any]]:

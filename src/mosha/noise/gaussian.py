@@ -6,7 +6,7 @@ import importlib.util
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from mosha.core.errors import InvalidParameter
 from mosha.noise.envelope import Envelope
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mosha.core.randomness import Rng
     from mosha.noise.parameters import Real, Size
 
-__all__ = ["GaussianLaw", "add_discrete_gaussian", "discrete_gaussian"]
+__all__ = ["GaussianLaw", "add_discrete_gaussian", "discrete_gaussian", "scaled_discrete_gaussian"]
 
 
 _LARGE: Final = 1 << 17  # values for which it pays to load numba
@@ -83,9 +83,7 @@ def discrete_gaussian(sigma: Real, size: Size = None, *, rng: Rng | None = None)
     return draw(_table(*scale_ratio("sigma", sigma)), size, rng)
 
 
-def add_discrete_gaussian(
-    values: NDArray[np.int64], sigma: Real, *, rng: Rng | None = None, floats: NDArray[np.float32] | None = None
-) -> None:
+def add_discrete_gaussian(values: NDArray[np.int64], sigma: Real, *, rng: Rng | None = None) -> None:
     """Add an independent `discrete_gaussian` to each of the values, in place: no second array of their size is made.
 
     Guarantee:
@@ -93,8 +91,7 @@ def add_discrete_gaussian(
 
     Units:
         As there. The values are whole steps, below 2**62 in magnitude, so that no sum leaves 64 bits. Large arrays take
-        compiled passes where numba is installed (the extra `fast`). `floats` stand for the first values, whatever
-        those are, and are cut towards zero in the same pass; they are finite and below 2**62 too (not looked at).
+        compiled passes where numba is installed (the extra `fast`).
 
     >>> import numpy as np
     >>> from mosha.noise import SeededRandom
@@ -105,7 +102,33 @@ def add_discrete_gaussian(
     """
     if getattr(values, "dtype", None) != "int64" or values.ndim != 1 or not values.flags.writeable:
         raise InvalidParameter("noise is added in place to a one-dimensional array of 64-bit integers.")
-    if floats is not None and (floats.dtype != "float32" or floats.ndim != 1 or len(floats) > len(values)):
-        raise InvalidParameter("floats are a one-dimensional array in single precision, no longer than the values.")
-    compiled = len(values) >= _LARGE and importlib.util.find_spec("numba") is not None
-    _table(*scale_ratio("sigma", sigma)).add_to(values, generator(rng), compiled=compiled, floats=floats)
+    _table(*scale_ratio("sigma", sigma)).add_to(values, generator(rng), compiled=_is_worth_compiling(values))
+
+
+def scaled_discrete_gaussian(
+    values: NDArray[np.float32], sigma: Real, factor: float, *, rng: Rng | None = None
+) -> None:
+    """Turn each of the values into (value + noise) * factor, in place and in one pass: a noisy sum as it is used.
+
+    Guarantee:
+        Each value is cut towards zero to a whole number, a `discrete_gaussian` of its own is added exactly, and what
+        is rounded to single precision and multiplied afterwards is the noisy whole number alone: post-processing.
+
+    Units:
+        `sigma` is in steps of the integer grid. The values are finite and below 2**52 in magnitude (not looked at).
+
+    >>> import numpy as np
+    >>> from mosha.noise import SeededRandom
+    >>> values = np.full(1000, 7.9, np.float32)
+    >>> scaled_discrete_gaussian(values, 10, 0.5, rng=SeededRandom(1))
+    >>> bool((values == 0.5 * (7 + discrete_gaussian(10, 1000, rng=SeededRandom(1)))).all())
+    True
+    """
+    if getattr(values, "dtype", None) != "float32" or values.ndim != 1 or not values.flags.writeable:
+        raise InvalidParameter("values to be scaled are a one-dimensional array in single precision.")
+    table = _table(*scale_ratio("sigma", sigma))
+    table.scale_with(values, factor, generator(rng), compiled=_is_worth_compiling(values))
+
+
+def _is_worth_compiling(values: NDArray[Any]) -> bool:
+    return len(values) >= _LARGE and importlib.util.find_spec("numba") is not None
