@@ -119,6 +119,11 @@ def convolution(kind, channels=2, **options):
     return lambda: nn.Sequential(kind(channels, 4, **options), nn.ReLU(), kind(4, 3, kernel_size=1), Pooled())
 
 
+def wide(kind, **options):
+    """A convolution with many channels and few positions: its gradients take more room than what it saw."""
+    return lambda: nn.Sequential(kind(24, 24, **options), nn.Tanh(), kind(24, 3, kernel_size=1), Pooled())
+
+
 class Turned(nn.Module):
     """Time first inside, batch first outside."""
 
@@ -166,6 +171,11 @@ MODELS = {
     "conv2d same": (convolution(nn.Conv2d, kernel_size=3, dilation=2, padding="same"), numbers(2, 6, 6)),
     "conv2d circular": (convolution(nn.Conv2d, kernel_size=3, padding=1, padding_mode="circular"), numbers(2, 6, 6)),
     "conv2d strided point": (convolution(nn.Conv2d, kernel_size=1, stride=2), numbers(2, 6, 6)),
+    "conv1d wide": (wide(nn.Conv1d, kernel_size=3, padding=2, stride=2, dilation=2), numbers(24, 7)),
+    "conv2d wide": (wide(nn.Conv2d, kernel_size=3, padding=(1, 0), stride=(2, 1)), numbers(24, 5, 5)),
+    "conv2d wide, many positions": (wide(nn.Conv2d, kernel_size=3, dilation=2, padding=2), numbers(24, 8, 8)),
+    "conv2d wide groups": (wide(nn.Conv2d, kernel_size=3, groups=2, padding=1), numbers(24, 3, 4)),
+    "conv3d wide": (wide(nn.Conv3d, kernel_size=2, padding=1, stride=2), numbers(24, 4, 4, 3)),
     "conv3d": (convolution(nn.Conv3d, kernel_size=2), numbers(2, 4, 4, 3)),
     "embedding": (lambda: nn.Sequential(nn.Embedding(9, 6, padding_idx=0), nn.Linear(6, 3), Mean()), tokens(5)),
     "embedding, long": (lambda: nn.Sequential(nn.Embedding(9, 3), Mean()), tokens(600)),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from mosha.learning.clipping import clipping_rule
+from mosha.learning.convolved import Convolved
 from mosha.learning.engine import Engine
 from mosha.learning.records import Sequence
 from tests.learning.every_layer import Mean, Pooled, losses_of
@@ -84,8 +85,11 @@ def cancels(engine, batch, rows, each):
     with engine.tape.record(rows, each):
         losses_of(engine.model, batch).sum().backward()
     records, engine.tape.records = [r for found in engine.tape.records.values() for r in found], {}
-    for record in (r for r in records if isinstance(r, Sequence)):
-        terms = (record._a.norm(dim=2) * record._g.norm(dim=2)).sum(dim=1)
+    for record in (r for r in records if isinstance(r, Sequence | Convolved)):
+        if isinstance(record, Convolved):
+            terms = record._length(record._x, record._g)
+        else:
+            terms = (record._a.norm(dim=2) * record._g.norm(dim=2)).sum(dim=1)
         if bool((record.per_unit().flatten(1).norm(dim=1) < terms / 4).any()):
             return True
     return False

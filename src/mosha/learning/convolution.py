@@ -1,4 +1,4 @@
-"""Convolutions: per-example weight gradients from one grouped convolution, in which every example is a group."""
+"""Convolutions, whose weight gradient is formed for every example where there is room to keep it."""
 
 from __future__ import annotations
 
@@ -9,66 +9,35 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mosha.learning.convolved import Convolved, How, convolution_backward, per_example
 from mosha.learning.dense import Forward, lowered
 from mosha.learning.tape import Tape
 
 __all__ = ["Convolution", "convolution_forward"]
 
-PIECE = 3 << 20  # bytes of gradients that are formed at once
 Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
-
-
-def _backward(g: Tensor, x: Tensor, weight: Tensor, how: tuple[Any, ...], groups: int, mask: list[bool]) -> Any:
-    stride, padding, dilation = how
-    zeros = [0] * len(stride)
-    arguments = (g, x, weight, [0], stride, padding, dilation, False, zeros, groups, mask)
-    return torch.ops.aten.convolution_backward(*arguments)
 
 
 class _Convolution(torch.autograd.Function):
     """A convolution; backward gives the gradient of x and hands (x, g) to `note`."""
 
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, how: tuple[Any, ...], groups: int, note: Any
-    ) -> Tensor:
-        ctx.note, ctx.how, ctx.groups, ctx.kind = note, how, groups, x.dtype
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, how: How, note: Any) -> Tensor:
+        ctx.note, ctx.how, ctx.kind = note, how, x.dtype
         x, weight, bias = lowered(x, weight, bias)
         ctx.save_for_backward(x, weight)
-        stride, padding, dilation = how
-        zeros = [0] * len(stride)
-        return torch.convolution(x, weight, bias, stride, padding, dilation, False, zeros, groups)
+        zeros = [0] * len(how.stride)
+        return torch.convolution(x, weight, bias, how.stride, how.padding, how.dilation, False, zeros, how.groups)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
         (g,) = gradients
         x, weight = ctx.saved_tensors
         ctx.note(x, g)
         into_x = None
         if ctx.needs_input_grad[0]:
-            into_x = _backward(g, x, weight, ctx.how, ctx.groups, [True, False, False])[0].to(ctx.kind)
-        return into_x, None, None, None, None, None
-
-
-def per_example(x: Tensor, g: Tensor, weight: Tensor, how: tuple[Any, ...], groups: int) -> Tensor:
-    """The weight gradient of every example, some rows at a time: the convolution needs as much again as it gives."""
-    formed = weight.new_empty(len(x), *weight.shape)
-    pieces = min(len(x), -(-4 * formed.numel() // PIECE))
-    if pieces <= 1:
-        return _at_once(x, g, formed, how, groups)
-    most = -(-len(x) // pieces)
-    for start in range(0, len(x), most):
-        rows = slice(start, start + most)
-        formed[rows] = _at_once(x[rows], g[rows], formed[rows], how, groups)
-    return formed
-
-
-def _at_once(x: Tensor, g: Tensor, shaped: Tensor, how: tuple[Any, ...], groups: int) -> Tensor:
-    """The batch becomes groups of one convolution; of `shaped` only the shape is looked at."""
-    wide = shaped.reshape(-1, *shaped.shape[2:])
-    x, g = x.reshape(1, -1, *x.shape[2:]), g.reshape(1, -1, *g.shape[2:])
-    formed = _backward(g, x, wide, how, groups * len(shaped), [False, True, False])[1]
-    return formed.view(shaped.shape)  # type: ignore[no-any-return]
+            into_x = convolution_backward(g, x, weight, ctx.how, [True, False, False])[0].to(ctx.kind)
+        return into_x, None, None, None, None
 
 
 def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
@@ -85,10 +54,14 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
 
     def _note_weight(x: Tensor, g: Tensor) -> None:
         x, g = tape.rows_of(name, x), tape.rows_of(name, g)
+        noted = Convolved(x, g, layer.weight, _how(layer), tape.each)
+        if noted.by_gram or not tape.has_room_to_form(layer.weight, x, g):
+            tape.add(weight_key, noted)
+            return
         if pointwise and not _padded(layer):
             formed = torch.bmm(g.flatten(2), x.flatten(2).transpose(1, 2)).view(x.shape[0], *layer.weight.shape)
         else:
-            formed = per_example(x, g, layer.weight, _how(layer), layer.groups)
+            formed = per_example(x, g, layer.weight, _how(layer))
         tape.formed(name, weight_key, formed)
 
     def forward(x: Tensor) -> Tensor:
@@ -97,7 +70,7 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
         if layer.padding_mode != "zeros" or isinstance(layer.padding, str):
             mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
             x = functional.pad(x, layer._reversed_padding_repeated_twice, mode=mode)  # noqa: SLF001
-        arguments = (x, layer.weight, layer.bias, _how(layer), layer.groups, note)
+        arguments = (x, layer.weight, layer.bias, _how(layer), note)
         return _Convolution.apply(*arguments)  # type: ignore[no-untyped-call,no-any-return]
 
     return forward
@@ -107,8 +80,8 @@ def _padded(layer: Convolution) -> bool:
     return isinstance(layer.padding, str) or max(layer.padding) > 0
 
 
-def _how(layer: Convolution) -> tuple[Any, ...]:
-    """Stride, padding and dilation; what is padded beforehand needs none."""
+def _how(layer: Convolution) -> How:
+    """As the layer says; what is padded beforehand needs no padding."""
     beforehand = layer.padding_mode != "zeros" or isinstance(layer.padding, str)
     padding = [0] * len(layer.stride) if beforehand else list(layer.padding)
-    return list(layer.stride), padding, list(layer.dilation)
+    return How(list(layer.stride), padding, list(layer.dilation), layer.groups)

@@ -6,7 +6,6 @@ be helped. `a` are inputs of a layer and `g` gradients of its outputs, one row o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -15,7 +14,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Direct", "Outer", "Record", "RowNorms", "Sequence", "Squares", "row_norms_squared"]
+__all__ = [
+    "Direct",
+    "Outer",
+    "Record",
+    "RowNorms",
+    "Sequence",
+    "Squares",
+    "bytes_to_form",
+    "gram_is_cheaper",
+    "row_norms_squared",
+    "silenced",
+    "weighted",
+]
 
 Squares = NDArray[np.float64]
 
@@ -53,9 +64,10 @@ def row_norms_squared(values: Tensor) -> Squares:
     flat = values.reshape(values.shape[0], -1)
     width = flat.shape[1]
     if width > LONGEST_SUM:
-        pieces = next((p for p in range(-(-width // LONGEST_SUM), 257) if width % p == 0), 0)
+        fewest = -(-width // LONGEST_SUM)
+        pieces = next((p for p in range(fewest, max(257, fewest + 1)) if width % p == 0), 0)
         if pieces == 0:
-            cut = width - width % LONGEST_SUM
+            cut = width - width % LONGEST_SUM  # the first part divides into pieces of LONGEST_SUM
             return row_norms_squared(flat[:, :cut]) + row_norms_squared(flat[:, cut:])
         flat = flat.reshape(values.shape[0], pieces, width // pieces)
     norms = torch.linalg.vector_norm(flat, dim=-1).numpy().astype(np.float64)
@@ -106,7 +118,7 @@ def _row_norms_squared(matrices: list[Tensor]) -> list[Squares]:
     return [row_norms_squared(values) for values in matrices]
 
 
-def _weighted(g: Tensor, weights: Tensor) -> Tensor:
+def weighted(g: Tensor, weights: Tensor) -> Tensor:
     """Each unit's g times its weight; what is too large to be written down becomes the largest number.
 
     Inputs may be so small that the norm of g a^T is within the clip however large g is, and infinity times zero is NaN.
@@ -114,7 +126,8 @@ def _weighted(g: Tensor, weights: Tensor) -> Tensor:
     return (g * weights.view(-1, *[1] * (g.ndim - 1))).nan_to_num_()
 
 
-def _silenced(values: Tensor, rows: Tensor) -> Tensor:
+def silenced(values: Tensor, rows: Tensor) -> Tensor:
+    """The values with zeros where `rows` is true."""
     return values.masked_fill(rows.view(-1, *[1] * (values.ndim - 1)), 0.0)
 
 
@@ -134,7 +147,7 @@ class Direct:
         torch.mv(self._gradients.reshape(len(weights), -1).t(), weights, out=out)
 
     def without(self, rows: Tensor) -> Record:
-        return Direct(_silenced(self._gradients, rows))
+        return Direct(silenced(self._gradients, rows))
 
 
 class Outer:
@@ -154,10 +167,10 @@ class Outer:
         return self._g.unsqueeze(2) * self._a.unsqueeze(1)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        torch.mm(_weighted(self._g, weights).t(), self._a, out=out.view(self._g.shape[1], self._a.shape[1]))
+        torch.mm(weighted(self._g, weights).t(), self._a, out=out.view(self._g.shape[1], self._a.shape[1]))
 
     def without(self, rows: Tensor) -> Record:
-        return Outer(_silenced(self._a, rows), _silenced(self._g, rows))
+        return Outer(silenced(self._a, rows), silenced(self._g, rows))
 
 
 class Sequence:
@@ -180,11 +193,11 @@ class Sequence:
         return torch.bmm(self._g.transpose(1, 2), self._a)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        g, a = _weighted(self._g, weights), self._a
+        g, a = weighted(self._g, weights), self._a
         torch.mm(g.reshape(-1, g.shape[2]).t(), a.reshape(-1, a.shape[2]), out=out.view(g.shape[2], a.shape[2]))
 
     def without(self, rows: Tensor) -> Record:
-        return Sequence(_silenced(self._a, rows), _silenced(self._g, rows))
+        return Sequence(silenced(self._a, rows), silenced(self._g, rows))
 
 
 def _gram(a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
@@ -202,16 +215,16 @@ def bytes_to_form(units: int, outputs: int, inputs: int) -> int:
     return 4 * units * outputs * inputs
 
 
-def gram_is_cheaper(positions: int, outputs: int, inputs: int) -> bool:
+FORMED_TRAFFIC = 24
+"""Assumed: writing, norming and summing a formed entry costs as much as this many multiply-adds of a product."""
+
+
+def gram_is_cheaper(positions: int, outputs: int, inputs: int, *, traffic: int = FORMED_TRAFFIC) -> bool:
     """Whether Gram matrices are taken to cost less than forming, even though forming replaces the final sum.
 
     A model of the cost and not a measurement: forming costs `positions * outputs * inputs`, which the sum would have
-    cost as well, and the traffic of keeping the result, put at FORMED_TRAFFIC multiplications for each entry. It
+    cost as well, and the traffic of keeping the result, put at `traffic` multiplications for each entry. It
     decides about time and memory; both ways give the same sums, up to what A2 in `rounding.md` says.
     """
     gram = positions**2 * (outputs + inputs)
-    return gram < FORMED_TRAFFIC * outputs * inputs or math.isclose(positions, 1)
-
-
-FORMED_TRAFFIC = 24
-"""Assumed: writing, norming and summing a formed entry costs as much as this many multiply-adds of a product."""
+    return gram < traffic * outputs * inputs or positions == 1

@@ -39,6 +39,7 @@ class Tape:
     units: int = 0
     each: int = 1
     spare: int = 0
+    spare_for_convolutions: int = 0
     most: int = 128
     records: dict[Key, list[Record]] = field(default_factory=dict)
     norms: RowNorms = field(default_factory=RowNorms)
@@ -54,7 +55,8 @@ class Tape:
 
     def start(self, rows: int, each: int) -> None:
         """From now on layers note what happens to a batch of `rows` rows; what was noted before is gone."""
-        self.recording, self.units, self.each, self.spare = True, rows // each, each, self.memory
+        self.recording, self.units, self.each = True, rows // each, each
+        self.spare, self.spare_for_convolutions = self.memory, 2 * self.memory
         self.records, self.norms = {}, RowNorms()
 
     def key(self, parameter: Tensor | None, rows: tuple[int, int] | None = None) -> Key:
@@ -86,6 +88,19 @@ class Tape:
             return
         self.spare -= needed
         self.add(key, Direct(torch.bmm(g.transpose(1, 2), a)))  # replaces the product that would sum them
+
+    def has_room_to_form(self, weight: Tensor, x: Tensor, g: Tensor) -> bool:
+        """Whether the gradients of a convolution are formed and kept, and room is taken for them.
+
+        They always are where they need less than inputs and gradients of outputs, which are kept otherwise.
+        """
+        needed, rows = bytes_to_form(self.most, 1, weight.numel()), self.most * self.each
+        if needed <= 4 * rows * (x[0].numel() + g[0].numel()):
+            return True
+        if needed > self.spare_for_convolutions:
+            return False
+        self.spare_for_convolutions -= needed
+        return True
 
     def affine(self, layer: str, weight: Key | None, bias: Key | None, a: Tensor, g: Tensor) -> None:
         """Note the gradients of a matrix and of a bias, of those that have a key."""

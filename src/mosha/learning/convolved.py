@@ -1,0 +1,142 @@
+"""Weight gradients of convolutions: formed for every example, or noted without being kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from mosha.learning.records import (
+    CANCELLATION,
+    Record,
+    Sequence,
+    Squares,
+    gram_is_cheaper,
+    row_norms_squared,
+    silenced,
+    weighted,
+)
+
+__all__ = ["Convolved", "How", "convolution_backward", "per_example"]
+
+PIECE = 3 << 20  # bytes of gradients that are formed at once
+TRAFFIC = 20  # as `FORMED_TRAFFIC`: windows have to be laid out for Gram matrices
+
+
+@dataclass(frozen=True)
+class How:
+    """How a convolution goes over its inputs: one number for each axis, and the groups of channels."""
+
+    stride: list[int]
+    padding: list[Any]
+    dilation: list[int]
+    groups: int
+
+
+def convolution_backward(g: Tensor, x: Tensor, weight: Tensor, how: How, mask: list[bool]) -> Any:
+    """The gradients of inputs, weights and bias, of those that the mask wants."""
+    zeros = [0] * len(how.stride)
+    arguments = (g, x, weight, [0], how.stride, how.padding, how.dilation, False, zeros, how.groups, mask)
+    return torch.ops.aten.convolution_backward(*arguments)
+
+
+def per_example(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
+    """The weight gradient of every example, some rows at a time: the convolution needs as much again as it gives."""
+    formed = weight.new_empty(len(x), *weight.shape)
+    for rows in _pieces(len(x), 4 * weight.numel()):
+        formed[rows] = _at_once(x[rows], g[rows], weight, how)
+    return formed
+
+
+def _pieces(count: int, size: int) -> Iterator[slice]:
+    """So many things of that size, in equal pieces of PIECE bytes at most."""
+    pieces = max(1, min(count, -(-count * size // PIECE)))
+    most = max(1, -(-count // pieces))
+    for start in range(0, count, most):
+        yield slice(start, start + most)
+
+
+def _at_once(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
+    """The batch becomes groups of one convolution; of the weight only the shape is looked at."""
+    shaped = weight.new_empty(1).expand(len(x) * weight.shape[0], *weight.shape[1:])
+    grouped = How(how.stride, how.padding, how.dilation, how.groups * len(x))
+    x, g = x.reshape(1, -1, *x.shape[2:]), g.reshape(1, -1, *g.shape[2:])
+    formed = convolution_backward(g, x, shaped, grouped, [False, True, False])[1]
+    return formed.view(-1, *weight.shape)  # type: ignore[no-any-return]
+
+
+class Convolved:
+    """Gradients of a convolution that are not kept: inputs `x` and gradients `g` of outputs, `each` rows a unit.
+
+    Norms come from Gram matrices where those are cheaper, else from gradients that are formed and forgotten; the
+    weighted sum is one convolution over all rows. A unit whose positions cancel counts as for `Sequence`: at least as
+    a part of the sum of the norms of its terms, of which the sum over all rows may round something away.
+    """
+
+    def __init__(self, x: Tensor, g: Tensor, weight: Tensor, how: How, each: int) -> None:
+        self._x, self._g, self._weight, self._how, self._each = x, g, weight, how, each
+
+    def squared_norms(self) -> Squares:
+        found = torch.empty(len(self._x) // self._each, dtype=torch.float64)
+        positions, columns = math.prod(self._g.shape[2:]), math.prod(self._weight.shape[1:])
+        size = 4 * self._each * positions * columns if self.by_gram else 4 * self._each * self._weight.numel()
+        for units in _pieces(len(found), size):
+            rows = slice(units.start * self._each, units.stop * self._each)
+            found[units] = torch.from_numpy(self._of_grams(rows) if self.by_gram else self._of_formed(rows))
+        return found.numpy()
+
+    @property
+    def by_gram(self) -> bool:
+        """Whether Gram matrices are cheaper than forming: where channels are many and positions few."""
+        if self._how.groups > 1 or self._g.ndim > 4:
+            return False
+        outputs, inputs = self._weight.shape[0], math.prod(self._weight.shape[1:])
+        return gram_is_cheaper(self._each * math.prod(self._g.shape[2:]), outputs, inputs, traffic=TRAFFIC)
+
+    def _of_grams(self, rows: slice) -> Squares:
+        x, g, how = self._x[rows], self._g[rows], self._how
+        kernel, stride, padding, dilation = self._weight.shape[2:], how.stride, how.padding, how.dilation
+        if x.ndim == 3:  # one axis: two, of which the first has one place
+            x, kernel = x.unsqueeze(2), torch.Size([1, *kernel])
+            stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
+        windows = functional.unfold(x, tuple(kernel), tuple(dilation), tuple(padding), tuple(stride))
+        units = len(x) // self._each
+        a, g = windows.transpose(1, 2), g.flatten(2).transpose(1, 2)
+        return Sequence(a.reshape(units, -1, a.shape[2]), g.reshape(units, -1, g.shape[2])).squared_norms()
+
+    def _of_formed(self, rows: slice) -> Squares:
+        x, g = self._x[rows], self._g[rows]
+        formed = _summed(_at_once(x, g, self._weight, self._how), self._each)
+        found, length = torch.from_numpy(row_norms_squared(formed)), self._length(x, g)
+        return torch.maximum(found, CANCELLATION * length.square()).numpy()
+
+    def _length(self, x: Tensor, g: Tensor) -> Tensor:
+        """The sum over positions of the norms of a unit's terms, each the window of a position times its gradient."""
+        how, groups = self._how, self._how.groups
+        of_x, of_g = (v.double().square().view(len(v), groups, -1, *v.shape[2:]).sum(dim=2) for v in (x, g))
+        ones = torch.ones(groups, 1, *self._weight.shape[2:], dtype=torch.float64)
+        zeros = [0] * len(how.stride)
+        windows = torch.convolution(of_x, ones, None, how.stride, how.padding, how.dilation, False, zeros, groups)
+        terms = windows.mul_(of_g).sum(dim=1).clamp_min(0).sqrt()
+        return terms.flatten(1).sum(dim=1).view(-1, self._each).sum(dim=1)
+
+    def per_unit(self) -> Tensor:
+        return _summed(per_example(self._x, self._g, self._weight, self._how), self._each)
+
+    def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
+        g = weighted(self._g, weights.repeat_interleave(self._each))
+        summed = convolution_backward(g, self._x, self._weight, self._how, [False, True, False])[1]
+        out.copy_(summed.reshape(-1))
+
+    def without(self, rows: Tensor) -> Record:
+        lost = rows.repeat_interleave(self._each)
+        return Convolved(silenced(self._x, lost), silenced(self._g, lost), self._weight, self._how, self._each)
+
+
+def _summed(formed: Tensor, each: int) -> Tensor:
+    return formed if each == 1 else formed.view(-1, each, *formed.shape[1:]).sum(dim=1)

@@ -1,0 +1,109 @@
+"""Convolutions whose gradients are not kept: norms and sums are those of gradients that are formed."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from mosha.learning.clipping import clipping_rule
+from mosha.learning.convolved import Convolved, How, per_example
+from mosha.learning.engine import Engine
+from mosha.learning.records import CANCELLATION, Direct, row_norms_squared
+
+torch.set_num_threads(1)
+
+
+@st.composite
+def convolutions(draw):
+    """Inputs, gradients of outputs, a weight and how it goes over the inputs; some rows belong together."""
+    axes, groups, each = draw(st.integers(1, 3)), draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    inputs, outputs = (groups * draw(st.integers(1, 5)) for _ in range(2))
+    options = [[draw(st.integers(low, 2)) for _ in range(axes)] for low in (1, 0, 1)]
+    kernel = [draw(st.integers(1, 3)) for _ in range(axes)]
+    how = How(*options, groups)
+    torch.manual_seed(draw(st.integers(0, 2**32)))
+    x = torch.randn(each * draw(st.integers(1, 4)), inputs, *[draw(st.integers(5, 7)) for _ in range(axes)])
+    weight = torch.randn(outputs, inputs // groups, *kernel)
+    shape = torch.convolution(x, weight, None, *options, False, [0] * axes, groups).shape
+    return x, torch.randn(shape), weight, how, each
+
+
+@given(convolutions(), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_norms_and_sums_are_those_of_formed_gradients(convolution, by_gram):
+    x, g, weight, how, each = convolution
+    record = Convolved(x, g, weight, how, each)
+    if by_gram and how.groups == 1 and x.ndim < 5:
+        assert isinstance(Convolved.by_gram, property)
+        record = type("Other", (Convolved,), {"by_gram": True})(x, g, weight, how, each)
+    formed = per_example(x.double(), g.double(), weight.double(), how).view(-1, each, *weight.shape).sum(dim=1)
+    right = formed.flatten(1).norm(dim=1)
+    length = record._length(x, g)
+    expected = torch.maximum(right.square(), CANCELLATION * length.square())
+    assert bool((right <= length * (1 + 1e-9)).all())
+    assert torch.allclose(torch.from_numpy(record.squared_norms()), expected, rtol=1e-4, atol=1e-12)
+    weights = torch.rand(len(formed))
+    out = torch.empty(weight.numel())
+    record.weighted_sum(weights, out)
+    assert float((out - torch.tensordot(weights.double(), formed, 1).flatten()).norm()) <= 1e-5 * float(length.sum())
+    assert torch.allclose(record.per_unit().double(), formed, atol=1e-4)
+    lost = torch.arange(len(formed)) == 0
+    assert float(record.without(lost).squared_norms()[0]) == 0.0
+
+
+@pytest.mark.parametrize("channels", [64, 3])  # by Gram matrices, and by forming
+def test_positions_that_cancel_do_not_leave_more_than_one_clip_of_what_was_rounded(channels):
+    """Windows of one picture are alike, and their gradients cancel but for what single precision leaves of them."""
+    layer = nn.Conv2d(channels, channels, 1 if channels == 64 else 3, bias=False)
+    factors = torch.randn(1, channels, 4, 4) * 1e12
+    factors -= factors.mean(dim=(2, 3), keepdim=True)
+    engine = Engine(layer, memory=0)
+    engine.tape.most = 1
+    picture = torch.ones(1, channels, *([4, 4] if channels == 64 else [6, 6]))
+    with engine.tape.record(1, 1):
+        (layer(picture) * factors).sum().backward()
+    ((record,),) = engine.tape.records.values()
+    if channels == 3:
+        record = Convolved(picture, factors, layer.weight.detach(), How([1, 1], [0, 0], [1, 1], 1), 1)
+    assert record.by_gram is (channels == 64)
+    found = torch.from_numpy(clipping_rule("flat", clip=1.0, scale=1.0)(record.squared_norms()[None] ** 0.5)).float()
+    out = torch.empty(layer.weight.numel())
+    with torch.no_grad():
+        record.weighted_sum(found, out)
+    assert float(out.norm()) <= 1.0
+    # without the bound on cancellation the formed gradient alone would let far more through
+    alone = 1.0 / max(1.0, float(row_norms_squared(record.per_unit().detach())[0]) ** 0.5)
+    assert alone > 2 * float(found)
+
+
+def test_which_gradients_are_formed_does_not_depend_on_how_many_units_were_drawn():
+    layer = nn.Conv2d(24, 24, 3, padding=1)
+    engine = Engine(layer, memory=24 * 24 * 9 * 4 * 8 // 2)  # room for eight units
+    for most, kind in ((8, Direct), (9, Convolved)):
+        engine.tape.most = most
+        for drawn in (1, 8, 9):
+            with engine.tape.record(drawn, 1):
+                layer(torch.randn(drawn, 24, 8, 8)).sum().backward()
+            (record,) = next(found for key, found in engine.tape.records.items() if key.name == "weight")
+            assert isinstance(record, kind)
+
+
+def test_convolutions_take_no_more_room_than_they_are_given():
+    """Eighteen layers would take 48 MiB for these rows; what is not formed keeps what was seen anyway."""
+    layers = [nn.Conv2d(64, 64, 3, padding=1, bias=False) for _ in range(18)]
+    model = nn.Sequential(*layers)
+    engine = Engine(model, memory=4 << 20)
+    engine.tape.most = 19
+    with engine.tape.record(19, 1):
+        model(torch.randn(19, 64, 8, 8)).sum().backward()
+    kinds = [type(record) for (record,) in engine.tape.records.values()]
+    assert 0 < 19 * 4 * layers[0].weight.numel() * kinds.count(Direct) <= 8 << 20
+    assert set(kinds) == {Direct, Convolved}
+
+
+@pytest.mark.parametrize("width", [512 * 512 * 9, 512 * 512 * 9 + 1, 4096 * 300 + 4095, 1_000_003])
+def test_norms_of_the_widest_layers_are_worked_out(width):
+    """A layer of a common network has more than 256 pieces of 4096."""
+    values = torch.randn(1, width)
+    assert row_norms_squared(values)[0] == pytest.approx(float(values.double().square().sum()), rel=1e-5)
