@@ -1,4 +1,4 @@
-"""The five networks of the learning benchmark, for whoever has PyTorch: read as text into the peer's environment."""
+"""The networks of the learning benchmark, for whoever has PyTorch: read as text into the peer's environment."""
 
 import resource
 import time
@@ -55,13 +55,22 @@ def cnn():
     return nn.Sequential(*layers), torch.randn(256, 1, 28, 28)
 
 
+def residual(*widths):
+    """A residual network with a block for each width; where widths grow, pictures become smaller."""
+    before = widths[0]
+    layers = [nn.Conv2d(3, before, 3, 1, 1, bias=False), nn.GroupNorm(8, before), nn.ReLU()]
+    for width in widths:
+        layers.append(Block(before, width, 1 if width == before else 2))
+        before = width
+    return nn.Sequential(*layers, Pool(), nn.Linear(before, 10))
+
+
 def resnet():
-    layers = [nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.GroupNorm(8, 16), nn.ReLU()]
-    for inputs, outputs, stride in (
-        [(16, 16, 1)] * 3 + [(16, 32, 2)] + [(32, 32, 1)] * 2 + [(32, 64, 2)] + [(64, 64, 1)] * 2
-    ):
-        layers.append(Block(inputs, outputs, stride))
-    return nn.Sequential(*layers, Pool(), nn.Linear(64, 10)), torch.randn(64, 3, 32, 32)
+    return residual(16, 16, 16, 32, 32, 32, 64, 64, 64), torch.randn(64, 3, 32, 32)
+
+
+def resnet18():
+    return residual(64, 64, 128, 128, 256, 256, 512, 512), torch.randn(16, 3, 32, 32)
 
 
 def transformer():
@@ -76,7 +85,14 @@ def lstm():
     return nn.Sequential(*layers), torch.randint(0, 10_000, (64, 64))
 
 
-NETWORKS = {"MLP": mlp, "CNN": cnn, "ResNet": resnet, "transformer": transformer, "LSTM": lstm}
+NETWORKS = {
+    "MLP": mlp,
+    "CNN": cnn,
+    "ResNet": resnet,
+    "ResNet-18": resnet18,
+    "transformer": transformer,
+    "LSTM": lstm,
+}
 
 
 def plain_step(model, inputs, targets, optimizer):
