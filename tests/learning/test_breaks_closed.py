@@ -545,3 +545,27 @@ def test_a_second_thread_does_not_write_its_sums_over_an_answer_that_is_being_re
         threads[0].join()
         assert training.number == 2
     assert seen == [True]
+
+
+@pytest.mark.parametrize("layer", ["linear", "by Gram matrices", "by forming", "two rows of a person"])
+def test_terms_that_cancel_are_left_out_together_where_one_is_too_large_to_be_weighted(layer):
+    """One of two terms would become the largest number there is, and the other would stay as it is: sixteen clips."""
+    each = 2 if layer == "two rows of a person" else 1
+    steep = layer in ("linear", "by Gram matrices")  # squares of larger gradients would not be finite
+    clip, small = (2.0**-64, 2.0**-124) if steep else (1.0, 2.0**-120)
+    first, second = torch.tensor([15.9 * small, 15.9 * small * 2.0**24]), torch.tensor([clip / small, 0.0])
+    second[1] = -second[0] * 2.0**-24
+    if layer == "linear":
+        model, x, g = nn.Linear(4, 4, bias=False), torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)
+        x[0, :, 0], g[0, :, 0] = first, second
+    else:
+        model = nn.Conv1d(8, 64, 3, stride=3, padding=1, groups=1 if steep else 2, bias=False)
+        x, g = torch.zeros(each, 8, 4), torch.zeros(each, 64, 2)
+        rows, places = (torch.arange(2), 0) if each == 2 else (0, torch.arange(2))
+        x[rows, 0, 3 * places], g[rows, 0, places] = first, second
+    engine = Engine(model, memory=0)
+    engine.tape.most = 1
+    rule = clipping_rule("flat", clip=clip, scale=2.0**21)
+    batch = engine.clipped(lambda m: (m(x) * g).flatten(1).sum(dim=1), each, rule, each=each)
+    assert 0.9 * clip < float(batch.norms) <= clip  # counted as a part of the sum of norms, and not clipped
+    assert float(batch.sums["weight"].norm()) <= 2.0**21

@@ -129,7 +129,7 @@ class Convolved:
         return _summed(per_example(self._x, self._g, self._weight, self._how), self._each)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        g = weighted(self._g, weights.repeat_interleave(self._each))
+        g = weighted(self._g, weights, self._each)
         summed = convolution_backward(g, self._x, self._weight, self._how, [False, True, False])[1]
         out.copy_(summed.reshape(-1))
 

@@ -118,12 +118,17 @@ def _row_norms_squared(matrices: list[Tensor]) -> list[Squares]:
     return [row_norms_squared(values) for values in matrices]
 
 
-def weighted(g: Tensor, weights: Tensor) -> Tensor:
-    """Each unit's g times its weight; what is too large to be written down becomes the largest number.
+def weighted(g: Tensor, weights: Tensor, each: int = 1) -> Tensor:
+    """The g of each unit, `each` rows of it, times its weight; where a product is too large to be written down, zeros.
 
     Inputs may be so small that the norm of g a^T is within the clip however large g is, and infinity times zero is NaN.
+    All rows of the unit become zeros then: what is left of a sum is larger than the sum where its terms cancel.
     """
-    return (g * weights.view(-1, *[1] * (g.ndim - 1))).nan_to_num_()
+    found = g * (weights if each == 1 else weights.repeat_interleave(each)).view(-1, *[1] * (g.ndim - 1))
+    if not bool(torch.isfinite(found.sum())):
+        lost = ~torch.isfinite(found.reshape(len(weights), -1)).all(dim=1)
+        found = silenced(found, lost.repeat_interleave(each))
+    return found
 
 
 def silenced(values: Tensor, rows: Tensor) -> Tensor:
