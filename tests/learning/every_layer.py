@@ -94,6 +94,45 @@ class Tied(nn.Module):
         return self.out(torch.tanh(self.table(tokens))).mean(dim=1)
 
 
+class SharedTable(nn.Module):
+    """A wide table that reads a text twice and, tied, speaks as well: too large to be formed for every example."""
+
+    def __init__(self, *, tied):
+        super().__init__()
+        self.table, self.tied = nn.Embedding(40, 6), tied
+        self.out = nn.Linear(6, 40 if tied else 3, bias=False)
+        if tied:
+            self.out.weight = self.table.weight
+
+    def forward(self, tokens):
+        h = torch.tanh(self.table(tokens)) * self.table(tokens.flip(1))
+        return self.out(h).mean(dim=1)
+
+
+class SharedLayer(nn.Module):
+    """One layer used twice, at every position."""
+
+    def __init__(self):
+        super().__init__()
+        self.again, self.out = nn.Linear(12, 12), nn.Linear(12, 3)
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.again(torch.tanh(self.again(x))))).mean(dim=1)
+
+
+class Bag(nn.Module):
+    """Tokens of an example made one: with or without padding, with or without weights."""
+
+    def __init__(self, mode, *, padded=None, scaled=False):
+        super().__init__()
+        self.bag, self.out = nn.EmbeddingBag(9, 6, mode=mode, padding_idx=padded), nn.Linear(6, 3)
+        self.scaled = scaled
+
+    def forward(self, tokens):
+        weights = torch.linspace(0.5, 1, tokens.shape[1]).expand(tokens.shape) if self.scaled else None
+        return self.out(self.bag(tokens, per_sample_weights=weights))
+
+
 class LoRA(nn.Module):
     """A frozen layer with an adapter of low rank."""
 
@@ -180,6 +219,10 @@ MODELS = {
     "embedding": (lambda: nn.Sequential(nn.Embedding(9, 6, padding_idx=0), nn.Linear(6, 3), Mean()), tokens(5)),
     "embedding, long": (lambda: nn.Sequential(nn.Embedding(9, 3), Mean()), tokens(600)),
     "embedding, one token": (lambda: nn.Sequential(nn.Embedding(9, 3)), tokens()),
+    "bag of tokens": (lambda: Bag("mean"), tokens(5)),
+    "bag of tokens, padded": (lambda: Bag("mean", padded=0), tokens(5)),
+    "bag of tokens, summed": (lambda: Bag("sum", padded=0, scaled=True), tokens(5)),
+    "bag of tokens, largest": (lambda: Bag("max", padded=0), tokens(5)),
     "layer norm": (lambda: nn.Sequential(nn.Linear(6, 5), nn.LayerNorm(5), nn.Linear(5, 3), Mean()), numbers(4, 6)),
     "layer norm, flat": (lambda: nn.Sequential(nn.Linear(6, 5), nn.LayerNorm(5), nn.Linear(5, 3)), numbers(6)),
     "layer norm, two axes": (lambda: nn.Sequential(nn.LayerNorm((4, 6)), nn.Linear(6, 3), Mean()), numbers(4, 6)),
@@ -215,5 +258,8 @@ MODELS = {
     "parametrised weights": (parametrised, numbers(6)),
     "a layer used twice": (Twice, numbers(6)),
     "tied weights": (Tied, tokens(4)),
+    "tied weights, wide": (lambda: SharedTable(tied=True), tokens(3)),
+    "a table used twice": (lambda: SharedTable(tied=False), tokens(3)),
+    "a layer used twice, at positions": (SharedLayer, numbers(4, 12)),
     "low rank adapter": (LoRA, numbers(4, 8)),
 }

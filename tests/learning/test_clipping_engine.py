@@ -6,9 +6,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from mosha.learning.engine import Engine
 from mosha.learning.records import RowNorms, row_norms_squared
+from mosha.learning.tied import Tied
 from tests.learning.every_layer import MODELS, losses_of
 
 torch.set_num_threads(1)
@@ -67,6 +69,27 @@ def test_clipped_sums_are_those_of_clipping_one_by_one(name, memory, each):
     names = [name for name, p in model.named_parameters() if p.requires_grad]
     for parameter, right in zip(names, expected, strict=True):
         assert float((found.sums[parameter] - right).norm()) <= 1e-5 * added, parameter
+
+
+def test_tied_gradients_of_a_unit_vanish_together_where_one_is_too_large():
+    """One factor may be too large to be written down where the other is zero: tokens must not stay alone."""
+    tokens, a, g = torch.tensor([[1], [2]]), torch.ones(2, 2, 3), torch.ones(2, 1, 4)
+    a[0, 1], g[0] = 0.0, 2.0**127
+    summed = torch.empty(4, 3)
+    Tied(tokens, a, g).weighted_sum(torch.tensor([4.0, 1.0]), summed)
+    alone = torch.empty(4, 3)
+    Tied(tokens[1:], a[1:], g[1:]).weighted_sum(torch.ones(1), alone)
+    assert torch.equal(summed, alone)
+    assert alone[2].tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padded", [None, 0])
+def test_bags_give_what_pytorch_gives_also_where_nothing_is_in_them(mode, padded):
+    bag, tokens = nn.EmbeddingBag(5, 3, mode=mode, padding_idx=padded), torch.tensor([[0, 0], [1, 0], [2, 3], [4, 4]])
+    expected, engine = bag(tokens), Engine(bag)
+    with engine.tape.record(4, 1):
+        assert torch.allclose(bag(tokens), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", MODELS)

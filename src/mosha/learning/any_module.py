@@ -54,6 +54,13 @@ def any_forward(module: nn.Module, name: str, tape: Tape) -> Forward:
         try:
             mapped = vmap(one, in_dims=(0, axes), randomness="different")
             return mapped(copies(rows), (arguments, options))
+        except Exception as error:
+            error.add_note(
+                f"{f'Layer {name!r}' if name else 'The model itself'} has parameters of its own or parametrised ones, "
+                "so each example passes it alone (torch.func.vmap), which not all operations can. Move the parameters "
+                "into a smaller module of their own or into layers of PyTorch, or freeze them."
+            )
+            raise
         finally:
             inside[0] = False
 

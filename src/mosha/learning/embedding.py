@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mosha.core.errors import DataError
 from mosha.learning.dense import Forward
 from mosha.learning.records import VANISHING, Record, Squares, row_norms_squared
 from mosha.learning.tape import Tape
 
-__all__ = ["Tokens", "embedding_forward"]
+__all__ = ["Tokens", "bag_forward", "embedding_forward"]
 
 LONGEST_GRAM = 512
 """Up to so many positions, equal tokens are found by comparing all pairs; beyond it by sorting."""
@@ -87,7 +90,38 @@ class _Embedding(torch.autograd.Function):
 
 def embedding_forward(layer: nn.Embedding, name: str, tape: Tape) -> Forward:
     """The forward pass of `nn.Embedding`, noted while the tape is recording."""
-    key, plain = tape.key(layer.weight), layer.forward
+    plain, looked_up = layer.forward, _looked_up(layer, name, tape)
+    return lambda tokens: looked_up(tokens) if tape.recording else plain(tokens)
+
+
+def bag_forward(layer: nn.EmbeddingBag, name: str, tape: Tape) -> Forward:
+    """The forward pass of `nn.EmbeddingBag`, noted while the tape is recording: tokens looked up, then made one."""
+    plain, looked_up = layer.forward, _looked_up(layer, name, tape)
+
+    def forward(tokens: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        if not tape.recording:
+            return plain(tokens, offsets, per_sample_weights)
+        if tokens.ndim != 2:
+            raise DataError(
+                f"layer {name!r} takes a row of tokens for each example here, and no offsets: fill the rows up to one "
+                "length with padding_idx, which counts as nothing."
+            )
+        found = looked_up(tokens)
+        hidden = (tokens == (-1 if layer.padding_idx is None else layer.padding_idx)).unsqueeze(2)
+        if layer.mode == "max":
+            largest = found.masked_fill(hidden, -math.inf).max(dim=1).values
+            return largest.masked_fill(hidden.all(dim=1), 0.0)
+        if per_sample_weights is not None:
+            found = found * per_sample_weights.unsqueeze(2)
+        total = found.masked_fill(hidden, 0.0).sum(dim=1)
+        return total if layer.mode == "sum" else total / (~hidden).sum(dim=1).clamp_min(1)
+
+    return forward
+
+
+def _looked_up(layer: nn.Embedding | nn.EmbeddingBag, name: str, tape: Tape) -> Callable[[Tensor], Tensor]:
+    """Tokens to rows of the table of a layer, noted."""
+    key = tape.key(layer.weight)
 
     def note(tokens: Tensor, g: Tensor) -> None:
         g = tape.rows_of(name, g).reshape(tape.units, -1, layer.embedding_dim)
@@ -96,9 +130,4 @@ def embedding_forward(layer: nn.Embedding, name: str, tape: Tape) -> Forward:
             g = g.masked_fill((flat == layer.padding_idx).unsqueeze(2), 0.0)
         tape.add(key, Tokens(flat, g, layer.num_embeddings))
 
-    def forward(tokens: Tensor) -> Tensor:
-        if not tape.recording:
-            return plain(tokens)
-        return _Embedding.apply(layer.weight, tokens, note)  # type: ignore[no-untyped-call,no-any-return]
-
-    return forward
+    return lambda tokens: _Embedding.apply(layer.weight, tokens, note)  # type: ignore[no-untyped-call]

@@ -22,13 +22,14 @@ from mosha.learning.any_module import any_forward
 from mosha.learning.attention import attention_forward, is_plain_attention
 from mosha.learning.convolution import convolution_forward
 from mosha.learning.dense import dense_forward
-from mosha.learning.embedding import embedding_forward
+from mosha.learning.embedding import bag_forward, embedding_forward
 from mosha.learning.freed_memory import keep_freed_memory
 from mosha.learning.normalisation import group_forward, instance_forward, layer_forward, root_forward
 from mosha.learning.noted import Noted, is_plain
-from mosha.learning.records import Direct, Record
+from mosha.learning.records import Record
 from mosha.learning.recurrent import gru_forward, lstm_forward
 from mosha.learning.tape import Key, Tape
+from mosha.learning.tied import added
 from mosha.learning.validator import check_layers
 
 __all__ = ["Batch", "Engine", "Landing", "Rule"]
@@ -46,6 +47,7 @@ _KINDS: dict[type[nn.Module], Any] = {
     nn.Conv2d: convolution_forward,
     nn.Conv3d: convolution_forward,
     nn.Embedding: embedding_forward,
+    nn.EmbeddingBag: bag_forward,
     nn.LayerNorm: layer_forward,
     nn.RMSNorm: root_forward,
     nn.GroupNorm: group_forward,
@@ -235,17 +237,14 @@ def _is_ordinary(module: nn.Module) -> bool:
         return is_plain_attention(module)
     if isinstance(module, nn.LSTM):
         return module.proj_size == 0
-    if isinstance(module, nn.Embedding):
+    if isinstance(module, nn.Embedding | nn.EmbeddingBag):
         return module.max_norm is None and not module.sparse and not module.scale_grad_by_freq
     return not (isinstance(module, nn.modules.batchnorm._NormBase) and module.track_running_stats)  # noqa: SLF001
 
 
 def _merged(records: dict[Key, list[Record]]) -> dict[Key, Record]:
-    """One record a key: where a parameter was used several times, gradients are formed and added before any norm."""
-    return {
-        key: found[0] if len(found) == 1 else Direct(torch.stack([r.per_unit() for r in found]).sum(dim=0))
-        for key, found in _without_overlaps(records).items()
-    }
+    """One record a key: where a parameter was used several times, gradients are added before any norm."""
+    return {key: added(found) for key, found in _without_overlaps(records).items()}
 
 
 def _without_overlaps(records: dict[Key, list[Record]]) -> dict[Key, list[Record]]:

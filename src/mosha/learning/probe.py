@@ -42,9 +42,10 @@ def probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...
     except (RuntimeError, TypeError, IndexError, ValueError, AttributeError) as error:
         if isinstance(error, MoshaError):
             raise
+        notes = "".join(f"{note} " for note in getattr(error, "__notes__", []))
         raise InvalidParameter(
-            f"model and loss do not work on a made-up batch of the shapes and types of your data: {error}. Nothing was "
-            "spent."
+            "model and loss do not work on a made-up batch of the shapes and types of your data, in which whole "
+            f"numbers are zeros: {error}. {notes}Nothing was spent."
         ) from error
 
 

@@ -71,8 +71,9 @@ class Tape:
         if values.ndim == 0 or values.shape[0] != self.units * self.each:
             raise DataError(
                 f"layer {layer!r} received values whose first axis is not the batch: per-example gradients cannot be "
-                "told apart there. Keep the batch first in every layer (batch_first=True), and do not fold other axes "
-                "into it."
+                "told apart there. Keep the batch first in every layer (batch_first=True), do not fold other axes into "
+                "it, and give what all examples share to each of them (positions as "
+                "torch.arange(length).expand(rows, length))."
             )
         values = values.detach()
         return values if values.dtype == torch.float32 else values.float()

@@ -15,7 +15,7 @@ _INSTANCE_NORMS = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 
 
 def mixing_layers(model: nn.Module) -> dict[str, str]:
-    """The layers that mix examples or keep statistics of them, each with its reason.
+    """The layers that mix examples or write something down as they pass, each with its reason.
 
     >>> from torch import nn
     >>> list(mixing_layers(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))))
@@ -27,9 +27,17 @@ def mixing_layers(model: nn.Module) -> dict[str, str]:
             found[name] = f"{type(module).__name__} takes the mean over the batch, so each example moves all others"
         elif isinstance(module, _INSTANCE_NORMS) and module.track_running_stats:
             found[name] = f"{type(module).__name__} keeps running statistics of private examples"
-        elif isinstance(module, nn.Embedding) and module.max_norm is not None:
-            found[name] = "Embedding(max_norm=...) changes its weights where private tokens point"
+        elif isinstance(module, nn.Embedding | nn.EmbeddingBag) and module.max_norm is not None:
+            found[name] = f"{type(module).__name__}(max_norm=...) changes its weights where private tokens point"
+        elif _has_spectral_norm(module):
+            found[name] = "spectral_norm changes its buffers with every batch (weight_norm has none)"
     return found
+
+
+def _has_spectral_norm(module: nn.Module) -> bool:
+    """By either of PyTorch's two ways: a parametrisation, or a hook before the forward pass."""
+    hooks = (type(hook).__name__ for hook in module._forward_pre_hooks.values())  # noqa: SLF001
+    return type(module).__name__ == "_SpectralNorm" or "SpectralNorm" in hooks
 
 
 def check_layers(model: nn.Module) -> None:
@@ -39,9 +47,10 @@ def check_layers(model: nn.Module) -> None:
     found = mixing_layers(model)
     if found:
         name, reason = next(iter(found.items()))
+        norm = isinstance(model.get_submodule(name), nn.modules.batchnorm._NormBase)  # noqa: SLF001
+        advice = ": mosha.learning.without_batch_norm(model) puts GroupNorm in the place of batch norms" if norm else ""
         raise InvalidParameter(
-            f"layer {name!r} cannot be trained privately: {reason}. Replace it: "
-            "mosha.learning.without_batch_norm(model) puts GroupNorm in the place of batch norms. Nothing was spent."
+            f"layer {name!r} cannot be trained privately: {reason}. Replace it{advice}. Nothing was spent."
         )
 
 

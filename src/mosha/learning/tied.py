@@ -1,0 +1,98 @@
+"""A matrix that is used more than once: by an embedding and by the last layer, or by several layers that share it."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import torch
+from torch import Tensor
+
+from mosha.learning.embedding import Tokens
+from mosha.learning.records import CANCELLATION, VANISHING, Direct, Record, Sequence, Squares, silenced
+
+__all__ = ["Tied", "added"]
+
+
+def added(records: list[Record]) -> Record:
+    """The sum of all gradients as one record, which is formed only where tokens and positions would take more."""
+    if len(records) == 1:
+        return records[0]
+    tokens = [r for r in records if isinstance(r, Tokens)]
+    sequences = [r for r in records if isinstance(r, Sequence)]
+    if len(tokens) == len(records):
+        return Tokens(_joined([r._tokens for r in tokens]), _joined([r._g for r in tokens]), tokens[0]._rows)  # noqa: SLF001
+    if sequences and len(tokens) + len(sequences) == len(records):
+        found = Tied.of(tokens, sequences)
+        if found.is_smaller:
+            return found
+    *_, total = accumulate(r.per_unit() for r in records)
+    return Direct(total)
+
+
+class Tied:
+    """The sum over t of g_t a_t^T for each unit, as of `Sequence`, where the g_t of a token has a single one.
+
+    Of these only the place is kept, with what the token's row of the matrix gets as a_t. The inner product of two g_t
+    is one for equal tokens, and for a token and a position the entry of g at its place.
+    """
+
+    def __init__(self, places: Tensor, a: Tensor, g: Tensor) -> None:
+        self._places, self._a, self._g = places, a, g
+
+    @classmethod
+    def of(cls, tokens: list[Tokens], sequences: list[Sequence]) -> Tied:
+        g = _joined([r._g for r in sequences])  # noqa: SLF001
+        a = _joined([*(r._g for r in tokens), *(r._a for r in sequences)])  # noqa: SLF001
+        return cls(_joined([r._tokens for r in tokens] or [torch.empty(len(g), 0, dtype=torch.long)]), a, g)  # noqa: SLF001
+
+    @property
+    def is_smaller(self) -> bool:
+        """Whether two Gram matrices take less memory than a gradient that was formed."""
+        return 2 * self._a.shape[1] ** 2 <= self._a.shape[2] * self._g.shape[2]
+
+    def squared_norms(self) -> Squares:
+        found, lost = self._gram(self._a, self._g, self._places)
+        small = found * 2.0**-14 < lost
+        if bool(small.any()):
+            found[small] = self._gram(self._a[small].double(), self._g[small].double(), self._places[small])[0]
+        return found.numpy()
+
+    @staticmethod
+    def _gram(a: Tensor, g: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+        """As of `Sequence`: squared norms, and what products that are too small may have taken away."""
+        same = (places.unsqueeze(2) == places.unsqueeze(1)).to(g.dtype)
+        across = g.gather(2, places.unsqueeze(1).expand(-1, g.shape[1], -1))
+        positions = torch.cat([across, torch.bmm(g, g.transpose(1, 2))], dim=2)
+        between_g = torch.cat([torch.cat([same, across.transpose(1, 2)], dim=2), positions], dim=1)
+        between_a = torch.bmm(a, a.transpose(1, 2))
+        of_a, of_g = (torch.diagonal(b, dim1=1, dim2=2).double().clamp_min(0) for b in (between_a, between_g))
+        length = (of_a * of_g).sqrt().sum(dim=1)
+        lost = VANISHING * a.shape[1] ** 2 * (a.shape[2] * of_g.amax(dim=1) + g.shape[2] * of_a.amax(dim=1) + 1)
+        found = between_a.mul_(between_g).sum(dim=2).double().sum(dim=1)
+        return torch.maximum(found, CANCELLATION * length.square()), lost
+
+    def per_unit(self) -> Tensor:
+        count = self._places.shape[1]
+        formed = torch.bmm(self._g.transpose(1, 2), self._a[:, count:])
+        for unit, places in enumerate(self._places):
+            formed[unit].index_add_(0, places, self._a[unit, :count])
+        return formed
+
+    def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
+        """A unit some of whose g is too large to be written down contributes zero, and so do its tokens."""
+        count, scale = self._places.shape[1], weights.view(-1, 1, 1)
+        a, g = self._a, self._g * scale
+        lost = ~torch.isfinite(g.sum(dim=(1, 2)))
+        if bool(lost.any()):
+            a, g = silenced(a, lost), silenced(g, lost)
+        matrix = out.view(g.shape[2], a.shape[2])
+        torch.mm(g.flatten(0, 1).t(), a[:, count:].flatten(0, 1), out=matrix)
+        matrix.index_add_(0, self._places.flatten(), (a[:, :count] * scale).flatten(0, 1))
+
+    def without(self, rows: Tensor) -> Record:
+        return Tied(self._places, silenced(self._a, rows), silenced(self._g, rows))
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    """Side by side in the axis of positions; a single one as it is."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
