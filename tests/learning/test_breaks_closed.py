@@ -569,3 +569,85 @@ def test_terms_that_cancel_are_left_out_together_where_one_is_too_large_to_be_we
     batch = engine.clipped(lambda m: (m(x) * g).flatten(1).sum(dim=1), each, rule, each=each)
     assert 0.9 * clip < float(batch.norms) <= clip  # counted as a part of the sum of norms, and not clipped
     assert float(batch.sums["weight"].norm()) <= 2.0**21
+
+
+def held_by(optimizer, model):
+    """Gradients as whoever watches an optimiser may keep them."""
+    held = []
+    optimizer.register_step_pre_hook(lambda *_: held.append(model.weight.grad))
+    return held
+
+
+def is_exact(values):
+    """Whether they are alike, as exact sums of rows of ones are (or two halves of one), and noisy ones are not."""
+    return bool(values.any()) and len(values.unique()) <= 2
+
+
+@pytest.mark.parametrize("physical", [8, 4])
+@pytest.mark.parametrize("broken", ["positions", "_add_extras", "_reduced"])
+def test_a_step_that_breaks_between_batches_leaves_no_exact_sum_in_a_gradient_that_was_kept(
+    physical, broken, monkeypatch
+):
+    plan = plan_of(steps=2, batch=8, noise_multiplier=1.0, physical=physical)
+    model = nn.Linear(16, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    held = held_by(optimizer, model)
+    data = (torch.ones(8, 16), torch.ones(8))
+    with plan.train(model, data, times, optimizer, account=account_of(plan.unit)) as training:
+        training.step()
+        seen, gradients = [], training._gradients
+        owner = training._data[0] if broken == "positions" else gradients
+        before = getattr(owner, broken)
+        if broken == "_reduced":
+            gradients.reduce = lambda total: total
+
+        def interrupted(*arguments):
+            seen.append(is_exact(gradients._sums._memory[:16]))
+            if seen[-1] or broken == "_reduced" or len(seen) == 8 // physical:
+                raise KeyboardInterrupt
+            return before(*arguments)
+
+        monkeypatch.setattr(owner, broken, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            training.step()
+        assert not is_exact(held[0])
+        assert not is_exact(gradients._sums._memory[:16])
+
+
+@pytest.mark.parametrize("physical", [8, 4])
+def test_a_loop_that_kept_a_gradient_sees_no_exact_sum_in_it_between_pieces_or_after_a_refusal(physical, monkeypatch):
+    plan = plan_of(steps=3, batch=8, noise_multiplier=1.0, physical=physical)
+    model = nn.Linear(16, 1, bias=False)
+    inner = torch.optim.SGD(model.parameters(), lr=0.0)
+    held = held_by(inner, model)
+    data = DataLoader(TensorDataset(torch.ones(8, 16), torch.ones(8)), batch_size=8)
+    account = account_of(plan.unit)
+    _, optimizer, loader = learning.private(model, inner, data, plan=plan, account=account, reduction="sum")
+
+    def refused(*_):
+        raise LedgerUnavailable("the ledger is gone.")
+
+    def epoch():
+        for rows, targets in loader:
+            times(model(rows), targets).sum().backward()
+            optimizer.step()
+            assert not any(is_exact(gradient) for gradient in held)
+
+    epoch()
+    epoch()
+    monkeypatch.setattr(optimizer.run, "step", refused)
+    with pytest.raises(LedgerUnavailable):
+        epoch()
+    assert len(held) == 2
+    assert not any(is_exact(gradient) for gradient in held)
+
+
+def test_neither_extras_that_were_given_away_nor_sums_that_were_forgotten_stay():
+    sums = WholeSum({"weight": torch.Size([9])}, 1)
+    for take in (sums.given_away, sums.begin):
+        with sums.batch() as land:
+            land("weight", 0, 9, lambda out: out.fill_(12345.5))
+        sums.extras += 7
+        take()
+        assert not sums.extras.any()
+    assert not sums._memory.any()

@@ -76,7 +76,8 @@ class Team:
     def follow(self, gradients: Gradients, data: Any, number: int) -> Answer:
         """Give this process's sum to the leader and take the noisy sum of all."""
         clip = getattr(self, "_clip", gradients.plan.clip)
-        _, extras = gradients.summed(State(number, clip), data, secure())
+        own, extras = gradients.summed(State(number, clip), data, secure())
+        own.fill(0)  # the leader has it
         total = torch.zeros(gradients.size)
         for part in (total, torch.from_numpy(extras)):
             distributed.broadcast(part, src=0, group=self._group)

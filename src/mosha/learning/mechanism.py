@@ -126,16 +126,16 @@ class Gradients:
                 "the noise of the last steps went with the process that drew it, so correlated noise cannot go on: "
                 "write checkpoints after every step (every=1), or begin again under a new key."
             )
-        return self._released(state, self._added(state, data, rng), rng)
+        sums = self.sums()
+        with sums.erased_after_failure():
+            self._add(sums, state, data, rng)
+            return self._released(state, sums, rng)
 
     def _released(self, state: State, sums: WholeSum, rng: Rng) -> tuple[Answer, State]:
-        try:
+        with sums.erased_after_failure():
             if self.reduce is None and self.plan.bands == 1:
                 return self.noised(state, *sums.given_away(), rng)
             return self.noised(state, *self._reduced(sums), rng)
-        except BaseException:
-            sums.erase()
-            raise
 
     def _kept_elsewhere(self, state: State, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], State]:
         self.last, following = self.step(state, data, ask, rng)
@@ -152,7 +152,10 @@ class Gradients:
 
     def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> tuple[Whole, Whole]:
         """The exact sum, in whole steps, of all contributions of the batch of this step, and the extras (private)."""
-        return self._reduced(self._added(state, data, rng))
+        sums = self.sums()
+        with sums.erased_after_failure():
+            self._add(sums, state, data, rng)
+            return self._reduced(sums)
 
     def _reduced(self, sums: WholeSum) -> tuple[Whole, Whole]:
         total, extras = sums.finished().numpy(), sums.extras.numpy().copy()
@@ -160,15 +163,13 @@ class Gradients:
             return total, extras
         return self.reduce(total), self.reduce(extras) if self.extras else extras
 
-    def _added(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> WholeSum:
-        examples, sampler = data
-        sums, coins = self.sums(), SecretCoins(rng)
+    def _add(self, sums: WholeSum, state: State, data: tuple[Examples, Sampler], rng: Rng) -> None:
+        (examples, sampler), coins = data, SecretCoins(rng)
         for units in sampler.physical(sampler.draw(state.step, rng), self.plan.each):
             rows, counts = examples.positions(units, rng)
             with coins.fresh(), sums.batch() as land:
                 found = self._clipped(state, examples.batch(rows), (len(rows), counts), land)
             self._add_extras(sums.extras, found, state)
-        return sums
 
     def sums(self, *, elsewhere: bool = False) -> WholeSum:
         """Where the sums of a step go; what stands there is older and is overwritten, unless they go elsewhere."""

@@ -50,14 +50,27 @@ class WholeSum:
         self._empty, self._cut = True, True
 
     def begin(self) -> None:
-        """Forget what stands there: the first batch overwrites it, which spares the pass that would write zeros."""
-        self._empty, self._cut = True, True
+        """Forget what stands there: zeros are written over sums that were not given away.
+
+        What was given away is the taker's: the first batch overwrites it, which spares the pass that would write zeros.
+        """
+        if not self._empty:
+            self.erase()
 
     def erase(self) -> None:
         """Write zeros over everything, and begin: after a failure nobody will add noise to what stands there."""
         self._memory.zero_()
         self.extras.zero_()
-        self.begin()
+        self._empty, self._cut = True, True
+
+    @contextmanager
+    def erased_after_failure(self) -> Iterator[None]:
+        """Inside, sums are added up and answered; whatever breaks that off, they are gone."""
+        try:
+            yield
+        except BaseException:
+            self.erase()
+            raise
 
     @contextmanager
     def batch(self) -> Iterator[Landing]:
@@ -77,13 +90,10 @@ class WholeSum:
                 part = found[first : first + PIECE].to(torch.int64)  # towards zero
                 whole[start + first : start + first + len(part)].add_(part)
 
-        try:
+        with self.erased_after_failure():
             yield land
-        except BaseException:
-            self.erase()
-            raise
-        if self._empty:
-            self._zero_but(written)
+            if self._empty:
+                self._zero_but(written)
 
     def _zero_but(self, written: list[tuple[int, int]]) -> None:
         """Zeros where no sum of the first batch was written."""
@@ -117,7 +127,7 @@ class WholeSum:
         return self._whole
 
     def finished(self) -> Tensor:
-        """The sum of all batches but for the extras; it stays where it is, until the next `begin` gives it away."""
+        """The sum of all batches but for the extras; it stays where it is, until the next `begin`."""
         if self._empty:
             self._zero_but([])
         return self._cut_down()
@@ -131,8 +141,10 @@ class WholeSum:
         if self._empty:
             self._zero_but([])
         found = self._whole if self._cut and self._whole is not None else self._single
-        self.begin()
-        return found.numpy(), self.extras.numpy().copy()
+        extras = self.extras.numpy().copy()
+        self.extras.zero_()
+        self._empty, self._cut = True, True
+        return found.numpy(), extras
 
 
 def scaled(whole: NDArray[np.int64], factor: float) -> NDArray[np.float32]:

@@ -51,7 +51,7 @@ class PrivateOptimizer:
         self._sums = gradients.sums()
         self._kept = Kept(gradients.engine.model)
         self.last_piece = True
-        self._noted = False
+        self._noted, self._first = False, True  # whether layers noted something, and whether a batch begins
         self._lock = threading.RLock()  # sums go where the answer before them was, until that was read
 
     @property
@@ -63,7 +63,7 @@ class PrivateOptimizer:
         """A new batch is drawn: what an abandoned one left in the sum is forgotten."""
         with self._lock:
             self._sums.begin()
-            self._noted = False
+            self._noted, self._first = False, True
             self._gradients.engine.tape.recording, self._gradients.engine.tape.records = False, {}
 
     def begin(self, rows: int) -> None:
@@ -87,10 +87,17 @@ class PrivateOptimizer:
         engine.tape.recording = False
         engine.check_unchanged()
         check_kept(self._kept)
-        with self._sums.batch() as land:
-            engine.taken(self._gradients.rule(self._state), scale=engine.tape.units if self._mean else 1, into=land)
-        if self.last_piece:
-            self._finish()
+        if self._first and not self.last_piece:  # a loop that kept the last gradients could look there between pieces
+            self._sums = self._gradients.sums(elsewhere=True)
+        self._first = False
+        try:
+            with self._sums.batch() as land:
+                engine.taken(self._gradients.rule(self._state), scale=engine.tape.units if self._mean else 1, into=land)
+            if self.last_piece:
+                self._finish()
+        except BaseException:
+            self._sums.begin()  # zeros, where no answer was made of the sums
+            raise
 
     def finish(self) -> None:
         """Pay for the step, add noise to the sum and update."""
@@ -101,9 +108,9 @@ class PrivateOptimizer:
         try:
             answer = self.run.step(self._sums).value
         except BaseException:
+            self._sums.begin()  # zeros, where no answer was made of the sums
             self._sums = self._gradients.sums(elsewhere=True)  # an answer may wait for the ledger where the sums were
             raise
-        self._sums.begin()
         self._updates.apply(answer)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
