@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from mosha.learning import convolved
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.convolved import Convolved, How, per_example
 from mosha.learning.engine import Engine
@@ -107,3 +108,22 @@ def test_norms_of_the_widest_layers_are_worked_out(width):
     """A layer of a common network has more than 256 pieces of 4096."""
     values = torch.randn(1, width)
     assert row_norms_squared(values)[0] == pytest.approx(float(values.double().square().sum()), rel=1e-5)
+
+
+@pytest.mark.parametrize("channels", [16, 208, 224, 1024])
+def test_a_row_is_formed_by_one_kind_of_convolution_however_many_were_drawn(channels, monkeypatch):
+    """With groups or without them: the two may round differently, and a row must not feel that others came or went."""
+    asked = []
+
+    def noted(g, x, weight, how, mask):
+        asked.append((how.groups > 1, 4 * weight.numel()))
+        return None, torch.zeros(weight.shape), None
+
+    monkeypatch.setattr(convolved, "convolution_backward", noted)
+    weight, how = torch.empty(1).expand(channels, channels, 3, 3), How([1, 1], [1, 1], [1, 1], 1)
+    for rows in range(1, 12):
+        x, g = torch.zeros(rows, channels, 1, 1), torch.zeros(rows, channels, 1, 1)
+        assert per_example(x, g, weight, how).shape == (rows, *weight.shape)
+        assert Convolved(x, g, weight, how, 1)._of_formed(slice(0, 1)).shape == (1,)
+    assert len({grouped for grouped, _ in asked}) == 1
+    assert max(size for _, size in asked) <= max(convolved.PIECE, 4 * weight.numel())

@@ -54,15 +54,21 @@ def per_example(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
 
 
 def _pieces(count: int, size: int) -> Iterator[slice]:
-    """So many things of that size, in equal pieces of PIECE bytes at most."""
-    pieces = max(1, min(count, -(-count * size // PIECE)))
+    """So many things of that size, in equal pieces of PIECE bytes at most, or one by one."""
+    pieces = max(1, -(-count // max(1, PIECE // max(1, size))))
     most = max(1, -(-count // pieces))
     for start in range(0, count, most):
         yield slice(start, start + most)
 
 
 def _at_once(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
-    """The batch becomes groups of one convolution; of the weight only the shape is looked at."""
+    """The batch becomes groups of one convolution; of the weight only the shape is looked at.
+
+    A convolution without groups may round otherwise, so that a row which is alone in a piece for two is formed twice:
+    which rows are alone depends on how many were drawn.
+    """
+    if len(x) == 1 and how.groups == 1 and 2 * 4 * weight.numel() <= PIECE:
+        return _at_once(torch.cat([x, x]), torch.cat([g, g]), weight, how)[:1]
     shaped = weight.new_empty(1).expand(len(x) * weight.shape[0], *weight.shape[1:])
     grouped = How(how.stride, how.padding, how.dilation, how.groups * len(x))
     x, g = x.reshape(1, -1, *x.shape[2:]), g.reshape(1, -1, *g.shape[2:])
