@@ -50,7 +50,7 @@ def private_step():
     class Everyone:  # the given batch: what is measured is the step, as it is for the others
         def draw(self, step, rng):
             return torch.arange(len(inputs)).numpy()
-        def physical(self, units, each):
+        def physical(self, units):
             yield units
     class Given:
         def positions(self, units, rng):

@@ -12,6 +12,7 @@ import torch
 from scipy.stats import binom
 from torch import nn
 
+import mosha
 from mosha import audit
 from mosha.accounting import epsilon
 from mosha.audit.own_learning import _measurement, own_entries
@@ -103,40 +104,78 @@ def test_the_noise_on_the_grid_costs_no_more_than_the_normal_noise_that_is_charg
 def test_the_room_for_rounding_is_small_and_grows_with_the_batch():
     targets = [grid_of(noise_multiplier=1.0, physical=p, coordinates=10**5).target for p in (16, 64, 128, 256)]
     assert targets == sorted(targets, reverse=True)
-    assert targets[0] > 0.998
+    assert targets[0] > 0.994
     assert targets[2] > 0.99
     assert targets[3] > 0.97
 
 
-def moved_by_company(name):
-    """How far the contribution of one row moves, relative to its length, when other rows stand beside it."""
-    make, draw = MODELS[name]
-    model, batch = make(), draw(13)
-    engine = Engine(model)
-
-    def contribution(rows, place):
-        part = tuple(values[rows] for values in batch)
-
-        def only(norms):
-            return np.arange(norms.shape[1]) == place
-
-        found = engine.clipped(lambda m: losses_of(m, part), len(rows), only)
-        return torch.cat([found.sums[p].flatten() for p in sorted(found.sums)])
-
-    alone = contribution([5], 0)
-    return max(
-        float((contribution(rows, rows.index(5)) - alone).norm() / alone.norm())
-        for rows in ([0, 5], [5, 0, 1], list(range(13)), [12, 3, 5, 4, 9, 8, 7])
+def contribution(engine, batch, place):
+    """What the row at that place adds to the sums of a batch."""
+    found = engine.clipped(
+        lambda m: losses_of(m, batch), len(batch[0]), lambda norms: np.arange(norms.shape[1]) == place
     )
+    return torch.cat([found.sums[p].flatten() for p in sorted(found.sums)])
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_row_contributes_the_same_in_whatever_batch_it_stands(name):
-    """Assumption A1 of `rounding.md`, measured: 2**-18 is allowed; a tenth of it is usual.
+def deep():
+    """Forty layers with kinks, which make much of little: another number of rows moves contributions visibly."""
+    layers = [nn.Conv2d(3, 16, 3, padding=1), nn.GroupNorm(4, 16), nn.ReLU()] + [
+        module for _ in range(40) for module in (nn.Conv2d(16, 16, 3, padding=1), nn.GroupNorm(4, 16), nn.ReLU())
+    ]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 3))
 
-    The middle of three models: about once in a million times a norm layer meets a row that is next to constant.
-    """
-    assert sorted(moved_by_company(name) for _ in range(3))[1] < 2.0**-18
+
+def pictures(rows):
+    return torch.randn(rows, 3, 8, 8), torch.randint(0, 3, (rows,))
+
+
+@pytest.mark.parametrize("name", [*MODELS, "deep"])
+def test_a_row_contributes_the_same_among_whatever_rows_and_in_whatever_place(name):
+    """Assumption A1 of `rounding.md`, measured: bit by bit, and 2**-8 where the row stands in another place."""
+    make, draw = (deep, pictures) if name == "deep" else MODELS[name]
+    engine, batch, others = Engine(make()), draw(16), draw(16)
+    alone = contribution(engine, batch, 5)
+    company = tuple(values.clone() for values in others)
+    for values, own in zip(company, batch, strict=True):
+        values[5] = own[5]
+    assert torch.equal(contribution(engine, company, 5), alone)
+    for place in (0, 6, 15):
+        moved = tuple(values.clone() for values in batch)
+        for values, own in zip(moved, batch, strict=True):
+            values[5], values[place] = own[place], own[5]
+        assert float((contribution(engine, moved, place) - alone).norm()) <= 2.0**-8 * float(alone.norm())
+
+
+@pytest.mark.parametrize("options", [{}, {"clipping": "adaptive", "batch": 40.0}, {"loss_at_most": 2.0}])
+@pytest.mark.parametrize("each", [1, 2])
+def test_rows_that_fill_a_batch_up_do_not_count(options, each):
+    """Five units, in batches of one and in one that is filled up to 16 or more, over and over again."""
+    torch.manual_seed(5)
+    data = torch.randn(5 * each, 4), torch.randint(0, 3, (5 * each,))
+    data[0][3 * each] = float("nan")
+    owners = None if each == 1 else np.repeat(np.arange(5), each)
+    unit = mosha.Example() if each == 1 else mosha.Person("who", at_most=each)
+    model = nn.Linear(4, 3)
+    found = []
+    for physical in (each, 16 * each):
+        plan = DPSGD(steps=1, rate=1.0, clip=1.0, noise_multiplier=1.0, unit=unit, physical=physical, **options)
+        engine = Engine(model)
+        gradients = Gradients(plan, engine, losses_by(nn.CrossEntropyLoss(reduction="none")))
+        examples = Examples(data, owners=owners, each=each)
+        total, extras = gradients.summed(gradients.first(), (examples, Sampler(plan, examples.units)), secure())
+        assert engine.tape.units == plan.at_once == physical // each
+        found.append([values / (gradients.grid.target * 2.0**gradients.grid.bits) for values in (total, extras)])
+        engine.detach()
+    assert np.abs(found[0][0]).max() > 0.1
+    for one, filled in zip(*found, strict=True):
+        assert np.allclose(one, filled, atol=1e-5)
+
+
+def test_physical_batches_are_as_small_as_usual_batches_allow():
+    for batch, physical, right in ((20, 128, 40), (256, 256, 152), (2048, 512, 440), (None, 96, 96), (5000, 1, 1)):
+        plan = DPSGD(steps=1, rate=0.1, clip=1.0, noise_multiplier=1.0, batch=batch, physical=physical)
+        assert plan.at_once == right
+        assert list(map(len, Sampler(plan, 0).physical(np.arange(2 * right + 1)))) == [right, right, 1]
 
 
 def test_poisson_batches_have_the_declared_rate_and_nothing_of_the_population():

@@ -18,7 +18,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.correlated import STEPS, coefficients
-from mosha.learning.engine import Batch, Engine, Landing
+from mosha.learning.engine import Batch, Engine, Landing, Rule
 from mosha.learning.examples import Examples
 from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
@@ -70,7 +70,7 @@ class Gradients:
 
     def __init__(self, plan: DPSGD, engine: Engine, losses: Callable[[nn.Module, Any], Tensor]) -> None:
         self.plan, self.engine, self._losses = plan, engine, losses
-        engine.tape.most = max(1, plan.physical // plan.each)
+        engine.tape.most = plan.at_once
         self.shapes = {name: p.shape for name, p in engine.parameters.items()}
         self.size = sum(p.numel() for p in engine.parameters.values())
         self.extras = (plan.loss_at_most is not None) + (plan.clipping == "adaptive")
@@ -80,7 +80,7 @@ class Gradients:
             )
         self.grid: Grid = grid_of(
             noise_multiplier=plan._multiplier(),  # noqa: SLF001
-            physical=max(plan.physical, plan.each),
+            physical=plan.at_once * plan.each,
             coordinates=self.size + self.extras,
         )
         self._encoder = coefficients(plan.bands)
@@ -165,11 +165,16 @@ class Gradients:
 
     def _add(self, sums: WholeSum, state: State, data: tuple[Examples, Sampler], rng: Rng) -> None:
         (examples, sampler), coins = data, SecretCoins(rng)
-        for units in sampler.physical(sampler.draw(state.step, rng), self.plan.each):
-            rows, counts = examples.positions(units, rng)
+        for units in sampler.physical(sampler.draw(state.step, rng)):
+            rows, counts = self._filled(*examples.positions(units, rng))
             with coins.fresh(), sums.batch() as land:
-                found = self._clipped(state, examples.batch(rows), (len(rows), counts), land)
-            self._add_extras(sums.extras, found, state)
+                found = self._clipped(state, examples.batch(rows), (len(units), len(rows), counts), land)
+            self._add_extras(sums.extras, found, state, len(units))
+
+    def _filled(self, rows: NDArray[np.int64], counts: Tensor | None) -> tuple[NDArray[np.int64], Tensor | None]:
+        """The rows, over and over again, so that every physical batch has as many; see A1 in `rounding.md`."""
+        full = max(len(rows), self.plan.at_once * self.plan.each)
+        return np.resize(rows, full), counts if counts is None else torch.from_numpy(np.resize(counts.numpy(), full))
 
     def sums(self, *, elsewhere: bool = False) -> WholeSum:
         """Where the sums of a step go; what stands there is older and is overwritten, unless they go elsewhere."""
@@ -178,29 +183,40 @@ class Gradients:
         self._sums.begin()
         return self._sums
 
-    def _clipped(self, state: State, batch: tuple[Any, ...], drawn: tuple[int, Tensor | None], land: Landing) -> Batch:
-        rows, counts = drawn
+    def _clipped(
+        self, state: State, batch: tuple[Any, ...], drawn: tuple[int, int, Tensor | None], land: Landing
+    ) -> Batch:
+        units, rows, counts = drawn
 
         def losses(model: nn.Module) -> Tensor:
             values = self._losses(model, batch)
             return values if counts is None else torch.where(counts, values, 0.0)
 
-        return self.engine.clipped(losses, rows, self.rule(state), each=self.plan.each, into=land)
+        return self.engine.clipped(losses, rows, self.rule(state, units), each=self.plan.each, into=land)
 
-    def rule(self, state: State) -> Any:
+    def rule(self, state: State, units: int) -> Rule:
+        """The rule of the plan for the first units; the others fill a batch up and weigh nothing."""
         scale = self.plan.gradient_share * self.grid.target * 2.0**self.grid.bits
-        return clipping_rule(self.plan.clipping, clip=state.clip, scale=scale)
+        rule = clipping_rule(self.plan.clipping, clip=state.clip, scale=scale)
 
-    def _add_extras(self, extras: Tensor, found: Batch, state: State) -> None:
-        """The sum of clipped losses and the count below the clip, where the plan has them."""
+        def counted(norms: NDArray[np.float64]) -> NDArray[np.float64]:
+            weights = rule(norms)
+            weights[..., units:] = 0.0
+            return weights
+
+        return counted
+
+    def _add_extras(self, extras: Tensor, found: Batch, state: State, units: int) -> None:
+        """The sum of clipped losses and the count below the clip, of the first units, where the plan has them."""
         most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
         if self.plan.loss_at_most is not None:
-            losses = found.losses.double().view(-1, self.plan.each).mean(dim=1).nan_to_num(self.plan.loss_at_most)
+            losses = found.losses.double().view(-1, self.plan.each)[:units].mean(dim=1)
+            losses = losses.nan_to_num(self.plan.loss_at_most)
             parts = losses.clamp(0, self.plan.loss_at_most) * (most / self.plan.loss_at_most)
             extras[0] += int(parts.floor().clamp_max(most).to(torch.int64).sum())
         if self.plan.clipping == "adaptive":
-            below = int((found.norms <= state.clip).sum())
-            extras[-1] += most * (2 * below - len(found.norms))
+            below = int((found.norms[:units] <= state.clip).sum())
+            extras[-1] += most * (2 * below - units)
 
     def worth(self, clip: float) -> float:
         """What one step of the grid is in a mean gradient."""

@@ -57,7 +57,8 @@ class DPSGD:
             whose neighbours are replaced).
         population: the public number of units, for "fixed size" only.
         unit: whose presence is hidden: an Example, or a Person with `at_most` examples in a batch.
-        physical: how many rows pass through the model at once; see `rounding.md` for why it is not larger.
+        physical: how many rows pass through the model at once, at most; see `rounding.md` for why it is not larger.
+            Physical batches are filled up with rows that do not count (`at_once`).
         loss_at_most: if given, a noisy mean of the losses, each clipped to it, is part of every step; it takes a tenth
             of the norm, which adds half a percent to the noise of the gradient.
         quantile: which quantile of the norms an adaptive clip follows.
@@ -100,6 +101,10 @@ class DPSGD:
             raise InvalidParameter(f"clipping must be one of {', '.join(map(repr, CLIPPINGS))}.")
         if self.sampling not in SAMPLINGS:
             raise InvalidParameter(f"sampling must be one of {', '.join(map(repr, SAMPLINGS))}.")
+        if self.clipping == "adaptive" and self.bands > 1:
+            raise InvalidParameter(
+                "an adaptive clip needs noise of its own in every step: use DPSGD, or another clipping."
+            )
         self._check_unit()
 
     def _check_unit(self) -> None:
@@ -149,6 +154,20 @@ class DPSGD:
     def divisor(self) -> float:
         """What the noisy sum is divided by: declared, never counted."""
         return 1 / self.rate if self.batch is None else self.batch
+
+    @property
+    def at_once(self) -> int:
+        """How many units pass through the model at once: physical batches are filled up to it, always.
+
+        Where `batch` is declared, so many that usual batches (three deviations above it) leave little to be filled.
+        """
+        most = max(1, self.physical // self.each)
+        if self.batch is None and self.sampling != "fixed size":
+            return most
+        expected = self.size if self.sampling == "fixed size" else self.divisor
+        usual = math.ceil(expected if self.sampling == "fixed size" else expected + 3 * math.sqrt(expected))
+        piece = -(-usual // -(-usual // most))
+        return min(most, -(-piece // 8) * 8)
 
     @property
     def noise_deviation(self) -> float:

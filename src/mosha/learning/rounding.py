@@ -12,7 +12,7 @@ __all__ = ["Grid", "grid_of"]
 
 UNIT = 2.0**-24  # half the distance from 1 to the next single-precision number
 NORMS = 2.0**-11  # of a norm: more than its computation rounds away
-ROWS = 2.0**-18  # of the clip: how far one row may depend on the other rows of its batch (assumption A1)
+MOVED = 2.0**-8  # of the clip: how far one row may depend on its place in a batch (assumption A1)
 FINE = 21  # bits of the grid for a noise multiplier of about one
 ENLARGED = 1 + Fraction(1, 1 << 20)
 
@@ -41,7 +41,7 @@ def grid_of(*, noise_multiplier: float, physical: int, coordinates: int) -> Grid
     bits = FINE - math.floor(math.log2(noise_multiplier))
     additions = physical + 8
     summed = additions * UNIT / (1 - additions * UNIT)
-    lost = physical * (4 * summed + 2 * ROWS) + 4 * math.sqrt(coordinates) * 2.0**-bits
+    lost = physical * 4 * summed + MOVED + 4 * math.sqrt(coordinates) * 2.0**-bits
     if lost > 0.25:
         raise InvalidParameter(
             "this model has so many parameters, or passes so many rows at once, that rounding would take a quarter of "

@@ -75,9 +75,9 @@ class Sampler:
         if state is not None:
             self._epoch, self._bins = state
 
-    def physical(self, units: Indices, each: int) -> Iterator[Indices]:
-        """The units in pieces of at most `physical // each`, in order."""
-        most = max(1, self._plan.physical // each)
+    def physical(self, units: Indices) -> Iterator[Indices]:
+        """The units in pieces of at most `at_once`, in order."""
+        most = self._plan.at_once
         for start in range(0, len(units), most):
             yield units[start : start + most]
 

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
@@ -52,6 +53,7 @@ class PrivateOptimizer:
         self._kept = Kept(gradients.engine.model)
         self.last_piece = True
         self._noted, self._first = False, True  # whether layers noted something, and whether a batch begins
+        self._units = 0
         self._lock = threading.RLock()  # sums go where the answer before them was, until that was read
 
     @property
@@ -66,10 +68,10 @@ class PrivateOptimizer:
             self._noted, self._first = False, True
             self._gradients.engine.tape.recording, self._gradients.engine.tape.records = False, {}
 
-    def begin(self, rows: int) -> None:
-        """A piece of `rows` rows is about to pass: from now on layers note."""
+    def begin(self, rows: int, units: int | None = None) -> None:
+        """A piece of `rows` rows is about to pass, of which the first `units` count: from now on layers note."""
         self._gradients.engine.tape.start(rows, 1)
-        self._noted = True
+        self._noted, self._units = True, rows if units is None else units
 
     def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002  (PyTorch's own signature)
         """As for any optimiser."""
@@ -92,7 +94,8 @@ class PrivateOptimizer:
         self._first = False
         try:
             with self._sums.batch() as land:
-                engine.taken(self._gradients.rule(self._state), scale=engine.tape.units if self._mean else 1, into=land)
+                rule = self._gradients.rule(self._state, self._units)
+                engine.taken(rule, scale=engine.tape.units if self._mean else 1, into=land)
             if self.last_piece:
                 self._finish()
         except BaseException:
@@ -133,15 +136,16 @@ class PrivateLoader:
 
     def _batch(self) -> Iterator[tuple[Any, ...]]:
         rng, before = secure(), self._optimizer.run.remaining
-        pieces = list(self._sampler.physical(self._sampler.draw(self.taken, rng), 1))
+        pieces = list(self._sampler.physical(self._sampler.draw(self.taken, rng)))
         self.taken += 1
         mine, coins = self.taken, SecretCoins(rng)
         self._optimizer.discard()
         for number, units in enumerate(pieces, start=1):
             self._optimizer.last_piece = number == len(pieces)
             with coins.fresh():
-                batch = self._examples.batch(units)
-                self._optimizer.begin(len(units))
+                rows = np.resize(units, self._plan.at_once)  # filled up with rows that do not count
+                batch = self._examples.batch(rows)
+                self._optimizer.begin(len(rows), len(units))
                 yield batch
             if self.taken != mine:
                 raise RunClosed("another batch was drawn before this one was over: take one batch at a time.")
