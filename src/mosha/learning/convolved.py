@@ -24,7 +24,7 @@ from mosha.learning.records import (
 
 __all__ = ["Convolved", "How", "convolution_backward", "per_example"]
 
-PIECE = 3 << 20  # bytes of gradients that are formed at once
+PIECE = 7 << 19  # bytes of gradients that are formed at once
 TRAFFIC = 20  # as `FORMED_TRAFFIC`: windows have to be laid out for Gram matrices
 
 
@@ -47,8 +47,11 @@ def convolution_backward(g: Tensor, x: Tensor, weight: Tensor, how: How, mask: l
 
 def per_example(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
     """The weight gradient of every example, some rows at a time: the convolution needs as much again as it gives."""
+    pieces = list(_pieces(len(x), 4 * weight.numel()))
+    if len(pieces) <= 1:
+        return _at_once(x, g, weight, how)
     formed = weight.new_empty(len(x), *weight.shape)
-    for rows in _pieces(len(x), 4 * weight.numel()):
+    for rows in pieces:
         formed[rows] = _at_once(x[rows], g[rows], weight, how)
     return formed
 
@@ -69,7 +72,7 @@ def _at_once(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
     """
     if len(x) == 1 and how.groups == 1 and 2 * 4 * weight.numel() <= PIECE:
         return _at_once(torch.cat([x, x]), torch.cat([g, g]), weight, how)[:1]
-    shaped = weight.new_empty(1).expand(len(x) * weight.shape[0], *weight.shape[1:])
+    shaped = weight.new_empty(len(x) * weight.shape[0], *weight.shape[1:])  # expanded it would be copied
     grouped = How(how.stride, how.padding, how.dilation, how.groups * len(x))
     x, g = x.reshape(1, -1, *x.shape[2:]), g.reshape(1, -1, *g.shape[2:])
     formed = convolution_backward(g, x, shaped, grouped, [False, True, False])[1]
