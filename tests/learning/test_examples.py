@@ -37,6 +37,7 @@ def one_by_one(model, pictures, labels, clip):
 
 
 def test_clipped_sums_do_not_mind_the_layout_of_the_network():
+    torch.manual_seed(0)  # where two pixels are next to equal, single and double precision may pool different ones
     model, pictures, labels = mnist.network(), torch.randn(12, 1, 28, 28), torch.randint(0, 10, (12,))
     assert model[3].weight.is_contiguous(memory_format=torch.channels_last)
     wide = mnist.network().double()
