@@ -1,5 +1,6 @@
 """Convolutions whose gradients are not kept: norms and sums are those of gradients that are formed."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -8,9 +9,9 @@ from torch import nn
 
 from mosha.learning import convolved
 from mosha.learning.clipping import clipping_rule
-from mosha.learning.convolved import Convolved, How, per_example
+from mosha.learning.convolved import Convolved, How, Pieces
 from mosha.learning.engine import Engine
-from mosha.learning.records import CANCELLATION, Direct, row_norms_squared
+from mosha.learning.records import CANCELLATION, row_norms_squared
 
 torch.set_num_threads(1)
 
@@ -30,6 +31,22 @@ def convolutions(draw):
     return x, torch.randn(shape), weight, how, each
 
 
+def one_by_one(x, g, weight, how):
+    """The gradient of each row by itself, in double precision: the definition."""
+    wide = weight.double().requires_grad_()
+    options = (how.stride, how.padding, how.dilation, False, [0] * len(how.stride), how.groups)
+    outputs = [torch.convolution(row, wide, None, *options) for row in x.double().split(1)]
+    return torch.stack(
+        [torch.autograd.grad(y, wide, own)[0] for y, own in zip(outputs, g.double().split(1), strict=True)]
+    )
+
+
+def in_small_pieces(record):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(convolved, "PIECE", 64)
+        return record.formed()
+
+
 @given(convolutions(), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_norms_and_sums_are_those_of_formed_gradients(convolution, by_gram):
@@ -38,7 +55,7 @@ def test_norms_and_sums_are_those_of_formed_gradients(convolution, by_gram):
     if by_gram and how.groups == 1 and x.ndim < 5:
         assert isinstance(Convolved.by_gram, property)
         record = type("Other", (Convolved,), {"by_gram": True})(x, g, weight, how, each)
-    formed = per_example(x.double(), g.double(), weight.double(), how).view(-1, each, *weight.shape).sum(dim=1)
+    formed = one_by_one(x, g, weight, how).view(-1, each, *weight.shape).sum(dim=1)
     right = formed.flatten(1).norm(dim=1)
     length = record._length(x, g)
     expected = torch.maximum(right.square(), CANCELLATION * length.square())
@@ -46,11 +63,17 @@ def test_norms_and_sums_are_those_of_formed_gradients(convolution, by_gram):
     assert torch.allclose(torch.from_numpy(record.squared_norms()), expected, rtol=1e-4, atol=1e-12)
     weights = torch.rand(len(formed))
     out = torch.empty(weight.numel())
-    record.weighted_sum(weights, out)
-    assert float((out - torch.tensordot(weights.double(), formed, 1).flatten()).norm()) <= 1e-5 * float(length.sum())
-    assert torch.allclose(record.per_unit().double(), formed, atol=1e-4)
     lost = torch.arange(len(formed)) == 0
-    assert float(record.without(lost).squared_norms()[0]) == 0.0
+    for kept in (record, record.formed(), in_small_pieces(record)):
+        out.fill_(float("nan"))
+        kept.weighted_sum(weights, out)
+        gap = out - torch.tensordot(weights.double(), formed, 1).flatten()
+        assert float(gap.norm()) <= 1e-5 * float(length.sum())
+        assert torch.allclose(kept.per_unit().double(), formed, atol=1e-4)
+        if kept is not record:
+            assert np.allclose(kept.squared_norms(), right.square(), rtol=1e-4, atol=1e-12)
+        assert kept.without(lost).squared_norms()[0] == 0.0
+        assert np.allclose(kept.without(lost).squared_norms()[1:], kept.squared_norms()[1:], rtol=1e-4, atol=1e-12)
 
 
 @pytest.mark.parametrize("channels", [64, 3])  # by Gram matrices, and by forming
@@ -81,7 +104,7 @@ def test_positions_that_cancel_do_not_leave_more_than_one_clip_of_what_was_round
 def test_which_gradients_are_formed_does_not_depend_on_how_many_units_were_drawn():
     layer = nn.Conv2d(24, 24, 3, padding=1)
     engine = Engine(layer, memory=24 * 24 * 9 * 4 * 8 // 2)  # room for eight units
-    for most, kind in ((8, Direct), (9, Convolved)):
+    for most, kind in ((8, Pieces), (9, Convolved)):
         engine.tape.most = most
         for drawn in (1, 8, 9):
             with engine.tape.record(drawn, 1):
@@ -99,8 +122,8 @@ def test_convolutions_take_no_more_room_than_they_are_given():
     with engine.tape.record(19, 1):
         model(torch.randn(19, 64, 8, 8)).sum().backward()
     kinds = [type(record) for (record,) in engine.tape.records.values()]
-    assert 0 < 19 * 4 * layers[0].weight.numel() * kinds.count(Direct) <= 8 << 20
-    assert set(kinds) == {Direct, Convolved}
+    assert 0 < 19 * 4 * layers[0].weight.numel() * kinds.count(Pieces) <= 8 << 20
+    assert set(kinds) == {Pieces, Convolved}
 
 
 @pytest.mark.parametrize("width", [512 * 512 * 9, 512 * 512 * 9 + 1, 4096 * 300 + 4095, 1_000_003])
@@ -123,7 +146,7 @@ def test_a_row_is_formed_by_one_kind_of_convolution_however_many_were_drawn(chan
     weight, how = torch.empty(1).expand(channels, channels, 3, 3), How([1, 1], [1, 1], [1, 1], 1)
     for rows in range(1, 12):
         x, g = torch.zeros(rows, channels, 1, 1), torch.zeros(rows, channels, 1, 1)
-        assert per_example(x, g, weight, how).shape == (rows, *weight.shape)
+        assert Convolved(x, g, weight, how, 1).per_unit().shape == (rows, *weight.shape)
         assert Convolved(x, g, weight, how, 1)._of_formed(slice(0, 1)).shape == (1,)
     assert len({grouped for grouped, _ in asked}) == 1
     assert max(size for _, size in asked) <= max(convolved.PIECE, 4 * weight.numel())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mosha.learning.convolved import Convolved, How, convolution_backward, per_example
+from mosha.learning.convolved import Convolved, How, convolution_backward
 from mosha.learning.dense import Forward, lowered
 from mosha.learning.tape import Tape
 
@@ -44,7 +43,6 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
     """The forward pass of a convolution, noted while the tape is recording."""
     weight_key, bias_key = tape.key(layer.weight), tape.key(layer.bias)
     plain = layer.forward
-    pointwise = math.prod(layer.kernel_size) == 1 and layer.groups == 1 and max(layer.stride) == 1
 
     def note(x: Tensor, g: Tensor) -> None:
         if layer.weight.requires_grad:
@@ -55,14 +53,8 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
     def _note_weight(x: Tensor, g: Tensor) -> None:
         x, g = tape.rows_of(name, x), tape.rows_of(name, g)
         noted = Convolved(x, g, layer.weight, _how(layer), tape.each)
-        if noted.by_gram or not tape.has_room_to_form(layer.weight, x, g):
-            tape.add(weight_key, noted)
-            return
-        if pointwise and not _padded(layer):
-            formed = torch.bmm(g.flatten(2), x.flatten(2).transpose(1, 2)).view(x.shape[0], *layer.weight.shape)
-        else:
-            formed = per_example(x, g, layer.weight, _how(layer))
-        tape.formed(name, weight_key, formed)
+        kept = not noted.by_gram and tape.has_room_to_form(layer.weight, x, g)
+        tape.add(weight_key, noted.formed() if kept else noted)
 
     def forward(x: Tensor) -> Tensor:
         if not tape.recording:
@@ -74,10 +66,6 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
         return _Convolution.apply(*arguments)  # type: ignore[no-untyped-call,no-any-return]
 
     return forward
-
-
-def _padded(layer: Convolution) -> bool:
-    return isinstance(layer.padding, str) or max(layer.padding) > 0
 
 
 def _how(layer: Convolution) -> How:

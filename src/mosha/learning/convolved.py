@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -22,7 +23,7 @@ from mosha.learning.records import (
     weighted,
 )
 
-__all__ = ["Convolved", "How", "convolution_backward", "per_example"]
+__all__ = ["Convolved", "How", "Pieces", "convolution_backward"]
 
 PIECE = 7 << 19  # bytes of gradients that are formed at once
 TRAFFIC = 20  # as `FORMED_TRAFFIC`: windows have to be laid out for Gram matrices
@@ -37,23 +38,16 @@ class How:
     dilation: list[int]
     groups: int
 
+    def is_pointwise(self, weight: Tensor) -> bool:
+        """Whether every place of the outputs is a matrix times one place of the inputs."""
+        return math.prod(weight.shape[2:]) == self.groups == max(self.stride) == 1 and max(self.padding) == 0
+
 
 def convolution_backward(g: Tensor, x: Tensor, weight: Tensor, how: How, mask: list[bool]) -> Any:
     """The gradients of inputs, weights and bias, of those that the mask wants."""
     zeros = [0] * len(how.stride)
     arguments = (g, x, weight, [0], how.stride, how.padding, how.dilation, False, zeros, how.groups, mask)
     return torch.ops.aten.convolution_backward(*arguments)
-
-
-def per_example(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
-    """The weight gradient of every example, some rows at a time: the convolution needs as much again as it gives."""
-    pieces = list(_pieces(len(x), 4 * weight.numel()))
-    if len(pieces) <= 1:
-        return _at_once(x, g, weight, how)
-    formed = weight.new_empty(len(x), *weight.shape)
-    for rows in pieces:
-        formed[rows] = _at_once(x[rows], g[rows], weight, how)
-    return formed
 
 
 def _pieces(count: int, size: int) -> Iterator[slice]:
@@ -65,11 +59,13 @@ def _pieces(count: int, size: int) -> Iterator[slice]:
 
 
 def _at_once(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
-    """The batch becomes groups of one convolution; of the weight only the shape is looked at.
+    """The weight gradient of every row: the batch becomes groups of one convolution, which needs as much again.
 
-    A convolution without groups may round otherwise, so that a row which is alone in a piece for two is formed twice:
-    which rows are alone depends on how many were drawn.
+    Of the weight only the shape is looked at. A convolution without groups may round otherwise, so that a row which is
+    alone in a piece for two is formed twice: which rows are alone depends on how many were drawn.
     """
+    if how.is_pointwise(weight):
+        return torch.bmm(g.flatten(2), x.flatten(2).transpose(1, 2)).view(-1, *weight.shape)
     if len(x) == 1 and how.groups == 1 and 2 * 4 * weight.numel() <= PIECE:
         return _at_once(torch.cat([x, x]), torch.cat([g, g]), weight, how)[:1]
     shaped = weight.new_empty(len(x) * weight.shape[0], *weight.shape[1:])  # expanded it would be copied
@@ -77,6 +73,30 @@ def _at_once(x: Tensor, g: Tensor, weight: Tensor, how: How) -> Tensor:
     x, g = x.reshape(1, -1, *x.shape[2:]), g.reshape(1, -1, *g.shape[2:])
     formed = convolution_backward(g, x, shaped, grouped, [False, True, False])[1]
     return formed.view(-1, *weight.shape)  # type: ignore[no-any-return]
+
+
+class Pieces:
+    """Gradients that were formed some units at a time, and stay so: to put them together is to copy them all."""
+
+    def __init__(self, pieces: list[Tensor]) -> None:
+        self._pieces = pieces
+
+    def squared_norms(self) -> Squares:
+        return np.concatenate([row_norms_squared(piece) for piece in self._pieces])
+
+    def per_unit(self) -> Tensor:
+        return torch.cat(self._pieces)
+
+    def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
+        own = self._split(weights)
+        for number, (piece, some) in enumerate(zip(self._pieces, own, strict=True)):
+            out.addmv_(piece.reshape(len(piece), -1).t(), some, beta=min(1, number))  # the first over what was there
+
+    def without(self, rows: Tensor) -> Record:
+        return Pieces([silenced(*both) for both in zip(self._pieces, self._split(rows), strict=True)])
+
+    def _split(self, values: Tensor) -> tuple[Tensor, ...]:
+        return torch.split_with_sizes(values, [len(piece) for piece in self._pieces])
 
 
 class Convolved:
@@ -91,13 +111,23 @@ class Convolved:
         self._x, self._g, self._weight, self._how, self._each = x, g, weight, how, each
 
     def squared_norms(self) -> Squares:
-        found = torch.empty(len(self._x) // self._each, dtype=torch.float64)
-        positions, columns = math.prod(self._g.shape[2:]), math.prod(self._weight.shape[1:])
-        size = 4 * self._each * positions * columns if self.by_gram else 4 * self._each * self._weight.numel()
-        for units in _pieces(len(found), size):
-            rows = slice(units.start * self._each, units.stop * self._each)
-            found[units] = torch.from_numpy(self._of_grams(rows) if self.by_gram else self._of_formed(rows))
-        return found.numpy()
+        if self.by_gram:
+            windows = math.prod(self._g.shape[2:]) * math.prod(self._weight.shape[1:])
+            return np.concatenate([self._of_grams(rows) for rows in self._rows(windows)])
+        return np.concatenate([self._of_formed(rows) for rows in self._rows(self._weight.numel())])
+
+    def _rows(self, entries: int) -> Iterator[slice]:
+        """All rows in pieces of whole units, where so many entries are worked out for each row."""
+        for units in _pieces(len(self._x) // self._each, 4 * self._each * entries):
+            yield slice(units.start * self._each, units.stop * self._each)
+
+    def _formed(self, rows: slice) -> Tensor:
+        formed = _at_once(self._x[rows], self._g[rows], self._weight, self._how)
+        return formed if self._each == 1 else formed.view(-1, self._each, *self._weight.shape).sum(dim=1)
+
+    def formed(self) -> Pieces:
+        """The same gradients, kept."""
+        return Pieces([self._formed(rows) for rows in self._rows(self._weight.numel())])
 
     @property
     def by_gram(self) -> bool:
@@ -119,10 +149,9 @@ class Convolved:
         return Sequence(a.reshape(units, -1, a.shape[2]), g.reshape(units, -1, g.shape[2])).squared_norms()
 
     def _of_formed(self, rows: slice) -> Squares:
-        x, g = self._x[rows], self._g[rows]
-        formed = _summed(_at_once(x, g, self._weight, self._how), self._each)
-        found, length = torch.from_numpy(row_norms_squared(formed)), self._length(x, g)
-        return torch.maximum(found, CANCELLATION * length.square()).numpy()
+        length = self._length(self._x[rows], self._g[rows]).numpy()
+        found: Squares = np.maximum(row_norms_squared(self._formed(rows)), CANCELLATION * np.square(length))
+        return found
 
     def _length(self, x: Tensor, g: Tensor) -> Tensor:
         """The sum over positions of the norms of a unit's terms, each the window of a position times its gradient."""
@@ -135,7 +164,7 @@ class Convolved:
         return terms.flatten(1).sum(dim=1).view(-1, self._each).sum(dim=1)
 
     def per_unit(self) -> Tensor:
-        return _summed(per_example(self._x, self._g, self._weight, self._how), self._each)
+        return self.formed().per_unit()
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
         g = weighted(self._g, weights, self._each)
@@ -145,7 +174,3 @@ class Convolved:
     def without(self, rows: Tensor) -> Record:
         lost = rows.repeat_interleave(self._each)
         return Convolved(silenced(self._x, lost), silenced(self._g, lost), self._weight, self._how, self._each)
-
-
-def _summed(formed: Tensor, each: int) -> Tensor:
-    return formed if each == 1 else formed.view(-1, each, *formed.shape[1:]).sum(dim=1)

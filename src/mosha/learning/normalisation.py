@@ -101,7 +101,7 @@ class _Widened(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, vector: Tensor, rows: int, note: Any) -> Tensor:
         ctx.note, ctx.rows = note, rows
-        return vector.repeat(rows)
+        return vector.expand(rows, -1).reshape(-1)  # quicker than `repeat`
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
@@ -119,7 +119,7 @@ def _widened(layer: nn.Module, name: str, tape: Tape, part: str, rows: int) -> T
         tape.formed(name, key, gradients)
 
     if not vector.requires_grad:
-        return vector.repeat(rows)
+        return vector.expand(rows, -1).reshape(-1)  # quicker than `repeat`
     return _Widened.apply(vector, rows, note)  # type: ignore[no-untyped-call,no-any-return]
 
 
