@@ -235,6 +235,21 @@ MODELS = {
         lambda: nn.Sequential(nn.InstanceNorm2d(2, affine=True), nn.ReLU(), nn.Conv2d(2, 3, 1), Pooled()),
         numbers(2, 6, 6),
     ),
+    "group norm of one channel": (
+        lambda: nn.Sequential(nn.Conv2d(2, 1, 3), nn.GroupNorm(1, 1), nn.Conv2d(1, 3, 1), Pooled()),
+        numbers(2, 6, 6),
+    ),
+    "group norm, nothing before it": (
+        lambda: nn.Sequential(nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(12, 3)),
+        numbers(4, 3),
+    ),
+    "convolutions of many channels": (
+        lambda: nn.Sequential(
+            nn.Conv2d(16, 24, 3, padding=1, stride=2), nn.Tanh(), nn.Conv2d(24, 16, 3, padding=2, dilation=2), Pooled()
+        ),
+        numbers(16, 5, 4),
+    ),
+    "convolution of steps": (lambda: nn.Sequential(nn.Conv2d(3, 5, 1, stride=(2, 3)), Pooled()), numbers(3, 6, 7)),
     "lstm": (recurrent(nn.LSTM, batch_first=True), numbers(7, 4)),
     "lstm, deep, both ways": (recurrent(nn.LSTM, batch_first=True, num_layers=2, bidirectional=True), numbers(7, 4)),
     "lstm without bias": (recurrent(nn.LSTM, batch_first=True, bias=False), numbers(7, 4)),

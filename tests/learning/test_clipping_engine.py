@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from mosha.learning.engine import Engine
-from mosha.learning.records import RowNorms, row_norms_squared
+from mosha.learning.norms import RowNorms, row_norms_squared
 from mosha.learning.tied import Tied
 from tests.learning.every_layer import MODELS, losses_of
 

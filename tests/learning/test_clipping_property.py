@@ -89,7 +89,7 @@ def cancels(engine, batch, rows, each):
         if isinstance(record, Convolved):
             terms = record._length(record._x, record._g)
         else:
-            terms = (record._a.norm(dim=2) * record._g.norm(dim=2)).sum(dim=1)
+            terms = (record.a.norm(dim=2) * record.g.norm(dim=2)).sum(dim=1)
         if bool((record.per_unit().flatten(1).norm(dim=1) < terms / 4).any()):
             return True
     return False

@@ -32,7 +32,7 @@ class _Convolution(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None]:
         (g,) = gradients
         x, weight = ctx.saved_tensors
-        ctx.note(x, g)
+        ctx.note(x, g, ctx.how)
         into_x = None
         if ctx.needs_input_grad[0]:
             into_x = convolution_backward(g, x, weight, ctx.how, [True, False, False])[0].to(ctx.kind)
@@ -44,16 +44,16 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
     weight_key, bias_key = tape.key(layer.weight), tape.key(layer.bias)
     plain = layer.forward
 
-    def note(x: Tensor, g: Tensor) -> None:
+    def note(x: Tensor, g: Tensor, how: How) -> None:
         if layer.weight.requires_grad:
-            _note_weight(x, g)
+            note_weight(x, g, how)
         if layer.bias is not None and layer.bias.requires_grad:
             tape.formed(name, bias_key, tape.rows_of(name, g).flatten(2).sum(dim=2))
 
-    def _note_weight(x: Tensor, g: Tensor) -> None:
+    def note_weight(x: Tensor, g: Tensor, how: How) -> None:
         x, g = tape.rows_of(name, x), tape.rows_of(name, g)
-        noted = Convolved(x, g, layer.weight, _how(layer), tape.each)
-        kept = not noted.by_gram and tape.has_room_to_form(layer.weight, x, g)
+        noted = Convolved(x, g, layer.weight, how, tape.each)
+        kept = not noted.gram_is_cheaper(than_keeping=True) and tape.has_room_to_form(layer.weight, x, g)
         tape.add(weight_key, noted.formed() if kept else noted)
 
     def forward(x: Tensor) -> Tensor:

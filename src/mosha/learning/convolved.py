@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from mosha.learning.records import (
-    CANCELLATION,
-    Record,
-    Sequence,
-    Squares,
-    gram_is_cheaper,
-    row_norms_squared,
-    silenced,
-    weighted,
-)
+from mosha.learning.norms import CANCELLATION, Squares, gram_norms_squared, row_norms_squared
+from mosha.learning.records import Record, silenced, weighted
+from mosha.learning.window_grams import between_places, between_windows
 
 __all__ = ["Convolved", "How", "Pieces", "convolution_backward"]
 
 PIECE = 7 << 19  # bytes of gradients that are formed at once
-TRAFFIC = 20  # as `FORMED_TRAFFIC`: windows have to be laid out for Gram matrices
+TRAFFIC = 40  # assumed: keeping a formed entry costs as much as so many multiply-adds of a Gram matrix
+ADDITIONS = 24  # assumed: what is done with an entry of a Gram matrix costs as much as so many multiply-adds
 
 
 @dataclass(frozen=True)
@@ -40,7 +33,7 @@ class How:
 
     def is_pointwise(self, weight: Tensor) -> bool:
         """Whether every place of the outputs is a matrix times one place of the inputs."""
-        return math.prod(weight.shape[2:]) == self.groups == max(self.stride) == 1 and max(self.padding) == 0
+        return math.prod(weight.shape[2:]) == self.groups == 1 and max(self.padding) == 0
 
 
 def convolution_backward(g: Tensor, x: Tensor, weight: Tensor, how: How, mask: list[bool]) -> Any:
@@ -108,17 +101,37 @@ class Convolved:
     """
 
     def __init__(self, x: Tensor, g: Tensor, weight: Tensor, how: How, each: int) -> None:
+        if how.is_pointwise(weight) and max(how.stride) > 1:  # the other places are not looked at
+            x = x[:, :, *(slice(None, None, step) for step in how.stride)].contiguous()
+            how = replace(how, stride=[1] * len(how.stride))
         self._x, self._g, self._weight, self._how, self._each = x, g, weight, how, each
 
+    def gram_is_cheaper(self, *, than_keeping: bool) -> bool:
+        """Whether Gram matrices are taken to cost less than forming: where channels are many and positions few.
+
+        Where formed gradients are kept, forming saves the sum over all rows.
+        """
+        if self._how.groups > 1:
+            return False
+        (outputs, inputs), each = self._weight.shape[:2], self._each
+        places, positions = each * math.prod(self._x.shape[2:]), each * math.prod(self._g.shape[2:])
+        gram = places**2 * inputs + self._entries * ADDITIONS + positions**2 * (outputs + ADDITIONS)
+        return bool(gram < self._weight.numel() * (TRAFFIC + (0 if than_keeping else positions)))
+
+    @property
+    def _entries(self) -> int:
+        """Of the Gram matrix of one unit: a row and a column for each place of its padded inputs."""
+        padded = (size + 2 * more for size, more in zip(self._x.shape[2:], self._how.padding, strict=True))
+        return int(self._each * math.prod(padded)) ** 2
+
     def squared_norms(self) -> Squares:
-        if self.by_gram:
-            windows = math.prod(self._g.shape[2:]) * math.prod(self._weight.shape[1:])
-            return np.concatenate([self._of_grams(rows) for rows in self._rows(windows)])
-        return np.concatenate([self._of_formed(rows) for rows in self._rows(self._weight.numel())])
+        if self.gram_is_cheaper(than_keeping=False):
+            return np.concatenate([self._of_grams(rows) for rows in self._rows(self._entries)])
+        return np.concatenate([self._of_formed(rows) for rows in self._rows(self._each * self._weight.numel())])
 
     def _rows(self, entries: int) -> Iterator[slice]:
-        """All rows in pieces of whole units, where so many entries are worked out for each row."""
-        for units in _pieces(len(self._x) // self._each, 4 * self._each * entries):
+        """All rows in pieces of whole units, where so many entries are worked out for each unit."""
+        for units in _pieces(len(self._x) // self._each, 4 * entries):
             yield slice(units.start * self._each, units.stop * self._each)
 
     def _formed(self, rows: slice) -> Tensor:
@@ -127,26 +140,16 @@ class Convolved:
 
     def formed(self) -> Pieces:
         """The same gradients, kept."""
-        return Pieces([self._formed(rows) for rows in self._rows(self._weight.numel())])
-
-    @property
-    def by_gram(self) -> bool:
-        """Whether Gram matrices are cheaper than forming: where channels are many and positions few."""
-        if self._how.groups > 1 or self._g.ndim > 4:
-            return False
-        outputs, inputs = self._weight.shape[0], math.prod(self._weight.shape[1:])
-        return gram_is_cheaper(self._each * math.prod(self._g.shape[2:]), outputs, inputs, traffic=TRAFFIC)
+        return Pieces([self._formed(rows) for rows in self._rows(self._each * self._weight.numel())])
 
     def _of_grams(self, rows: slice) -> Squares:
-        x, g, how = self._x[rows], self._g[rows], self._how
-        kernel, stride, padding, dilation = self._weight.shape[2:], how.stride, how.padding, how.dilation
-        if x.ndim == 3:  # one axis: two, of which the first has one place
-            x, kernel = x.unsqueeze(2), torch.Size([1, *kernel])
-            stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
-        windows = functional.unfold(x, tuple(kernel), tuple(dilation), tuple(padding), tuple(stride))
-        units = len(x) // self._each
-        a, g = windows.transpose(1, 2), g.flatten(2).transpose(1, 2)
-        return Sequence(a.reshape(units, -1, a.shape[2]), g.reshape(units, -1, g.shape[2])).squared_norms()
+        x, g = (v[rows].view(-1, self._each, *v.shape[1:]) for v in (self._x, self._g))
+        inputs, outputs = math.prod(self._weight.shape[1:]), self._weight.shape[0]
+        return gram_norms_squared(self._grams, x, g, inputs=inputs, outputs=outputs)
+
+    def _grams(self, x: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+        how, kernel = self._how, list(self._weight.shape[2:])
+        return between_windows(x, kernel, how.stride, how.padding, how.dilation), between_places(g)
 
     def _of_formed(self, rows: slice) -> Squares:
         length = self._length(self._x[rows], self._g[rows]).numpy()

@@ -12,7 +12,8 @@ from torch.nn import functional
 
 from mosha.core.errors import DataError
 from mosha.learning.dense import Forward
-from mosha.learning.records import VANISHING, Record, Squares, row_norms_squared
+from mosha.learning.norms import VANISHING, Squares, between_rows, row_norms_squared
+from mosha.learning.records import Record
 from mosha.learning.tape import Tape
 
 __all__ = ["Tokens", "bag_forward", "embedding_forward"]
@@ -31,48 +32,48 @@ class Tokens:
     """
 
     def __init__(self, tokens: Tensor, g: Tensor, rows: int) -> None:
-        self._tokens, self._g, self._rows = tokens, g, rows
+        self.tokens, self.g, self.rows = tokens, g, rows
 
     def squared_norms(self) -> Squares:
-        if self._tokens.shape[1] > LONGEST_GRAM:
+        if self.tokens.shape[1] > LONGEST_GRAM:
             return self._by_sorting().numpy()
-        found = self._by_pairs(self._g, self._tokens)
-        positions, width = self._g.shape[1:]
+        found = self._by_pairs(self.g, self.tokens)
+        positions, width = self.g.shape[1:]
         small = found * 2.0**-14 < VANISHING * positions**2 * width
         if bool(small.any()):
-            found[small] = self._by_pairs(self._g[small].double(), self._tokens[small])
+            found[small] = self._by_pairs(self.g[small].double(), self.tokens[small])
         return found.numpy()
 
     @staticmethod
     def _by_pairs(g: Tensor, tokens: Tensor) -> Tensor:
-        between = torch.bmm(g, g.transpose(1, 2))
+        between = between_rows(g)
         same = tokens.unsqueeze(2) == tokens.unsqueeze(1)
         length = torch.diagonal(between, dim1=1, dim2=2).clamp_min(0).sqrt().double().sum(dim=1)
         found = between.mul_(same).sum(dim=2).double().sum(dim=1)
         return torch.maximum(found, length.square() * CANCELLATION)
 
     def _by_sorting(self) -> Tensor:
-        units, width = self._tokens.shape[0], self._g.shape[2]
-        keys = (torch.arange(units).unsqueeze(1) * self._rows + self._tokens).flatten()
+        units, width = self.tokens.shape[0], self.g.shape[2]
+        keys = (torch.arange(units).unsqueeze(1) * self.rows + self.tokens).flatten()
         found, place = torch.unique(keys, return_inverse=True)
-        sums = torch.zeros(len(found), width).index_add_(0, place, self._g.reshape(-1, width))
+        sums = torch.zeros(len(found), width).index_add_(0, place, self.g.reshape(-1, width))
         own = torch.from_numpy(row_norms_squared(sums))
-        squares = torch.zeros(units, dtype=torch.float64).index_add_(0, found // self._rows, own)
-        length = torch.linalg.vector_norm(self._g, dim=2).double().sum(dim=1)
+        squares = torch.zeros(units, dtype=torch.float64).index_add_(0, found // self.rows, own)
+        length = torch.linalg.vector_norm(self.g, dim=2).double().sum(dim=1)
         return torch.maximum(squares, length.square() * CANCELLATION)
 
     def per_unit(self) -> Tensor:
-        units, width = self._tokens.shape[0], self._g.shape[2]
-        places = torch.arange(units).unsqueeze(1) * self._rows + self._tokens
-        whole = torch.zeros(units * self._rows, width).index_add_(0, places.flatten(), self._g.reshape(-1, width))
-        return whole.view(units, self._rows, width)
+        units, width = self.tokens.shape[0], self.g.shape[2]
+        places = torch.arange(units).unsqueeze(1) * self.rows + self.tokens
+        whole = torch.zeros(units * self.rows, width).index_add_(0, places.flatten(), self.g.reshape(-1, width))
+        return whole.view(units, self.rows, width)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        g = self._g * weights.view(-1, 1, 1)
-        out.copy_(torch.ops.aten.embedding_dense_backward(g, self._tokens, self._rows, -1, False).view(-1))
+        g = self.g * weights.view(-1, 1, 1)
+        out.copy_(torch.ops.aten.embedding_dense_backward(g, self.tokens, self.rows, -1, False).view(-1))
 
     def without(self, rows: Tensor) -> Record:
-        return Tokens(self._tokens, self._g.masked_fill(rows.view(-1, 1, 1), 0.0), self._rows)
+        return Tokens(self.tokens, self.g.masked_fill(rows.view(-1, 1, 1), 0.0), self.rows)
 
 
 class _Embedding(torch.autograd.Function):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -95,36 +96,40 @@ def root_forward(layer: nn.RMSNorm, name: str, tape: Tape) -> Forward:
     return forward
 
 
-class _Widened(torch.autograd.Function):
-    """One copy of a vector for each row of the batch; the gradient of each copy is noted."""
+class _GroupNorm(torch.autograd.Function):
+    """Backward takes the batch for groups of one example, with copies of its weights: their gradients are noted."""
 
     @staticmethod
-    def forward(ctx: Any, vector: Tensor, rows: int, note: Any) -> Tensor:
-        ctx.note, ctx.rows = note, rows
-        return vector.expand(rows, -1).reshape(-1)  # quicker than `repeat`
+    def forward(
+        ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, groups: int, epsilon: float, note: Any
+    ) -> Tensor:
+        rows, channels = x.shape[:2]
+        inner = math.prod(x.shape[2:])
+        out, mean, scale = torch.native_group_norm(x, weight, bias, rows, channels, inner, groups, epsilon)
+        ctx.save_for_backward(x, weight, mean, scale)
+        ctx.sizes, ctx.note = (1, rows * channels, inner, rows * groups), note
+        return out
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
-        ctx.note(gradients[0].view(ctx.rows, -1))
-        return None, None, None
-
-
-def _widened(layer: nn.Module, name: str, tape: Tape, part: str, rows: int) -> Tensor | None:
-    vector: Tensor | None = getattr(layer, part)
-    if vector is None:
-        return None
-    key = tape.key(vector)
-
-    def note(gradients: Tensor) -> None:
-        tape.formed(name, key, gradients)
-
-    if not vector.requires_grad:
-        return vector.expand(rows, -1).reshape(-1)  # quicker than `repeat`
-    return _Widened.apply(vector, rows, note)  # type: ignore[no-untyped-call,no-any-return]
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, None, None, None, None]:
+        (g,) = gradients
+        x, weight, mean, scale = ctx.saved_tensors
+        copies = None if weight is None else weight.expand(len(x), -1).contiguous().view(-1)
+        found = torch.ops.aten.native_group_norm_backward(
+            g.contiguous().view(1, -1, *x.shape[2:]),
+            x.view(1, -1, *x.shape[2:]),
+            mean.view(1, -1),
+            scale.view(1, -1),
+            copies,
+            *ctx.sizes,
+            ctx.needs_input_grad[:3],
+        )
+        ctx.note(*found[1:])
+        return None if found[0] is None else found[0].view(x.shape), None, None, None, None, None
 
 
 def group_forward(layer: nn.GroupNorm, name: str, tape: Tape) -> Forward:
-    """The forward pass of `nn.GroupNorm`: the batch becomes groups of one example, with copies of its weights."""
+    """The forward pass of `nn.GroupNorm`, noted while the tape is recording."""
     return _grouped(layer, name, tape, layer.num_groups)
 
 
@@ -135,13 +140,18 @@ def instance_forward(layer: nn.InstanceNorm2d, name: str, tape: Tape) -> Forward
 
 def _grouped(layer: nn.GroupNorm | nn.InstanceNorm2d, name: str, tape: Tape, groups: int) -> Forward:
     plain = layer.forward
+    weight_key, bias_key = tape.key(layer.weight), tape.key(layer.bias)
+
+    def note(*gradients: Tensor | None) -> None:
+        for key, found in zip((weight_key, bias_key), gradients, strict=True):
+            if found is not None:
+                tape.formed(name, key, found.view(tape.units * tape.each, -1))
 
     def forward(x: Tensor) -> Tensor:
-        if not tape.recording:
+        if not tape.recording or x.numel() == len(x) * groups:  # one number in a group: refused by PyTorch
             return plain(x)
-        rows = tape.rows_of(name, x).shape[0]
-        weight, bias = (_widened(layer, name, tape, part, rows) for part in ("weight", "bias"))
-        wide = x.float().reshape(1, -1, *x.shape[2:])
-        return functional.group_norm(wide, rows * groups, weight, bias, layer.eps).view(x.shape)
+        tape.rows_of(name, x)
+        arguments = (x.float().contiguous(), layer.weight, layer.bias, groups, layer.eps, note)
+        return _GroupNorm.apply(*arguments)  # type: ignore[no-untyped-call,no-any-return]
 
     return forward

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from mosha.core.errors import DataError
-from mosha.learning.records import Direct, Outer, Record, RowNorms, Sequence, bytes_to_form, gram_is_cheaper
+from mosha.learning.norms import RowNorms, gram_is_cheaper
+from mosha.learning.records import Direct, Outer, Record, Sequence, bytes_to_form
 
 __all__ = ["Key", "Tape"]
 
@@ -95,8 +96,8 @@ class Tape:
 
         They always are where they need less than inputs and gradients of outputs, which are kept otherwise.
         """
-        needed, rows = bytes_to_form(self.most, 1, weight.numel()), self.most * self.each
-        if needed <= 4 * rows * (x[0].numel() + g[0].numel()):
+        needed, seen = bytes_to_form(self.most, 1, weight.numel()), (x.numel() + g.numel()) // self.units
+        if needed <= 4 * self.most * seen:
             return True
         if needed > self.spare_for_convolutions:
             return False

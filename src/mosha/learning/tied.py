@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from mosha.learning.embedding import Tokens
-from mosha.learning.records import CANCELLATION, VANISHING, Direct, Record, Sequence, Squares, silenced
+from mosha.learning.norms import Squares, between_rows, gram_norms_squared
+from mosha.learning.records import Direct, Record, Sequence, silenced
 
 __all__ = ["Tied", "added"]
 
@@ -20,7 +21,7 @@ def added(records: list[Record]) -> Record:
     tokens = [r for r in records if isinstance(r, Tokens)]
     sequences = [r for r in records if isinstance(r, Sequence)]
     if len(tokens) == len(records):
-        return Tokens(_joined([r._tokens for r in tokens]), _joined([r._g for r in tokens]), tokens[0]._rows)  # noqa: SLF001
+        return Tokens(_joined([r.tokens for r in tokens]), _joined([r.g for r in tokens]), tokens[0].rows)
     if sequences and len(tokens) + len(sequences) == len(records):
         found = Tied.of(tokens, sequences)
         if found.is_smaller:
@@ -41,9 +42,9 @@ class Tied:
 
     @classmethod
     def of(cls, tokens: list[Tokens], sequences: list[Sequence]) -> Tied:
-        g = _joined([r._g for r in sequences])  # noqa: SLF001
-        a = _joined([*(r._g for r in tokens), *(r._a for r in sequences)])  # noqa: SLF001
-        return cls(_joined([r._tokens for r in tokens] or [torch.empty(len(g), 0, dtype=torch.long)]), a, g)  # noqa: SLF001
+        g = _joined([r.g for r in sequences])
+        a = _joined([*(r.g for r in tokens), *(r.a for r in sequences)])
+        return cls(_joined([r.tokens for r in tokens] or [torch.empty(len(g), 0, dtype=torch.long)]), a, g)
 
     @property
     def is_smaller(self) -> bool:
@@ -51,25 +52,16 @@ class Tied:
         return 2 * self._a.shape[1] ** 2 <= self._a.shape[2] * self._g.shape[2]
 
     def squared_norms(self) -> Squares:
-        found, lost = self._gram(self._a, self._g, self._places)
-        small = found * 2.0**-14 < lost
-        if bool(small.any()):
-            found[small] = self._gram(self._a[small].double(), self._g[small].double(), self._places[small])[0]
-        return found.numpy()
+        a, g = self._a, self._g
+        return gram_norms_squared(self._grams, a, g, self._places, inputs=a.shape[2], outputs=g.shape[2])
 
     @staticmethod
-    def _gram(a: Tensor, g: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-        """As of `Sequence`: squared norms, and what products that are too small may have taken away."""
+    def _grams(a: Tensor, g: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
         same = (places.unsqueeze(2) == places.unsqueeze(1)).to(g.dtype)
         across = g.gather(2, places.unsqueeze(1).expand(-1, g.shape[1], -1))
-        positions = torch.cat([across, torch.bmm(g, g.transpose(1, 2))], dim=2)
-        between_g = torch.cat([torch.cat([same, across.transpose(1, 2)], dim=2), positions], dim=1)
-        between_a = torch.bmm(a, a.transpose(1, 2))
-        of_a, of_g = (torch.diagonal(b, dim1=1, dim2=2).double().clamp_min(0) for b in (between_a, between_g))
-        length = (of_a * of_g).sqrt().sum(dim=1)
-        lost = VANISHING * a.shape[1] ** 2 * (a.shape[2] * of_g.amax(dim=1) + g.shape[2] * of_a.amax(dim=1) + 1)
-        found = between_a.mul_(between_g).sum(dim=2).double().sum(dim=1)
-        return torch.maximum(found, CANCELLATION * length.square()), lost
+        positions = torch.cat([across, between_rows(g)], dim=2)
+        tokens = torch.cat([same, across.transpose(1, 2)], dim=2)
+        return between_rows(a), torch.cat([tokens, positions], dim=1)
 
     def per_unit(self) -> Tensor:
         count = self._places.shape[1]
