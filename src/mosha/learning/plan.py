@@ -162,10 +162,12 @@ class DPSGD:
         Where `batch` is declared, so many that usual batches (three deviations above it) leave little to be filled.
         """
         most = max(1, self.physical // self.each)
-        if self.batch is None and self.sampling != "fixed size":
+        if self.sampling == "fixed size":
+            usual = self.size
+        elif self.batch is not None:
+            usual = math.ceil(self.batch + 3 * math.sqrt(self.batch))
+        else:
             return most
-        expected = self.size if self.sampling == "fixed size" else self.divisor
-        usual = math.ceil(expected if self.sampling == "fixed size" else expected + 3 * math.sqrt(expected))
         piece = -(-usual // -(-usual // most))
         return min(most, -(-piece // 8) * 8)
 
