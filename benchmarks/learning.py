@@ -22,7 +22,7 @@ from benchmarks._peers import PeerUnavailable, peer, run
 from benchmarks._rows import Row
 
 SOURCE = (Path(__file__).parent / "_networks.py").read_text()
-REPEATS = {"MLP": 40, "CNN": 15, "ResNet": 16, "ResNet-18": 6, "transformer": 5, "LSTM": 15}
+REPEATS = {"MLP": 40, "CNN": 15, "ResNet": 16, "ResNet-18": 6, "transformer": 8, "LSTM": 15}
 BARS = {"MLP": 1.5, "CNN": 1.2, "ResNet": 1.2, "ResNet-18": 1.2, "transformer": 1.25, "LSTM": 2.0}
 PROCESSES = 5  # for memory: the largest differs from one process to the next, plain or private
 MODES = ("hooks", "ghost", "ew")

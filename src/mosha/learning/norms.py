@@ -130,7 +130,7 @@ def _from_grams(between_a: Tensor, between_g: Tensor, inputs: int, outputs: int)
     return torch.maximum(found, CANCELLATION * length.square()), lost
 
 
-FORMED_TRAFFIC = 24
+FORMED_TRAFFIC = 28
 """Assumed: writing, norming and summing a formed entry costs as much as this many multiply-adds of a product."""
 
 

@@ -34,13 +34,14 @@ class Record(Protocol):
         """The same record with zeros where `rows` is true: a weight of zero does not silence a NaN."""
 
 
-def weighted(g: Tensor, weights: Tensor, each: int = 1) -> Tensor:
-    """The g of each unit, `each` rows of it, times its weight; where a product is too large to be written down, zeros.
+def weighted(values: Tensor, weights: Tensor, each: int = 1) -> Tensor:
+    """What each unit has, `each` rows of it, times its weight; where a product is too large to be written down, zeros.
 
-    Inputs may be so small that the norm of g a^T is within the clip however large g is, and infinity times zero is NaN.
-    All rows of the unit become zeros then: what is left of a sum is larger than the sum where its terms cancel.
+    Of g a^T one factor may be so small that the norm is within the clip however large the other is, and infinity times
+    zero is NaN. All rows of the unit become zeros then: what is left of a sum is larger than the sum where its terms
+    cancel.
     """
-    found = g * (weights if each == 1 else weights.repeat_interleave(each)).view(-1, *[1] * (g.ndim - 1))
+    found = values * (weights if each == 1 else weights.repeat_interleave(each)).view(-1, *[1] * (values.ndim - 1))
     if not bool(torch.isfinite(found.sum())):
         lost = ~torch.isfinite(found.reshape(len(weights), -1)).all(dim=1)
         found = silenced(found, lost.repeat_interleave(each))
@@ -97,29 +98,33 @@ class Outer:
 class Sequence:
     """Gradients that are sums over positions and are not formed: sum over t of g_t a_t^T for each unit.
 
-    Their norms come from Gram matrices.
+    Their norms come from Gram matrices; `between` gives that of g, where others ask for the same one.
     """
 
-    def __init__(self, a: Tensor, g: Tensor) -> None:
-        self.a, self.g = a, g
+    def __init__(self, a: Tensor, g: Tensor, between: Callable[[], Tensor] | None = None) -> None:
+        self.a, self.g, self._between = a, g, between
 
     def squared_norms(self) -> Squares:
         a, g = self.a, self.g
-        return gram_norms_squared(_between, a, g, inputs=a.shape[2], outputs=g.shape[2])
+        return gram_norms_squared(self._grams, a, g, inputs=a.shape[2], outputs=g.shape[2])
+
+    def _grams(self, a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+        if self._between is None or g is not self.g:
+            return between_rows(a), between_rows(g)
+        return between_rows(a), self._between()
 
     def per_unit(self) -> Tensor:
         return torch.bmm(self.g.transpose(1, 2), self.a)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        g, a = weighted(self.g, weights), self.a
-        torch.mm(g.reshape(-1, g.shape[2]).t(), a.reshape(-1, a.shape[2]), out=out.view(g.shape[2], a.shape[2]))
+        inputs, outputs = self.a.shape[2], self.g.shape[2]
+        a, g = (weighted(self.a, weights), self.g) if inputs < outputs else (self.a, weighted(self.g, weights))
+        if g.stride(0) < g.stride(1):  # time first: in the order in which they lie in memory
+            a, g = a.transpose(0, 1), g.transpose(0, 1)
+        torch.mm(g.reshape(-1, outputs).t(), a.reshape(-1, inputs), out=out.view(outputs, inputs))
 
     def without(self, rows: Tensor) -> Record:
         return Sequence(silenced(self.a, rows), silenced(self.g, rows))
-
-
-def _between(a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    return between_rows(a), between_rows(g)
 
 
 def bytes_to_form(units: int, outputs: int, inputs: int) -> int:

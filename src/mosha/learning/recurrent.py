@@ -67,7 +67,7 @@ class _LSTM(torch.autograd.Function):
             into_cell = into_cell * f[t]
             into_hidden = into_gates[t] @ onto
         del gates, f, through_cell, factors, by_output
-        ctx.note(x, hidden[:-1], into_gates, into_gates)
+        ctx.note(x, hidden[:-1], into_gates)
         into_x = into_gates @ into if ctx.needs_input_grad[0] else None
         return into_x, None, None, None, None, None
 
@@ -160,18 +160,26 @@ def _biases(layer: nn.RNNBase, suffix: str) -> tuple[Any, Any]:
 
 
 def _note(layer: nn.RNNBase, suffix: str, name: str, tape: Tape) -> Any:
-    """What the backward pass of one direction hands over, time first: inputs, states, gradients of both products."""
-    parts = [getattr(layer, f"weight_{kind}{suffix}") for kind in ("ih", "hh")]
+    """What the backward pass of one direction hands over, time first: inputs, states, gradients of both products.
+
+    Where the two products are added up, one gradient is that of both.
+    """
+    weights = [getattr(layer, f"weight_{kind}{suffix}") for kind in ("ih", "hh")]
     biases = _biases(layer, suffix)
 
-    def note(x: Tensor, hidden: Tensor, from_inputs: Tensor, from_hidden: Tensor) -> None:
-        seen = ((x, from_inputs), (hidden, from_hidden))
-        for weight, bias, (a, g) in zip(parts, biases, seen, strict=True):
-            a, g = a.transpose(0, 1), g.transpose(0, 1)  # noqa: PLW2901  (batch first)
-            if weight.requires_grad:
-                tape.matrix(name, tape.key(weight), a, g)
-            if bias is not None and bias.requires_grad:
-                tape.formed(name, tape.key(bias), g.sum(dim=1))
+    def note(x: Tensor, hidden: Tensor, *gradients: Tensor) -> None:
+        products = list(zip(weights, biases, (x, hidden), strict=True))
+        groups = [products] if len(gradients) == 1 else [[one] for one in products]
+        for group, found in zip(groups, gradients, strict=True):
+            g = found.transpose(0, 1)  # batch first
+            seen = [(tape.key(weight), a.transpose(0, 1)) for weight, _, a in group if weight.requires_grad]
+            added = [tape.key(bias) for _, bias, _ in group if bias is not None and bias.requires_grad]
+            if seen:
+                tape.matrices(name, seen, g)
+            if added:
+                total = g.sum(dim=1)
+                for key in added:
+                    tape.formed(name, key, total)
 
     return note
 

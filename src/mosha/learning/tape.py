@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 
 from mosha.core.errors import DataError
-from mosha.learning.norms import RowNorms, gram_is_cheaper
+from mosha.learning.norms import RowNorms, between_rows, gram_is_cheaper
 from mosha.learning.records import Direct, Outer, Record, Sequence, bytes_to_form
 
 __all__ = ["Key", "Tape"]
@@ -81,15 +82,24 @@ class Tape:
 
     def matrix(self, layer: str, key: Key, a: Tensor, g: Tensor) -> None:
         """Note the gradient of a matrix: outputs are a row of `a` times the matrix, summed over all inner axes."""
-        a, g = self.rows_of(layer, a), self.rows_of(layer, g)
-        a, g = (v.reshape(self.units, -1, v.shape[-1]) for v in (a, g))
-        positions, outputs, inputs = a.shape[1], g.shape[2], a.shape[2]
+        self.matrices(layer, [(key, a)], g)
+
+    def matrices(self, layer: str, seen: list[tuple[Key, Tensor]], g: Tensor) -> None:
+        """The same for several matrices with an `a` each, whose outputs were added up: one `g` for all."""
+        of_outputs, *of_inputs = (
+            self.rows_of(layer, v).reshape(self.units, -1, v.shape[-1]) for v in (g, *(a for _, a in seen))
+        )
+        positions, outputs = of_outputs.shape[1:]
+        inputs = sum(a.shape[2] for a in of_inputs)
         needed = bytes_to_form(self.most, outputs, inputs)
-        if needed > self.spare or gram_is_cheaper(positions, outputs, inputs):
-            self.add(key, Sequence(a, g))
-            return
-        self.spare -= needed
-        self.add(key, Direct(torch.bmm(g.transpose(1, 2), a)))  # replaces the product that would sum them
+        by_gram = needed > self.spare or gram_is_cheaper(positions, outputs, inputs)
+        self.spare -= 0 if by_gram else needed
+        between = cache(partial(between_rows, of_outputs))
+        for (key, _), a in zip(seen, of_inputs, strict=True):
+            if by_gram:
+                self.add(key, Sequence(a, of_outputs, between))
+            else:  # replaces the product that would sum them
+                self.add(key, Direct(torch.bmm(of_outputs.transpose(1, 2), a)))
 
     def has_room_to_form(self, weight: Tensor, x: Tensor, g: Tensor) -> bool:
         """Whether the gradients of a convolution are formed and kept, and room is taken for them.
