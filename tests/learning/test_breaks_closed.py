@@ -651,3 +651,77 @@ def test_neither_extras_that_were_given_away_nor_sums_that_were_forgotten_stay()
         take()
         assert not sums.extras.any()
     assert not sums._memory.any()
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (lambda: nn.Linear(8, 16384, bias=False), (4, 8)),
+        (lambda: nn.Linear(512, 4096, bias=False), (4, 512)),
+        (lambda: nn.Conv2d(512, 512, 1, bias=False), (512, 4, 1)),
+    ],
+    ids=["wide", "deep", "convolution"],
+)
+def test_equal_entries_do_not_round_alike_until_a_unit_counts_more_than_its_clip(layer, shape):
+    """Half of the positions nearly cancel the other half: what Gram matrices round away is large beside what is left.
+
+    In one single-precision sum over all 16384 outputs the first contribution was 1.0028, and 1 + 2^-11 is paid for.
+    """
+    torch.manual_seed(0)
+    model, rule = layer(), clipping_rule("flat", clip=1.0, scale=1.0)
+    inputs = torch.ones(1, *shape)
+    positions = 2 if isinstance(model, nn.Conv2d) else 1
+    for _ in range(12):
+        factors = torch.full_like(model(inputs), 100 * float(1 + torch.rand(())))
+        factors.narrow(positions, 0, 2).mul_(-(1 - 2 * 0.0645))
+        engine = Engine(model)
+        with torch.no_grad():
+            before = float(
+                (factors.double().sum(dim=positions)).norm() / factors.double().norm(dim=3 - positions).sum()
+            )
+        assert before > 2.0**-5  # not so far that the larger norm counts
+        found = engine.clipped(lambda m, f=factors: (m(inputs) * f).flatten(1).sum(dim=1), 1, rule)
+        engine.detach()
+        assert float(found.sums["weight"].double().norm()) <= 1 + 2.0**-11
+
+
+def test_a_row_that_is_not_finite_changes_no_bit_of_the_others_in_recurrent_layers():
+    torch.manual_seed(0)
+    model = nn.GRU(5, 5, num_layers=3, batch_first=True)
+    inputs = torch.randn(2, 4, 5)
+    found = []
+    for last in (1.0, float("nan")):
+        batch = inputs * torch.tensor([1.0, last]).view(2, 1, 1)
+        engine = Engine(model, memory=0)
+        losses, first = (lambda m, b=batch: m(b)[0].sum(dim=(1, 2))), (lambda norms: np.array([1.0, 0.0]))
+        found.append(engine.clipped(losses, 2, first).sums)
+        assert not engine.tape.norms._found
+        engine.detach()
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+def test_biases_alone_of_a_recurrent_layer_are_trained(kind):
+    torch.manual_seed(0)
+    layer = kind(3, 4, batch_first=True)
+    layer.weight_ih_l0.requires_grad_(False)
+    layer.weight_hh_l0.requires_grad_(False)
+    inputs = torch.randn(2, 5, 3)
+    layer(inputs)[0].sum().backward()
+    right = {name: p.grad.clone() for name, p in layer.named_parameters() if p.grad is not None}
+    engine = Engine(layer)
+    found = engine.clipped(lambda m: m(inputs)[0].sum(dim=(1, 2)), 2, lambda norms: np.ones(2)).sums
+    engine.detach()
+    assert set(found) == set(right)
+    assert all(torch.allclose(found[name], right[name], atol=1e-5) for name in right)
+
+
+def test_groups_of_a_single_number_are_normalised_as_pytorch_does_it():
+    """One by one PyTorch refuses them; in a batch it does not."""
+    layer, inputs = nn.GroupNorm(4, 4), torch.randn(3, 4)
+    layer(inputs).square().sum().backward()
+    right = {name: p.grad.clone() for name, p in layer.named_parameters()}
+    engine = Engine(layer)
+    found = engine.clipped(lambda m: m(inputs).square().sum(dim=1), 3, lambda norms: np.ones(3)).sums
+    engine.detach()
+    assert all(torch.allclose(found[name], right[name], atol=1e-6) for name in right)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import mosha
-from mosha.core.errors import InvalidParameter, RunClosed
+from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed, StepFailed
 from mosha.learning.plan import DPFTRL, DPSGD
 
 torch.set_num_threads(1)
@@ -16,17 +16,17 @@ PLAN = DPSGD(steps=8, rate=0.2, clip=1.0, batch=20).calibrate(epsilon=1, delta=1
 BANDED = DPFTRL(steps=8, rate=0.2, clip=1.0, batch=20, bands=2).calibrate(epsilon=1, delta=1e-5)
 
 
-def begun(plan, account, path, every=1, model=None):
-    model = model or nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
+def begun(plan, account, path, every=1, key="run", dataset=None):
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
     inputs = torch.randn(100, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
-    how = {"account": account, "key": "run", "checkpoint": {"path": path, "every": every}}
-    return plan.train(model, (inputs, (inputs[:, 0] > 0).long()), LOSS, optimizer, **how)
+    how = {"account": account, "key": key, "checkpoint": {"path": path, "every": every}}
+    return plan.train(model, dataset or (inputs, (inputs[:, 0] > 0).long()), LOSS, optimizer, **how)
 
 
-def opened(place):
+def opened(place, epsilon=1):
     ledger = mosha.Ledger(str(place / "privacy.db"))
-    return ledger.account("test", unit=mosha.Example(), epsilon=1, delta=1e-5, rule="pure")
+    return ledger.account("test", unit=mosha.Example(), epsilon=epsilon, delta=1e-4, rule="pure")
 
 
 @pytest.mark.parametrize("plan", [PLAN, BANDED], ids=["independent", "correlated"])
@@ -84,3 +84,88 @@ def test_a_checkpoint_of_another_plan_is_refused(tmp_path):
         begun(
             DPSGD(steps=4, rate=0.2, clip=1.0, noise_multiplier=90.0, delta=1e-6), opened(other), tmp_path / "model.pt"
         )
+
+
+def test_a_checkpoint_of_another_key_is_refused_before_anything_is_paid(tmp_path):
+    account = opened(tmp_path, epsilon=2)
+    with begun(PLAN, account, tmp_path / "model.pt", key="first try") as training:
+        list(training)
+    spent = account.spent
+    with pytest.raises(InvalidParameter, match=r"another key.*Nothing was spent"):
+        begun(PLAN, account, tmp_path / "model.pt", key="second try")
+    assert account.spent == spent
+
+
+def test_a_checkpoint_of_another_ledger_is_refused(tmp_path):
+    with begun(PLAN, opened(tmp_path), tmp_path / "model.pt") as training:
+        training.step()
+    other = tmp_path / "other"
+    other.mkdir()
+    account = opened(other)
+    with pytest.raises(InvalidParameter, match="another ledger"):
+        begun(PLAN, account, tmp_path / "model.pt")
+    spent = account.spent
+    with begun(PLAN, account, other / "model.pt") as training:
+        assert len(list(training)) == PLAN.steps
+    assert account.spent == spent
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no checkpoint", b"\x80\x02}q\x00X\x04"])
+def test_a_file_that_cannot_be_used_is_refused_before_anything_is_paid(tmp_path, content):
+    path = tmp_path / ("missing/model.pt" if content is None else "model.pt")
+    if content is not None:
+        path.write_bytes(content)
+    account = opened(tmp_path)
+    with pytest.raises(InvalidParameter, match="Nothing was spent"):
+        begun(PLAN, account, path)
+    assert account.spent == 0
+
+
+class Failing(torch.utils.data.Dataset):
+    """Rows that cannot be read while `broken`."""
+
+    def __init__(self):
+        self.inputs, self.broken = torch.randn(100, 4), False
+
+    def __len__(self):
+        return len(self.inputs)
+
+    def __getitem__(self, place):
+        if self.broken:
+            raise OSError("the disk")
+        return self.inputs[place], int(self.inputs[place, 0] > 0)
+
+
+@pytest.mark.parametrize("plan", [PLAN, BANDED], ids=["independent", "correlated"])
+def test_a_step_that_failed_is_lost_and_the_others_go_on(plan, tmp_path):
+    account, dataset = opened(tmp_path), Failing()
+    training = begun(plan, account, tmp_path / "model.pt", dataset=dataset)
+    training.step()
+    dataset.broken = True
+    with pytest.raises(StepFailed) as failed:
+        training.step()
+    assert "disk" not in str(failed.value)
+    dataset.broken = False
+    assert training.step().number == 3  # the second was paid, and is gone
+    training._gradients.engine.detach()
+    with begun(plan, account, tmp_path / "model.pt", dataset=dataset) as again:
+        assert again.number == 3
+        assert [step.number for step in again] == [4, 5, 6, 7, 8]
+        with pytest.raises(HorizonExceeded):
+            again._run.step(again._data)
+    assert account.spent <= 1
+
+
+def test_a_training_whose_last_step_failed_is_over(tmp_path):
+    account, dataset = opened(tmp_path), Failing()
+    training = begun(PLAN, account, tmp_path / "model.pt", dataset=dataset)
+    for _ in range(7):
+        training.step()
+    dataset.broken = True
+    with pytest.raises(StepFailed):
+        training.step()
+    training._gradients.engine.detach()
+    dataset.broken = False
+    with begun(PLAN, account, tmp_path / "model.pt", dataset=dataset) as again:
+        assert again.number == 7
+        assert list(again) == []

@@ -9,7 +9,15 @@ import torch
 from torch import nn
 
 import mosha
-from mosha.core.errors import BudgetExceeded, DataError, HorizonExceeded, InvalidParameter, Unpriced, WrongUnit
+from mosha.core.errors import (
+    BudgetExceeded,
+    DataError,
+    HorizonExceeded,
+    InvalidParameter,
+    RunClosed,
+    Unpriced,
+    WrongUnit,
+)
 from mosha.learning.plan import DPFTRL, DPSGD
 
 torch.set_num_threads(1)
@@ -266,6 +274,7 @@ def test_bad_arguments_of_a_training_are_refused_and_nothing_is_spent(account):
         {"dataset": (torch.zeros(3, 6), torch.zeros(4))},
         {"optimizer": descent(small())},
         {"optimizer": torch.optim.SGD([model[0].weight], lr=1)},
+        {"optimizer": torch.optim.LBFGS(model.parameters())},
         {"optimizer": None},
         {"model": lambda x: x},
         {"owners": [1, 2, 3]},
@@ -363,3 +372,13 @@ def test_an_audit_sees_the_training_before_and_after(account):
     with plan.train(model, data(), LOSS, descent(model), account=account, audit=watch) as training:
         list(training)
     assert watch.seen == (("before", 0), ("after", 6))
+
+
+def test_a_training_that_is_over_gives_the_model_back_and_says_that_it_is_closed(account):
+    model, plan = small(), plan_of().calibrate(epsilon=0.5, delta=1e-6)
+    assert len(list(plan.train(model, data(), LOSS, descent(model), account=account))) == plan.steps
+    assert "forward" not in vars(model[0])
+    with plan.train(model, data(), LOSS, descent(model), account=account) as training:
+        training.step()
+    with pytest.raises(RunClosed, match="is closed"):
+        training.step()

@@ -136,3 +136,13 @@ def test_a_plan_needs_no_torch():
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+
+
+def test_a_wrapped_model_is_given_back_and_can_be_wrapped_again(account):
+    plan = learning.DPSGD(steps=3, rate=0.3, clip=1.0, batch=30).calibrate(epsilon=0.4, delta=1e-6)
+    model, optimizer, loader = parts()
+    for _ in range(2):
+        wrapped = learning.private(model, optimizer, loader, plan=plan, account=account)[1]
+        wrapped.close()
+        assert "forward" not in vars(model[0])
+        torch.optim.lr_scheduler.StepLR(wrapped.optimizer, 1)

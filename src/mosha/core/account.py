@@ -175,12 +175,12 @@ class Run:
             )
 
     def _stored(self) -> tuple[bool, Any]:
-        """What was kept of the next step; one that broke in an earlier process is passed by where steps replay."""
+        """What was kept of the next step; one that broke in an earlier process is passed by where others follow it."""
         while True:
             try:
                 return self._reservation.stored(self._taken + 1)
             except StepFailed:
-                if not self.measurement.replays:
+                if not self.measurement.replays and self.measurement.resume is None:
                     raise
             self._taken += 1  # as in the process that broke: paid, and the state stays
             self._lost += 1

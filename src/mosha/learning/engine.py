@@ -25,6 +25,7 @@ from mosha.learning.dense import dense_forward
 from mosha.learning.embedding import bag_forward, embedding_forward
 from mosha.learning.freed_memory import keep_freed_memory
 from mosha.learning.normalisation import group_forward, instance_forward, layer_forward, root_forward
+from mosha.learning.norms import RowNorms
 from mosha.learning.noted import Noted, is_plain
 from mosha.learning.records import Record
 from mosha.learning.recurrent import gru_forward, lstm_forward
@@ -167,7 +168,7 @@ class Engine:
             )
 
     def _weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule, into: Landing | None) -> Batch:
-        squares = self._squares(records)
+        squares, self.tape.norms = self._squares(records), RowNorms()
         total = squares.sum(axis=0)
         lost = ~np.isfinite(total)
         if lost.any():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 
 import numpy as np
 import torch
@@ -24,6 +25,9 @@ Squares = NDArray[np.float64]
 
 LONGEST_SUM = 4096
 """Squares are summed in pieces no longer than this in single precision, and the pieces in double precision."""
+
+LONGEST_PRODUCT = 256
+"""Inner products are worked out in pieces no longer than this."""
 
 SMALLEST = 2.0**-48
 """A norm below it is computed again in double precision: squares in single precision may have vanished."""
@@ -95,8 +99,23 @@ def _row_norms_squared(matrices: list[Tensor]) -> list[Squares]:
 
 
 def between_rows(a: Tensor) -> Tensor:
-    """Inner products between the rows of each unit: shape (units, rows, rows)."""
-    return torch.bmm(a, a.transpose(1, 2))
+    """Inner products between the rows of each unit: shape (units, rows, rows).
+
+    Where all entries are alike, what single precision rounds away in a long sum is alike, too, and adds up: so
+    products are worked out for LONGEST_PRODUCT entries at a time, and those for LONGEST_SUM added up in double.
+    """
+    width = a.shape[2]
+    if width <= LONGEST_PRODUCT or a.dtype == torch.float64:
+        return torch.bmm(a, a.transpose(1, 2))
+    if width > LONGEST_SUM:
+        parts = (between_rows(a[:, :, n : n + LONGEST_SUM]).double() for n in range(0, width, LONGEST_SUM))
+        *_, total = accumulate(parts)
+        return total.to(a.dtype)
+    found = between_rows(a[:, :, :LONGEST_PRODUCT])
+    for start in range(LONGEST_PRODUCT, width, LONGEST_PRODUCT):
+        piece = a[:, :, start : start + LONGEST_PRODUCT]
+        found.baddbmm_(piece, piece.transpose(1, 2))
+    return found
 
 
 def gram_norms_squared(

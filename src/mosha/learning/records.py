@@ -49,8 +49,8 @@ def weighted(values: Tensor, weights: Tensor, each: int = 1) -> Tensor:
 
 
 def silenced(values: Tensor, rows: Tensor) -> Tensor:
-    """The values with zeros where `rows` is true."""
-    return values.masked_fill(rows.view(-1, *[1] * (values.ndim - 1)), 0.0)
+    """The values with zeros where `rows` is true; they lie in memory as before, so that sums take the same order."""
+    return values.clone().masked_fill_(rows.view(-1, *[1] * (values.ndim - 1)), 0.0)
 
 
 class Direct:

@@ -77,14 +77,14 @@ class _GRU(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, into: Tensor, onto: Tensor, biases: tuple[Any, Any], first: Tensor, note: Any
+        ctx: Any, x: Tensor, into: Tensor, onto: Tensor, biased: Any, biased_again: Any, first: Tensor, note: Any
     ) -> tuple[Tensor, Tensor]:
         (steps, rows, _), size = x.shape, onto.shape[1]
-        gates = functional.linear(x, into, biases[0])
+        gates = functional.linear(x, into, biased)
         hidden, recurrent = torch.empty(steps + 1, rows, size), torch.empty(steps, rows, size)
         hidden[0] = first
         for t in range(steps):
-            again = functional.linear(hidden[t], onto, biases[1])
+            again = functional.linear(hidden[t], onto, biased_again)
             r, z = gates[t, :, : 2 * size].add_(again[:, : 2 * size]).sigmoid_().chunk(2, dim=1)
             recurrent[t] = again[:, 2 * size :]
             n = gates[t, :, 2 * size :].addcmul_(r, recurrent[t]).tanh_()
@@ -113,7 +113,7 @@ class _GRU(torch.autograd.Function):
             into_hidden = torch.addmm(into_hidden * z[t], from_hidden[t], onto)
         ctx.note(x, hidden[:-1], from_inputs, from_hidden)
         into_x = from_inputs @ into if ctx.needs_input_grad[0] else None
-        return into_x, None, None, None, None, None
+        return into_x, None, None, None, None, None, None
 
 
 def lstm_forward(layer: nn.LSTM, name: str, tape: Tape) -> Forward:
@@ -141,7 +141,7 @@ def gru_forward(layer: nn.GRU, name: str, tape: Tape) -> Forward:
         into, onto = getattr(layer, f"weight_ih{suffix}"), getattr(layer, f"weight_hh{suffix}")
         biases = _biases(layer, suffix)
         note = _note(layer, suffix, name, tape)
-        out, hidden = _GRU.apply(x, into, onto, tuple(b if b is None else b.detach() for b in biases), first[0], note)  # type: ignore[no-untyped-call]
+        out, hidden = _GRU.apply(x, into, onto, *biases, first[0], note)  # type: ignore[no-untyped-call]
         return out, (hidden,)
 
     def forward(x: Tensor, first: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mosha.core.account import Account, Run
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed
 from mosha.core.release import Receipt
 from mosha.core.unit import Person
 from mosha.learning.checkpoint import Checkpoint
@@ -82,12 +83,14 @@ class Training:
         gradients.reuse = True
         self._updates = Updates(gradients)
         self._team = Team(None)
+        self.key: str | None = None
         self._checkpoint: Checkpoint | None = None
         self._audit: Audit | None = None
         self._progress = False
         self._kept: Kept | None = None
         self._began = time.monotonic()
         self._here = 0
+        self._closed = False
         self._lock = threading.Lock()
 
     @property
@@ -97,10 +100,14 @@ class Training:
 
     def __iter__(self) -> Iterator[Step]:
         while self.number < self.plan.steps:
-            step = self.step()
+            try:
+                step = self.step()
+            except HorizonExceeded:  # steps that failed were paid for, and cannot be taken again
+                break
             if self._progress:
                 print(f"\r{step}", end="" if step.number < step.steps else "\n", flush=True)  # noqa: T201
             yield step
+        self._gradients.engine.detach()  # it is over, also for who does not close it
 
     def step(self) -> Step:
         """The next step: the noisy gradient is paid for, drawn, and handed to the optimiser."""
@@ -108,6 +115,12 @@ class Training:
             return self._step()
 
     def _step(self) -> Step:
+        if self._closed:
+            raise RunClosed("this training is closed: plan.train(...) begins another, or goes on under the same key.")
+        if self.number >= self.plan.steps:
+            raise HorizonExceeded(
+                f"all {self.plan.steps} steps of this plan were taken: plan.train(...) pays for others."
+            )
         self._gradients.engine.check_unchanged()
         broken = not all(bool(torch.isfinite(p.sum())) for p in self._gradients.engine.parameters.values())
         training = self.model.training
@@ -117,7 +130,6 @@ class Training:
         answer = self._answer()
         self.model.train(training)
         check_kept(self._kept)
-        self.number += 1
         self._here += 1
         loss = skipped = None
         if answer is None:
@@ -137,11 +149,19 @@ class Training:
     def _answer(self) -> Answer | None:
         """The noisy sum; None for a step that an earlier process released and could not keep."""
         if self._run is None:
-            return self._team.follow(self._gradients, self._data, self.number)
+            answer = self._team.follow(self._gradients, self._data, self.number)
+            self.number += 1
+            return answer
         self._gradients.last = None
-        answer = self._run.step(self._data, ask=self.model).value
+        answer = self._taken(self._run)
         found = answer if isinstance(answer, Answer) else self._gradients.last
         return self._team.lead(found)
+
+    def _taken(self, run: Run) -> Any:
+        """The next step that can be taken: those that failed before it count, too."""
+        release = run.step(self._data, ask=self.model)
+        self.number = release.step
+        return release.value
 
     def state(self) -> dict[str, Any]:
         """All that a checkpoint needs besides model and optimiser. With shuffled batches it is private."""
@@ -154,15 +174,15 @@ class Training:
         self._data[1].restore(state["sampler"])
         self._gradients.restored = state["following"]
         assert self._run is not None
-        for _ in range(state["number"]):
-            self._run.step(self._data, ask=self.model)
-            self.number += 1
+        while self.number < state["number"]:
+            self._taken(self._run)
 
     def close(self) -> None:
         """End the training: layers get their own forward pass back, unused steps are handed back where rules allow."""
         if self._audit is not None and self.number == self.plan.steps:
             audit, self._audit = self._audit, None
             audit.after(self)
+        self._closed = True
         self._gradients.engine.detach()
         if self._run is not None:
             self._run.close()
@@ -201,6 +221,12 @@ def check_optimizer(optimizer: Any, engine: Engine) -> None:
     """The optimiser must hold exactly the parameters that are trained."""
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise InvalidParameter("the optimizer must be a torch.optim.Optimizer. Nothing was spent.")
+    closure = inspect.signature(type(optimizer).step).parameters.get("closure")
+    if closure is not None and closure.default is inspect.Parameter.empty:
+        raise InvalidParameter(
+            f"{type(optimizer).__name__} asks for the loss several times in a step, and a step has one noisy gradient: "
+            "use SGD, Adam or the like. Nothing was spent."
+        )
     held = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
     if held != {id(p) for p in engine.parameters.values()}:
         raise InvalidParameter(
@@ -270,6 +296,9 @@ def begin(
         raise InvalidParameter(
             "a checkpoint needs key=..., under which the payment is found again, and a process that trains alone."
         )
+    kept = None if checkpoint is None else Checkpoint.of(checkpoint)
+    if kept is not None:
+        kept.check(plan, key)
     _hold_persons_once(plan, team, examples)
     engine = Engine(model)
     try:
@@ -284,9 +313,9 @@ def begin(
             run = account.open(gradients.measurement(keyed=key is not None), key=key)
         training = Training(gradients, optimizer, run, data)
         training._team, training._audit, training._progress = team, audit, progress  # noqa: SLF001
-        if checkpoint is not None:
-            training._checkpoint = Checkpoint.of(checkpoint)  # noqa: SLF001
-            training._checkpoint.resume(training)  # noqa: SLF001
+        training.key, training._checkpoint = key, kept  # noqa: SLF001
+        if kept is not None:
+            kept.resume(training)
         if audit is not None:
             audit.before(training)
     except BaseException:

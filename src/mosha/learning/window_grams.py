@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 
-from torch import Tensor, bmm
+from torch import Tensor
 from torch.nn import functional
+
+from mosha.learning.norms import between_rows
 
 __all__ = ["between_places", "between_windows"]
 
@@ -26,8 +28,7 @@ def between_places(values: Tensor) -> Tensor:
              [2., 4., 6.],
              [3., 6., 9.]]])
     """
-    places = values.flatten(3).transpose(1, 2).flatten(2)
-    return bmm(places.transpose(1, 2), places)
+    return between_rows(values.flatten(3).transpose(1, 2).flatten(2).transpose(1, 2))
 
 
 def between_windows(x: Tensor, kernel: list[int], stride: list[int], padding: list[int], dilation: list[int]) -> Tensor:

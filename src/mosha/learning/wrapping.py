@@ -58,8 +58,13 @@ class PrivateOptimizer:
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        """The groups of the optimiser inside, for schedulers of the learning rate."""
+        """The groups of the optimiser inside; schedulers of PyTorch take that one (`optimizer.optimizer`)."""
         return self.optimizer.param_groups
+
+    def close(self) -> None:
+        """Layers get their own forward pass back, unused steps are handed back where rules allow."""
+        self._gradients.engine.detach()
+        self.run.close()
 
     def discard(self) -> None:
         """A new batch is drawn: what an abandoned one left in the sum is forgotten."""
