@@ -18,6 +18,7 @@ from mosha.core.unit import Example, Neighbours, Person, Unit
 
 if TYPE_CHECKING:
     from mosha.core.account import Account
+    from mosha.core.measurement import Measurement
     from mosha.learning.training import Training
 
 __all__ = ["CLIPPINGS", "DPFTRL", "DPSGD", "SAMPLINGS"]
@@ -305,6 +306,24 @@ class DPSGD:
             group=group,
             autocast=autocast,
         )
+
+    def candidate(self, build: Any, loss: Any, *, like: tuple[Any, ...]) -> Measurement:
+        """A whole training as one measurement, for `best_of_random_runs`; its answer is the model's `state_dict`.
+
+        `build()` makes a new model and its optimiser, without a look at the data; `like` is a public batch (inputs,
+        targets) of the right shapes and types, with which everything is tried before anything is paid. The data of the
+        search are those of `train`: a data set, or (data set, owners) where the unit is a Person.
+
+        Guarantee:
+            As `train`, whose steps these are: the joint law of all of them is no easier to tell apart than `event`
+            says, and the answer is made of them.
+        """
+        from mosha.learning.torch_extra import needs_torch  # noqa: PLC0415
+
+        needs_torch()
+        from mosha.learning.whole_training import whole_training  # noqa: PLC0415  (torch)
+
+        return whole_training(self, build, loss, like)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,93 @@
+"""A whole training as one step, for searches: a candidate is trained from the first step to the last, or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+from mosha.core.unit import Person
+from mosha.learning.engine import Engine
+from mosha.learning.examples import Examples
+from mosha.learning.kept import Kept
+from mosha.learning.mechanism import Gradients
+from mosha.learning.plan import DPSGD
+from mosha.learning.probe import Losses, check_kept, probe
+from mosha.learning.sampling import Sampler
+from mosha.learning.training import check_optimizer, check_precision, losses_by
+from mosha.learning.updates import Updates
+
+__all__ = ["whole_training"]
+
+Build = Callable[[], tuple[nn.Module, torch.optim.Optimizer]]
+
+
+def whole_training(plan: DPSGD, build: Build, loss: Any, like: tuple[Tensor, ...]) -> Measurement:
+    """All steps of a plan as one: see `DPSGD.candidate`."""
+    losses = losses_by(loss)
+    if not isinstance(like, tuple) or len(like) < 2 or not all(isinstance(v, Tensor) and v.ndim for v in like):
+        raise InvalidParameter(
+            "like=(inputs, targets) must be public tensors of the shapes and types of a batch. Nothing was spent."
+        )
+    gradients = _begun(plan, build, losses)[0]
+    try:
+        probe(gradients.engine, losses, Examples(like).shapes)
+    finally:
+        gradients.engine.detach()
+    shapes = ",".join(f"{name}:{tuple(shape)}" for name, shape in gradients.shapes.items())
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Tensor], Any]:
+        del ask
+        return _trained(plan, build, losses, _examples(plan, data), rng), state
+
+    return Measurement(
+        unit=plan.unit,
+        event=plan.event,
+        step=step,
+        name=f"a training by {type(plan).__name__}({plan.steps} steps)",
+        question=hashlib.sha256(f"whole;{plan!r};{shapes}".encode()).hexdigest(),
+    )
+
+
+def _begun(plan: DPSGD, build: Build, losses: Losses) -> tuple[Gradients, torch.optim.Optimizer]:
+    model, optimizer = build()
+    engine = Engine(model)
+    try:
+        check_precision(engine)
+        check_optimizer(optimizer, engine)
+        return Gradients(plan, engine, losses), optimizer
+    except BaseException:
+        engine.detach()
+        raise
+
+
+def _examples(plan: DPSGD, data: Any) -> Examples:
+    if not isinstance(plan.unit, Person):
+        return Examples(data)
+    if not isinstance(data, tuple) or len(data) != 2:
+        raise DataError("where the unit is a Person, the data of a search are (data set, owners).")
+    return Examples(data[0], owners=data[1], each=plan.each)
+
+
+def _trained(plan: DPSGD, build: Build, losses: Losses, examples: Examples, rng: Rng) -> dict[str, Tensor]:
+    """The parameters and buffers of a new model after all steps."""
+    gradients, optimizer = _begun(plan, build, losses)
+    gradients.reuse = True
+    model, updates, state = gradients.engine.model.train(), Updates(gradients), gradients.first()
+    data, kept = (examples, Sampler(plan, examples.units)), Kept(model)
+    try:
+        for _ in range(plan.steps):
+            answer, state = gradients.step(state, data, None, rng)
+            check_kept(kept)
+            updates.apply(answer)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        return {name: values.detach().clone() for name, values in model.state_dict().items()}
+    finally:
+        gradients.engine.detach()
