@@ -78,6 +78,48 @@ def test_all_steps_are_taken_on_a_new_model_each_time(plan):
     assert all("forward" not in vars(model) for model in built)
 
 
+def test_a_trained_candidate_carries_the_noise_that_its_event_prices():
+    """Without a gradient one step of size one moves 2050 weights by noise alone: within 8%, five deviations of their
+    own deviation (a false alarm in a million runs). Noise of half the deviation, or twice, would be seen."""
+    plan = DPSGD(steps=1, rate=0.2, clip=1.0, batch=200, noise_multiplier=40.0, delta=1e-6)
+    begin = nn.Linear(40, 50)
+
+    def build():
+        model = nn.Linear(40, 50)
+        model.load_state_dict(begin.state_dict())
+        return model, torch.optim.SGD(model.parameters(), lr=1.0)
+
+    def nothing(outputs, _):
+        return 0 * outputs.sum(dim=1)
+
+    candidate = plan.candidate(build, nothing, like=(torch.zeros(1, 40), LIKE[1]))
+    examples = (torch.randn(500, 40), torch.zeros(500, dtype=torch.long))
+    found = candidate.step(candidate.init(), examples, None, secure())[0]
+    moved = torch.cat([(found[name] - values).flatten() for name, values in begin.state_dict().items()])
+    assert float(moved.std()) == pytest.approx(plan.noise_deviation, rel=0.08)
+
+
+def test_one_example_moves_a_candidate_by_its_clip_and_no_further():
+    """Almost without noise, and with everybody in the batch: the example counts, however large it is, for one clip."""
+    plan = DPSGD(steps=1, rate=1.0, clip=1.0, batch=20, noise_multiplier=0.002, delta=1e-6)
+    begin = nn.Linear(4, 2)
+
+    def build():
+        model = nn.Linear(4, 2)
+        model.load_state_dict(begin.state_dict())
+        return model, torch.optim.SGD(model.parameters(), lr=1.0)
+
+    candidate = plan.candidate(build, LOSS, like=LIKE)
+    inputs, targets = data(20)
+    inputs[-1] *= 1000
+    targets[-1] = 1 - int(begin(inputs[-1:]).argmax())  # wrong, and sure of it
+    with_it, without = (
+        torch.cat([v.flatten() for v in candidate.step(candidate.init(), rows, None, secure())[0].values()])
+        for rows in ((inputs, targets), (inputs[:-1], targets[:-1]))
+    )
+    assert 0.95 <= float((with_it - without).norm()) * plan.divisor <= 1.05
+
+
 def test_persons_bring_their_owners():
     person = mosha.Person("name", at_most=2)
     plan = DPSGD(steps=5, rate=0.2, clip=1.0, batch=20, unit=person).calibrate(epsilon=1, delta=1e-6)
