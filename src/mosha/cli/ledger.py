@@ -17,7 +17,7 @@ from mosha.core.unit import Client, Edge, Event, Example, Node, Person, Row, Sel
 if TYPE_CHECKING:
     from mosha.ledger import Ledger, LedgerAccount
 
-__all__ = ["app"]
+__all__ = ["Name", "Out", "Place", "app", "open_ledger"]
 
 VERIFICATION_FAILED = 3
 _UNITS: dict[str, type[Unit]] = {
@@ -38,7 +38,7 @@ Name = Annotated[str, typer.Argument(help="The name of the account; 'parent/chil
 Out = Annotated[Path | None, typer.Option("--out", help="Write to this file instead of standard output.")]
 
 
-def _ledger(place: str, *, create: bool = False) -> Ledger:
+def open_ledger(place: str, *, create: bool = False) -> Ledger:
     from mosha.ledger import Ledger as Book  # noqa: PLC0415  (a command that fails early loads nothing)
 
     return Book(place, create=create)
@@ -95,7 +95,7 @@ def open_account(
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
     limits["disjoint_blocks"] = disjoint_blocks
     hidden = _unit(unit, neighbours)
-    with closing(_ledger(place, create=True)) as ledger:
+    with closing(open_ledger(place, create=True)) as ledger:
         if block:
             if parent is None or hidden is not None:
                 raise InvalidParameter("--block needs --parent, and inherits its unit.")
@@ -113,7 +113,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show the accounts: what they promise, what they have spent, what is left."""
-    with closing(_ledger(place)) as ledger:
+    with closing(open_ledger(place)) as ledger:
         if name is None:
             _show(ledger.accounts(), as_json=as_json, head=str(ledger.head))
         else:
@@ -177,7 +177,7 @@ def verify(
 ) -> None:
     """Read the whole book again: every hash, every sum, every limit. Exit code 3 if anything is wrong."""
     try:
-        with closing(_ledger(place)) as ledger:
+        with closing(open_ledger(place)) as ledger:
             found = ledger.verify(head=head).to_dict()
     except LedgerTampered as error:  # the book itself refuses to be opened
         found = {"ok": False, "entries": None, "head": None, "problems": [str(error)]}
@@ -203,7 +203,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write all rows of the book: one JSON object a line, or one document with --json."""
-    with closing(_ledger(place)) as ledger:
+    with closing(open_ledger(place)) as ledger:
         rows = ledger.entries(after)
         head = str(ledger.head) if not rows else str(rows[-1].head)
     described = [
@@ -221,7 +221,7 @@ def export(
 @app.command()
 def statement(place: Place, name: Name, *, out: Out = None, as_json: Json = False) -> None:
     """State what was promised and released: Markdown, or JSON with the fields of deployment registries."""
-    with closing(_ledger(place)) as ledger:
+    with closing(open_ledger(place)) as ledger:
         drawn = ledger.statement(name)
     if not as_json:
         _write(drawn.markdown(), out)

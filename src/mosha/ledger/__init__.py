@@ -10,6 +10,7 @@ from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.book import Ledger
 from mosha.ledger.chain import Entry, Head
 from mosha.ledger.lease import Lease
+from mosha.ledger.note import Note
 from mosha.ledger.verify import Report
 
-__all__ = ["Entry", "Head", "JointAccount", "Lease", "Ledger", "LedgerAccount", "Report"]
+__all__ = ["Entry", "Head", "JointAccount", "Lease", "Ledger", "LedgerAccount", "Note", "Report"]

@@ -19,6 +19,7 @@ from mosha.core.number import positive
 from mosha.core.unit import Unit
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.chain import Entry, Head, canonical
+from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.sqlite import SQLiteStorage
 from mosha.ledger.statement import Statement, drawn_up, tight
 from mosha.ledger.storage import Storage, Transaction
@@ -217,6 +218,32 @@ class Ledger:
                 transaction.run("UPDATE accounts SET retired = 1 WHERE name = ?", name)
 
         self._storage.write(retire)
+
+    def note(self, topic: str, content: Any, *, about: LedgerAccount | str | None = None) -> Note:
+        """Write down a decision in the chain. It costs nothing, and nothing is ever paid or refused because of it.
+
+        Args:
+            topic: words in lower case, such as 'approval' or 'approval/report'; 'mosha/...' is the ledger's own.
+            content: JSON data of at most 16 kB: who decided, what, why, the hash of a document.
+            about: the account that the note is about.
+        """
+        if check_topic(topic).startswith(OWN):
+            raise InvalidParameter(f"topics under {OWN!r} are written by the ledger itself. Nothing was written.")
+        check_content(content)
+        name = about.name if isinstance(about, LedgerAccount) else about
+        return self._storage.write(lambda transaction: append_note(transaction, topic, content, name))
+
+    def notes(self, *, topic: str | None = None, about: LedgerAccount | str | None = None) -> list[Note]:
+        """The notes in the chain, in order.
+
+        Args:
+            topic: this topic and those under it; all by default.
+            about: those about this account alone.
+        """
+        if topic is not None:
+            check_topic(topic)
+        name = about.name if isinstance(about, LedgerAccount) else about
+        return self._storage.read(lambda transaction: find_notes(transaction, topic, name))
 
     def entries(self, after: int = 0) -> list[Entry]:
         """The rows of the book after a place, in order: the whole book, and nothing private, as plain data."""

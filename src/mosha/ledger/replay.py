@@ -18,6 +18,7 @@ from mosha.core.event import Event, compose, from_dict, from_json
 from mosha.core.events import Parallel
 from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, greatest
+from mosha.ledger.note import is_well_formed
 from mosha.ledger.payment import ATTEMPTS, CLOSED, VOID, scope_of
 from mosha.ledger.tree import Terms, payers
 
@@ -105,6 +106,7 @@ class Replay:
             "release": self._resolve,
             "fail": self._resolve,
             "close": self._close,
+            "note": self._note,
         }
 
     def read(self, entry: Entry) -> None:
@@ -194,6 +196,11 @@ class Replay:
         self._require(entry, not void or (untouched and not payment.steps), "voids a payment that was used")
         payment.closed, payment.returned = VOID if void else CLOSED, returned
         payment.event = from_dict(content["kept"]).to_json()
+
+    def _note(self, entry: Entry, content: dict[str, Any]) -> None:
+        about = content.get("about")
+        self._require(entry, is_well_formed(content), "is not a note as the ledger writes them")
+        self._require(entry, about is None or about in self.accounts, "is a note about an account that is not there")
 
     def event(self, name: str) -> Event:
         """All that an account has paid for: its own releases, and for disjoint blocks the dearest one of them."""
