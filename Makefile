@@ -6,7 +6,7 @@ PIP := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip -qq --disable-pip-versio
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help demo test check bench docs format clean
+.PHONY: help demo test check bench fuzz docs format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make test     run all tests"
 	@echo "make check    run ruff, mypy and the layer contracts"
 	@echo "make bench    compare with other libraries, each in an environment of its own"
+	@echo "make fuzz     search for failures at random, for ten minutes each"
 	@echo "make docs     build the documentation into site/"
 	@echo "make format   format the code"
 	@echo "make clean    remove everything these commands made"
@@ -33,6 +34,9 @@ check: $(VENV)/.test
 
 bench: $(VENV)/.test
 	@$(BIN)/python -m benchmarks
+
+fuzz: $(VENV)/.test
+	@$(BIN)/python -m fuzz
 
 docs: $(VENV)/.test
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

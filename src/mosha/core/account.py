@@ -51,7 +51,7 @@ class Reservation(Protocol):
         """Durably note that a started step did not get to the data: it may be started again."""
 
     def failed(self, step: int) -> None:
-        """Note that a step broke: it stays paid."""
+        """Note that a step broke: it stays paid. Raises AlreadyReleased where another holder has taken it over."""
 
     def close(self, unused: int) -> None:
         """The run is over; `unused` steps never touched the data."""

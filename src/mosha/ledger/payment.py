@@ -117,6 +117,7 @@ class Payment:
         self._process = os.getpid()  # a fork has to claim the payment like anybody else
         self._touched = self._touched_before = 0  # the last step that may have met the data
         self._waiting: tuple[int, Any, dict[str, Any]] | None = None  # an answer that could not be noted yet
+        self._broken: int | None = None  # a step that broke, which could not be noted yet
 
     @property
     def receipt(self) -> Receipt:
@@ -151,6 +152,8 @@ class Payment:
         return True, decode(content["answer"])
 
     def started(self, step: int) -> None:
+        if self._broken is not None:
+            self._note_failure(self._broken)
         self._touched_before = self._touched
         if self._ready and self._process == os.getpid():
             self._ready = False
@@ -223,8 +226,17 @@ class Payment:
             self._touched = self._touched_before
 
     def failed(self, step: int) -> None:
-        with suppress(AlreadyReleased):
+        self._broken = step
+        self._note_failure(step)
+
+    def _note_failure(self, step: int) -> None:
+        """Note that a step broke. Who was overtaken hears that alone, as after an answer, and goes no further."""
+        try:
             self._storage.write(lambda transaction: self._resolve(transaction, "fail", self._about(step)))
+        except AlreadyReleased:
+            self._broken = None
+            raise
+        self._broken = None
         self._ready = True
 
     def _about(self, step: int) -> dict[str, Any]:
@@ -232,17 +244,29 @@ class Payment:
 
     def close(self, unused: int) -> None:
         order = self._order
-        kept = remainder(order.event, order.horizon, max(order.horizon - unused, self._touched))
-        back = surplus(order.payers, self._charges, priced(order.payers, kept)) if self._claim else []
-        if not back:
+        used = max(order.horizon - unused, self._touched)
+        if not self._claim or not self._surplus(used)[0]:
             return
 
         def give(transaction: Transaction) -> None:
             claim, _, closed = self._row(transaction)
             if claim == self._claim and not closed:
-                settle(transaction, self._entry, self._charges, back, kept)
+                back, kept = self._surplus(max(used, self._last_resolved(transaction)))
+                if back:
+                    settle(transaction, self._entry, self._charges, back, kept)
 
         self._storage.write(give)
+
+    def _surplus(self, used: int) -> tuple[list[Charge], Event]:
+        """What goes back after so many steps, and what stays paid."""
+        order = self._order
+        kept = remainder(order.event, order.horizon, used)
+        return surplus(order.payers, self._charges, priced(order.payers, kept)), kept
+
+    def _last_resolved(self, transaction: Transaction) -> int:
+        """The last step that was answered or broke, whoever held the payment then."""
+        row = transaction.row("SELECT MAX(step) FROM steps WHERE payment = ?", self._entry.sequence)
+        return int(row[0]) if row and row[0] is not None else 0
 
     def _row(self, transaction: Transaction) -> tuple[int, int, int]:
         row = transaction.row("SELECT claim, attempts, closed FROM payments WHERE entry = ?", self._entry.sequence)

@@ -1,0 +1,9 @@
+"""Random histories of a ledger: see `tests/ledger/model.py` for what none of them may do."""
+
+from __future__ import annotations
+
+from tests.ledger.model import live
+
+
+def attempt() -> None:
+    live(actions=75, checks=2).ledger.close()

@@ -1,0 +1,140 @@
+"""A random history of payments, with books of its own: which steps met the data, and which answers left.
+
+Whatever is opened, stepped, broken, lost, retried and closed, also while the ledger itself is out of reach:
+
+- no account is above its limit, and `verify` finds nothing;
+- one payment's step has one answer, whoever asks;
+- a step meets the data at most twice, and a second time only after a row `claim` of that very step;
+- what stays charged for a payment covers every step that met the data, at every account and by its own rule.
+"""
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+import mosha
+from mosha import errors, events
+from tests.ledger.place import PERSON, asking
+
+EVENTS = [events.Laplace(40), events.Laplace(12), events.RandomizedResponse(0.07)]
+ACCOUNTS = ["top", "top/pure", "top/renyi"]
+REFUSALS = (errors.BudgetExceeded, errors.Unpriced, errors.RunError, errors.AccountRetired, errors.InvalidParameter)
+TROUBLES = ["none"] * 4 + ["away", "broken", "interrupted"] * 2
+KINDS = {"ledger", "open", "pay", "lease", "release", "fail", "unreached", "claim", "close"}
+
+
+class History:
+    def __init__(self):
+        self.dice = random.SystemRandom()
+        self.ledger = mosha.Ledger.memory()
+        self.ledger.account("top", unit=PERSON, rho=0.4)
+        self.ledger.account("top/pure", epsilon=6)
+        self.ledger.account("top/renyi", epsilon=6, delta=1e-6, rule="renyi")
+        self.runs, self.leases = [], []
+        self.met = {}  # payment -> how often each step met the data, with the event of one step
+        self.left = {}  # (payment, step) -> the answer that left
+        self.leased = set()
+        self.write, self.ledger._storage.write = self.ledger._storage.write, self.write_or_not
+
+    def write_or_not(self, operation):
+        """The ledger is out of reach now and then, before it wrote or after."""
+        fate = self.dice.randrange(40)
+        if fate == 0:
+            raise errors.LedgerUnavailable("the disk is full.")
+        done = self.write(operation)
+        if fate == 1:
+            raise errors.LedgerUnavailable("the confirmation was lost.")
+        return done
+
+    def open(self, account, event, horizon, key=None):
+        def step(state, data, trouble, rng):
+            if trouble == "away":
+                raise errors.SourceUnavailable("away.")
+            place = (run if leased else None, run._taken + 1)
+            self.met.setdefault(run.receipt.entry, Counter())[place, event] += 1
+            if trouble == "broken":
+                raise ValueError
+            if trouble == "interrupted":
+                raise KeyboardInterrupt
+            return self.dice.getrandbits(60), state
+
+        leased = account in self.leases
+        asked = asking(event * horizon, horizon=horizon, step=step)
+        if self.dice.random() < 0.5:  # found again by its key, the run goes on after its last answer
+            asked = replace(asked, resume=lambda state, answer: state)
+        run = account.open(asked, key=key)
+        self.runs.append(run)
+
+    def pay(self):
+        scope = tuple(self.dice.sample(ACCOUNTS, self.dice.choice([1, 1, 2])))
+        account = self.ledger.together([self.ledger.account(name) for name in scope])
+        event, horizon = self.dice.choice(EVENTS), self.dice.randint(1, 3)
+        key = self.dice.choice([None, *(f"{n} {event} {horizon}" for n in range(2))])
+        self.open(account, event, horizon, key)
+
+    def lease(self):
+        name, event = self.dice.choice(ACCOUNTS), self.dice.choice(EVENTS)
+        lease = self.ledger.account(name).lease(event * self.dice.randint(1, 4))
+        self.leased.add(lease._entry.label)
+        self.leases.append(lease)
+
+    def pay_from_lease(self):
+        if self.leases:
+            self.open(self.dice.choice(self.leases[-3:]), self.dice.choice(EVENTS), self.dice.randint(1, 2))
+
+    def step(self):
+        if self.runs:
+            run = self.dice.choice(self.runs[-6:])
+            release = run.step("data", ask=self.dice.choice(TROUBLES))
+            if run.receipt.entry not in self.leased:
+                assert self.left.setdefault((run.receipt.entry, release.step), release.value) == release.value
+
+    def close(self):
+        if self.runs:
+            self.dice.choice(self.runs[-6:]).close()
+
+    def settle(self):
+        if self.leases:
+            self.dice.choice(self.leases[-3:]).close()
+
+    def go_on(self):
+        action = self.dice.choices(
+            [self.pay, self.lease, self.pay_from_lease, self.step, self.close, self.settle], [5, 1, 3, 12, 3, 1]
+        )[0]
+        try:
+            action()
+        except (*REFUSALS, errors.SourceUnavailable, errors.LedgerUnavailable, KeyboardInterrupt):
+            pass
+
+    def check(self):
+        for account in self.ledger.accounts():
+            assert account.spent_price <= account.terms.limit
+        report = self.ledger.verify()
+        assert report.ok, report.problems
+        rows = self.ledger.entries()
+        claimed = {(row.content()["payment"], row.content()["step"]) for row in rows if row.kind == "claim"}
+        closed = {row.content()["payment"]: row.content()["returned"] for row in rows if row.kind == "close"}
+        for row in rows:
+            if row.kind in ("pay", "lease"):
+                met = self.met.get(row.label, {})
+                for ((_, step), _), times in met.items():
+                    assert times <= (2 if (row.sequence, step) in claimed else 1), (row, step, times)
+                self.check_kept(row, [event for _, event in met], closed.get(row.sequence, []))
+
+    def check_kept(self, row, met, returned):
+        """The one stated assumption: a step that was lost is started once more at no further price."""
+        given = {back["account"]: int(back["price"][0]) for back in returned}
+        for charge in row.content()["charges"]:
+            price = self.ledger.account(charge["account"]).rule.price
+            kept = int(charge["price"][0]) - given.get(charge["account"], 0)
+            assert sum(price(event).amount for event in met) <= kept, row
+
+
+def live(actions, checks):
+    """One whole history."""
+    history = History()
+    for _ in range(checks):
+        for _ in range(actions):
+            history.go_on()
+        history.check()
+    return history
