@@ -1,13 +1,16 @@
 """A crash costs nothing twice: the payment is found again, and no step is drawn twice."""
 
 import copy
+import os
+import pickle
+import secrets
 
 import pytest
 import torch
 from torch import nn
 
 import mosha
-from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed, StepFailed
+from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed, StateRefused, StepFailed
 from mosha.learning.plan import DPFTRL, DPSGD
 
 torch.set_num_threads(1)
@@ -116,8 +119,108 @@ def test_a_file_that_cannot_be_used_is_refused_before_anything_is_paid(tmp_path,
     if content is not None:
         path.write_bytes(content)
     account = opened(tmp_path)
-    with pytest.raises(InvalidParameter, match="Nothing was spent"):
+    with pytest.raises(InvalidParameter if content is None else StateRefused, match="Nothing was spent"):
         begun(PLAN, account, path)
+    assert account.spent == 0
+
+
+class Evil:
+    """What a checkpoint from elsewhere could hold: unpickled, it leaves a file behind."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.place),))
+
+
+@pytest.mark.parametrize("write", [torch.save, lambda value, path: path.write_bytes(pickle.dumps(value))])
+@pytest.mark.parametrize("with_key", [False, True])
+def test_a_pickled_checkpoint_is_refused_and_runs_no_code(tmp_path, write, with_key):
+    path, ran = tmp_path / "model.pt", tmp_path / "ran"
+    write({"plan": Evil(ran)}, path)
+    if with_key:
+        (tmp_path / "model.pt.key").write_bytes(bytes(32))
+    account = opened(tmp_path)
+    with pytest.raises(StateRefused, match=r"pickle.*Finish that training.*Nothing was spent"):
+        begun(PLAN, account, path)
+    assert not ran.exists()
+    assert account.spent == 0
+
+
+def test_a_checkpoint_that_was_edited_cut_or_lost_its_key_is_refused(tmp_path):
+    with begun(PLAN, opened(tmp_path), tmp_path / "model.pt") as training:
+        training.step()
+    path = tmp_path / "model.pt"
+    whole = path.read_bytes()
+    assert whole.startswith(b"mosha-training-1")
+    assert (path.stat().st_mode & 0o777, (tmp_path / "model.pt.key").stat().st_mode & 0o777) == (0o600, 0o600)
+    place = secrets.randbelow(len(whole) - 17) + 17
+    for content in (whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :], whole[:-1], whole + b"\0"):
+        path.write_bytes(content)
+        with pytest.raises(StateRefused, match=r"edited.*Nothing was spent"):
+            begun(PLAN, opened(tmp_path), path)
+    path.write_bytes(whole)
+    (tmp_path / "model.pt.key").unlink()
+    with pytest.raises(StateRefused, match=r"key .* is gone"):
+        begun(PLAN, opened(tmp_path), path)
+
+
+def test_a_checkpoint_under_a_secret_of_ones_own_needs_no_file_beside_it(tmp_path):
+    how = {"path": tmp_path / "model.pt", "every": 1, "secret": os.urandom(32)}
+    model = nn.Linear(4, 2)
+    data = torch.randn(50, 4), torch.zeros(50, dtype=torch.long)
+    account = opened(tmp_path)
+
+    def begin(how):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        return PLAN.train(model, data, LOSS, optimizer, account=account, key="run", checkpoint=how)
+
+    with begin(how) as training:
+        training.step()
+    assert not (tmp_path / "model.pt.key").exists()
+    with pytest.raises(StateRefused):
+        begin(how | {"secret": os.urandom(32)})
+    with pytest.raises(InvalidParameter, match="32"):
+        begin(how | {"secret": b"short"})
+    with begin(how) as again:
+        assert again.number == 1
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "RMSprop", "NAdam", "Adamax", "SGD"])
+def test_the_state_of_every_optimiser_comes_back_bit_for_bit(tmp_path, name):
+    from mosha.files.packing import pack, unpack
+    from mosha.learning.checkpoint import _KINDS
+
+    model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2).to(torch.bfloat16))
+    optimizer = getattr(torch.optim, name)(model.parameters(), lr=0.1)
+    for _ in range(2):
+        for p in model.parameters():
+            p.grad = torch.randn_like(p)
+        optimizer.step()
+    before = optimizer.state_dict()
+    after = unpack(b"".join(pack(before, _KINDS)), _KINDS)
+    assert before["param_groups"] == after["param_groups"]
+    assert before["state"].keys() == after["state"].keys()
+    for place, state in before["state"].items():
+        for part, value in state.items():
+            found = after["state"][place][part]
+            assert type(found) is type(value)
+            assert (found.dtype, found.shape) == (value.dtype, value.shape) if torch.is_tensor(value) else True
+            assert torch.equal(found, value) if torch.is_tensor(value) else found == value
+    assert type(unpack(b"".join(pack(model.state_dict(), _KINDS)), _KINDS)["1.weight"]) is torch.Tensor
+
+
+def test_what_no_checkpoint_can_hold_is_told_before_anything_is_paid(tmp_path):
+    class Odd(nn.Linear):
+        def get_extra_state(self):
+            return object()
+
+    model, account = Odd(4, 2), opened(tmp_path)
+    data = torch.randn(50, 4), torch.zeros(50, dtype=torch.long)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    with pytest.raises(InvalidParameter, match="cannot be kept"):
+        PLAN.train(model, data, LOSS, optimizer, account=account, key="run", checkpoint=tmp_path / "model.pt")
     assert account.spent == 0
 
 

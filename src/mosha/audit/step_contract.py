@@ -9,12 +9,12 @@ the price allows what is seen   a quick attack on each pair of neighbours
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from typing import Any
 
 from mosha.audit.black_box import attack
 from mosha.audit.contract import Check, Contract
+from mosha.audit.fingerprint import fingerprint
 from mosha.audit.neighbours import Proposal
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
@@ -129,12 +129,12 @@ def _repeatable(play: _Play, data: list[Any]) -> list[Check]:
 def _untouched(play: _Play, data: list[Any]) -> Check:
     clause = "data are left as they were"
     try:
-        before = [pickle.dumps(side) for side in data]
-    except Exception:  # noqa: BLE001  (a live source has no bytes to compare)
+        before = [fingerprint(side) for side in data]
+    except Exception:  # noqa: BLE001  (a live source has nothing to compare)
         return Check(clause, kept=True, seen="not data that could be compared")
     for side in data:
         play.start(side, 1).whole()
-    return Check(clause, before == [pickle.dumps(side) for side in data], "bytes before and after a run")
+    return Check(clause, before == [fingerprint(side) for side in data], "fingerprints before and after a run")
 
 
 def _total(play: _Play, data: list[Any]) -> Check:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mosha.core.errors import DataError, StateRefused
+from mosha.files.locks import FileLock
 
 __all__ = ["held", "read", "write"]
 
@@ -43,7 +43,7 @@ def held(path: Path) -> Iterator[None]:
     """Nobody else holds this path meanwhile: a lock on a file beside it, which is gone afterwards."""
     beside = path.with_name(f".{path.name}.lock")
     until = time.monotonic() + PATIENCE
-    while (handle := _taken(beside, path)) is None:
+    while (lock := _take_lock(beside, path)) is None:
         if time.monotonic() > until:
             raise StateRefused(
                 f"{str(path)!r} is in use by another process since {PATIENCE:g} s: nothing was counted. Try again."
@@ -52,21 +52,12 @@ def held(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        beside.unlink(missing_ok=True)  # still locked: whoever waits for it finds that it is gone, and makes its own
-        os.close(handle)
+        lock.release(remove=True)
 
 
-def _taken(beside: Path, path: Path) -> int | None:
-    """The lock, if it is free and still the file that others see."""
+def _take_lock(beside: Path, path: Path) -> FileLock | None:
+    """The lock, if it is free."""
     try:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+        return FileLock.take(beside)
     except OSError as error:
         raise DataError(f"{str(path)!r} cannot be written: {error.strerror}. Nothing was counted.") from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(handle), beside.stat()):
-            return handle
-    except OSError:  # another holds it, or has just removed it
-        pass
-    os.close(handle)
-    return None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
+from mosha.files.atomic import replace_file
 
 __all__ = ["Checkpoint"]
 
@@ -51,18 +51,10 @@ class Checkpoint:
 
     def _write(self, place: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.folder, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                stored: dict[str, Any] = {f"array {i}": array for i, array in enumerate(arrays.values())}
-                np.savez(file, names=np.array(list(arrays)), **stored)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(place)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        stored: dict[str, Any] = {f"array {i}": array for i, array in enumerate(arrays.values())}
+        content = io.BytesIO()
+        np.savez(content, names=np.array(list(arrays)), **stored)
+        replace_file(place, [content.getbuffer()])
 
     @staticmethod
     def _read(place: Path) -> Arrays:

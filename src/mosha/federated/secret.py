@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 import os
-import stat
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, StateRefused
 from mosha.core.randomness import Rng
+from mosha.files.atomic import create_file, is_open_to_others
 from mosha.noise import KeyedRandom, secure
 
 __all__ = ["Marked", "kept_secret"]
@@ -34,9 +32,9 @@ def kept_secret(place: str | os.PathLike[str]) -> bytes:
     path = Path(place)
     try:
         if not path.exists():
-            _make(path)
+            create_file(path, [secure().bytes(_SIZE)])  # where somebody else was first, theirs counts
         with path.open("rb") as file:
-            shared = stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077
+            shared = is_open_to_others(file.fileno())
             found = file.read(_SIZE + 1)
     except (OSError, ValueError):
         raise InvalidParameter("the file of the secret cannot be read or written. Nothing was spent.") from None
@@ -45,22 +43,6 @@ def kept_secret(place: str | os.PathLike[str]) -> bytes:
     if len(found) != _SIZE:
         raise InvalidParameter(f"the file of the secret must hold {_SIZE} bytes. Nothing was spent.")
     return found
-
-
-def _make(path: Path) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")  # for its owner alone
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secure().bytes(_SIZE))
-            file.flush()
-            os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):  # somebody else was first: theirs counts
-            os.link(name, path)
-    finally:
-        Path(name).unlink()
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
 
 
 class Marked:

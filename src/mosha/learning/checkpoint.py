@@ -3,20 +3,25 @@
 The price is not in the file but in the ledger: opened again under the same key, a training goes on after the last step
 that the ledger knows. Steps that were released after the checkpoint was written are not drawn twice; their
 update is lost, and said. Written after every step (`every=1`), nothing is lost.
+
+A file is sealed (`files/sealed.py`) and holds plain values and raw arrays (`files/packing.py`): reading one, whoever
+wrote it, runs no code.
 """
 
 from __future__ import annotations
 
-import os
-import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import torch
+from torch import Tensor, nn
 
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import InvalidParameter, MoshaError, StateRefused
 from mosha.core.number import positive_integer
+from mosha.files.packing import Kind, pack, unpack
+from mosha.files.sealed import SealedFile, check_secret, own_secret
 
 if TYPE_CHECKING:
     from mosha.learning.plan import DPSGD
@@ -24,21 +29,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint"]
 
+_MAGIC = b"mosha-training-1\n"
+_PICKLES = (b"PK\x03\x04", b"\x80")  # how files of torch.save and of pickle begin
+_WHAT = "this training"
+_PARTS = {"plan", "key", "payment", "model", "optimizer", "training"}
+
 
 @dataclass
 class Checkpoint:
-    """A file that is replaced as a whole after every `every` steps, and read when a training begins."""
+    """A sealed file that is replaced as a whole after every `every` steps, and read when a training begins.
+
+    The key of the seal lies beside it in `<file>.key`, readable by the owner alone, unless a `secret` is given.
+    """
 
     path: Path
     every: int = 50
+    secret: bytes | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, given: Any) -> Self:
-        """From a path, or {"path": ..., "every": ...}."""
+        """From a path, or {"path": ..., "every": ..., "secret": ...}."""
         options = given if isinstance(given, dict) else {"path": given}
-        if "path" not in options or set(options) - {"path", "every"}:
-            raise InvalidParameter("checkpoint=... is a path, or {'path': ..., 'every': ...}.")
-        return cls(Path(options["path"]), positive_integer("every", options.get("every", 50)))
+        if "path" not in options or set(options) - {"path", "every", "secret"}:
+            raise InvalidParameter("checkpoint=... is a path, or {'path': ..., 'every': ..., 'secret': ...}.")
+        secret = options.get("secret")
+        every = positive_integer("every", options.get("every", 50))
+        return cls(Path(options["path"]), every, None if secret is None else check_secret(secret))
 
     def note(self, training: Training) -> None:
         """Write where it is time to."""
@@ -46,7 +62,7 @@ class Checkpoint:
             self.write(training)
 
     def write(self, training: Training) -> None:
-        """Write beside the file and put it in its place: a crash leaves the old one or the new one."""
+        """Replace the file: a crash leaves the old one or the new one."""
         content = {
             "plan": repr(training.plan),
             "key": training.key,
@@ -55,38 +71,64 @@ class Checkpoint:
             "optimizer": training.optimizer.state_dict(),
             "training": training.state(),
         }
-        beside = self.path.with_name(self.path.name + ".new")
-        with beside.open("wb") as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self.path)
+        self._file().write(pack(content, _KINDS))
 
-    def check(self, plan: DPSGD, key: str | None) -> None:
-        """Refuse, before anything is paid, a file that cannot be written or belongs to something else."""
+    def check(self, plan: DPSGD, key: str | None, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        """Refuse, before anything is paid, a file that cannot be written, belongs to something else or runs code."""
         if not self.path.parent.is_dir():
             raise InvalidParameter(
                 f"there is no folder {str(self.path.parent)!r} for the checkpoint. Nothing was spent."
             )
+        pack([model.state_dict(), optimizer.state_dict()], _KINDS)  # refuses what no checkpoint could hold
         content = self._content()
         for part, wanted in (("plan", repr(plan)), ("key", key)):
-            if content and content.get(part) != wanted:
+            if content and content[part] != wanted:
                 raise InvalidParameter(
                     f"checkpoint {str(self.path)!r} belongs to another {part}: a training under a new {part} needs a "
                     f"file of its own, and an old one goes on under its own {part}. Nothing was spent."
                 )
 
+    def _file(self) -> SealedFile:
+        try:
+            secret = self.secret or own_secret(
+                self.path, what=_WHAT, again="Give another path, or delete the file to begin without it."
+            )
+        except OSError as error:
+            raise self._unusable(error) from None
+        return SealedFile(self.path, secret=secret, magic=_MAGIC, purpose="training", what=_WHAT)
+
     def _content(self) -> dict[str, Any]:
         """What stands in the file; nothing where there is none."""
-        if not self.path.exists():
-            return {}
         try:
-            return dict(torch.load(self.path, weights_only=False))
-        except (OSError, RuntimeError, ValueError, TypeError, EOFError, pickle.UnpicklingError) as error:
-            raise InvalidParameter(
-                f"{str(self.path)!r} cannot be read as a checkpoint ({type(error).__name__}): give another path, or "
-                "delete it to begin without it. Nothing was spent."
-            ) from None
+            self._refuse_pickles()
+            data = self._file().read()
+            content = {} if data is None else unpack(data, _KINDS)
+        except OSError as error:
+            raise self._unusable(error) from None
+        except StateRefused as error:
+            raise StateRefused(f"{error} Nothing was spent.") from None
+        if content and (not isinstance(content, dict) or set(content) != _PARTS):
+            raise StateRefused(f"{str(self.path)!r} holds no training of this version. Nothing was spent.")
+        return dict(content)
+
+    def _refuse_pickles(self) -> None:
+        """Earlier versions wrote pickles: reading one runs whatever its writer put into it."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as file:
+            begin = file.read(4)
+        if begin.startswith(_PICKLES):
+            raise StateRefused(
+                f"{str(self.path)!r} is a pickle, as earlier versions of Mosha wrote checkpoints: reading one can run "
+                "any code, so it is not read. Finish that training with the version that began it, or move the file "
+                "away: under its key the training then goes on after its last paid step, with the parameters you hand in."
+            )
+
+    def _unusable(self, error: OSError) -> InvalidParameter:
+        return InvalidParameter(
+            f"{str(self.path)!r} cannot be used as a checkpoint ({type(error).__name__}): look at the rights of the "
+            "file, of its key beside it and of their folder, or give another path. Nothing was spent."
+        )
 
     def resume(self, training: Training) -> None:
         """Go on from the file, where there is one; its steps are taken from the ledger, not from the data."""
@@ -98,12 +140,42 @@ class Checkpoint:
                 f"checkpoint {str(self.path)!r} belongs to a payment in another ledger or account: give another path. "
                 "What was paid now is found again under its key."
             )
-        training.model.load_state_dict(content["model"])
-        training.optimizer.load_state_dict(content["optimizer"])
-        training.restore(content["training"])
+        try:
+            training.model.load_state_dict(content["model"])
+            training.optimizer.load_state_dict(content["optimizer"])
+            training.restore(content["training"])
+        except MoshaError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AttributeError):
+            raise StateRefused(
+                f"checkpoint {str(self.path)!r} does not fit this model and optimiser: build them as they were, or "
+                "give another path. What was paid is found again under its key."
+            ) from None
 
 
 def _payment(training: Training) -> str:
     """What tells the payment of a training from every other: its place in a ledger and the hash of its row."""
     assert training.receipt is not None
     return training.receipt.entry
+
+
+def _apart(tensor: Tensor) -> dict[str, Any]:
+    """A tensor as its type, its shape and its bytes."""
+    if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
+        raise InvalidParameter(
+            "a checkpoint keeps dense tensors alone: the model or the optimiser has another kind. Nothing was spent."
+        )
+    values = tensor.detach().cpu().contiguous().reshape(-1)
+    data = values.view(torch.uint8).numpy() if values.numel() else np.zeros(0, np.uint8)
+    return {"type": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape), "data": data}
+
+
+def _together(parts: dict[str, Any]) -> Tensor:
+    kind = getattr(torch, str(parts["type"]))
+    if not isinstance(kind, torch.dtype):
+        raise TypeError(kind)
+    data = torch.from_numpy(np.asarray(parts["data"], np.uint8))
+    return (data.view(kind) if data.numel() else torch.zeros(0, dtype=kind)).reshape(parts["shape"])
+
+
+_KINDS = {"tensor": Kind(Tensor, _apart, _together)}

@@ -6,7 +6,7 @@ import inspect
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -22,7 +22,7 @@ from mosha.learning.distributed import Team
 from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
 from mosha.learning.kept import Kept
-from mosha.learning.mechanism import Answer, Gradients
+from mosha.learning.mechanism import Answer, Gradients, State
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_kept, probe
 from mosha.learning.sampling import Sampler
@@ -165,14 +165,15 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """All that a checkpoint needs besides model and optimiser. With shuffled batches it is private."""
-        sampler, sums = self._data[1].state(), self._gradients.following
-        return {"number": self.number, "updates": self._updates.state(), "sampler": sampler, "following": sums}
+        sampler, following = self._data[1].state(), self._gradients.following
+        kept = None if following is None else asdict(following)
+        return {"number": self.number, "updates": self._updates.state(), "sampler": sampler, "following": kept}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on after the steps of a checkpoint: the ledger gives their answers, and no data is read for them."""
         self._updates.restore(state["updates"])
         self._data[1].restore(state["sampler"])
-        self._gradients.restored = state["following"]
+        self._gradients.restored = None if state["following"] is None else State(**state["following"])
         assert self._run is not None
         while self.number < state["number"]:
             self._taken(self._run)
@@ -297,13 +298,13 @@ def begin(
             "a checkpoint needs key=..., under which the payment is found again, and a process that trains alone."
         )
     kept = None if checkpoint is None else Checkpoint.of(checkpoint)
-    if kept is not None:
-        kept.check(plan, key)
     _hold_persons_once(plan, team, examples)
     engine = Engine(model)
     try:
         check_precision(engine)
         check_optimizer(optimizer, engine)
+        if kept is not None:
+            kept.check(plan, key, model, optimizer)
         probe(engine, losses, examples.shapes)
         gradients = Gradients(plan, engine, losses)
         gradients.reduce = team.reduce if team.size > 1 else None

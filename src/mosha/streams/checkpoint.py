@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +12,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from mosha.core.errors import InvalidParameter, StateRefused
+from mosha.files.locks import FileLock
+from mosha.files.sealed import SealedFile, check_secret, own_secret
 
 __all__ = ["Checkpoint", "checked_place"]
 
-_MAGIC = b"mosha-stream-1\n"
+_MAGIC = b"mosha-stream-2\n"
+_FIRST = b"mosha-stream-1\n"  # written by earlier versions: one piece under a key derived from the secret alone
 
 
 class Checkpoint:
@@ -27,37 +27,40 @@ class Checkpoint:
     The key lies beside it in `<file>.key`, readable by the owner alone, unless a secret of at least 32 bytes is given.
 
     Guarantee:
-        AES-256-GCM under a key derived from the secret and bound to the stream's name: whoever lacks the secret reads
-        nothing and changes nothing unnoticed. `save` returns after the new file and its folder are on disk; a crash
-        leaves the old file or the new one. An older copy put back is found out by the ledger (`service.py`).
+        AES-256-GCM under a key derived from the secret and bound to the stream's name (`files/sealed.py`): whoever
+        lacks the secret reads nothing and changes nothing unnoticed. `save` returns after the new file and its folder
+        are on disk; a crash leaves the old file or the new one. An older copy put back is found out by the ledger
+        (`service.py`).
     """
 
     def __init__(self, path: str | Path, name: str, secret: bytes | None = None) -> None:
-        given = None if secret is None else _checked(secret)
+        given = None if secret is None else check_secret(secret)
         self.path, self._name = checked_place(path), name
         self._lock = self._locked()
+        what = f"stream {name!r}"
         try:
-            master = self._own_secret() if given is None else given
+            master = own_secret(self.path, what=what, again="Start a new stream.") if given is None else given
+        except OSError:
+            self.close()
+            raise self._closed_to_us() from None
         except BaseException:
             self.close()
             raise
+        self._file = SealedFile(self.path, secret=master, magic=_MAGIC, purpose=name, what=what)
         self._seal = AESGCM(_derived(master, "seal"))
         self.noise_key = _derived(master, "noise")
         self.digest_key = _derived(master, "digest")
 
-    def _locked(self) -> int:
+    def _locked(self) -> FileLock:
         try:
-            handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+            lock = FileLock.take(self.path.with_name(self.path.name + ".lock"))
         except OSError:
             raise self._closed_to_us() from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
+        if lock is None:
             raise StateRefused(
                 f"the state of stream {self._name!r} is in use by another process. Nothing was spent or read."
-            ) from None
-        return handle
+            )
+        return lock
 
     def _closed_to_us(self) -> StateRefused:
         return StateRefused(
@@ -65,70 +68,42 @@ class Checkpoint:
             "rights and their folder's, or name another file. Nothing was spent or read."
         )
 
-    def _own_secret(self) -> bytes:
-        place = self.path.with_name(self.path.name + ".key")
-        try:
-            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            try:
-                kept = place.read_bytes()
-            except OSError:
-                raise self._closed_to_us() from None
-            return _checked(kept)
-        except OSError:
-            raise self._closed_to_us() from None
-        if self.path.exists():
-            os.close(handle)
-            place.unlink()
-            raise StateRefused(
-                f"the key of stream {self._name!r} is gone: its state cannot be read. Start a new stream."
-            )
-        made = secrets.token_bytes(32)
-        os.write(handle, made)
-        os.fsync(handle)
-        os.close(handle)
-        return made
-
     def load(self) -> dict[str, Any] | None:
         """What was saved last, or None where nothing was."""
+        try:
+            opened = self._read_first() or self._file.read()
+        except OSError:
+            raise self._closed_to_us() from None
+        if opened is None:
+            return None
+        found: dict[str, Any] = json.loads(opened)
+        return found
+
+    def _read_first(self) -> bytes | None:
+        """What an earlier version sealed; None where the file is not of that kind."""
         try:
             sealed = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        except OSError:
-            raise self._closed_to_us() from None
-        body = sealed.removeprefix(_MAGIC)
+        if not sealed.startswith(_FIRST):
+            return None
+        body = sealed.removeprefix(_FIRST)
         try:
-            opened = self._seal.decrypt(body[:12], body[12:], self._name.encode())
-            found: dict[str, Any] = json.loads(opened)
+            return self._seal.decrypt(body[:12], body[12:], self._name.encode())
         except (InvalidTag, ValueError):
             raise StateRefused(
                 f"the state file is not that of stream {self._name!r}, was edited or has another key. Nothing was read."
             ) from None
-        return found
 
     def save(self, content: dict[str, Any]) -> None:
         """Replace the file in one piece and flush it."""
-        nonce = secrets.token_bytes(12)
-        sealed = self._seal.encrypt(nonce, _padded(json.dumps(content).encode()), self._name.encode())
-        fresh = self.path.with_name(self.path.name + ".new")
         try:
-            handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + nonce + sealed)
-                file.flush()
-                os.fsync(file.fileno())
+            self._file.write([_padded(json.dumps(content).encode())])
         except OSError:
             raise StateRefused("the state could not be written: no output leaves before it is on disk.") from None
-        fresh.replace(self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
 
     def close(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        self._lock.release()
 
 
 def checked_place(path: str | Path) -> Path:
@@ -150,12 +125,6 @@ def checked_place(path: str | Path) -> Path:
 def _padded(text: bytes) -> bytes:
     """With blanks up to a power of two, 4,096 bytes at least: the length of a file tells little about its persons."""
     return text.ljust(max(4096, 1 << (len(text) - 1).bit_length()))
-
-
-def _checked(secret: bytes) -> bytes:
-    if not isinstance(secret, bytes) or len(secret) < 32:
-        raise InvalidParameter("the secret of a stream is at least 32 random bytes: make one with os.urandom(32).")
-    return secret
 
 
 def _derived(master: bytes, purpose: str) -> bytes:
