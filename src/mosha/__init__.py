@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mosha.core.unit import Edge as Edge
     from mosha.core.unit import Event as Event
     from mosha.core.unit import Example as Example
+    from mosha.core.unit import Member as Member
     from mosha.core.unit import Neighbours as Neighbours
     from mosha.core.unit import Node as Node
     from mosha.core.unit import Person as Person
@@ -75,7 +76,7 @@ _NAMES = {
     "protect": "tables",
     "query": "sql",
 } | dict.fromkeys(
-    ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit", "Window"],
+    ["Client", "Edge", "Event", "Example", "Member", "Neighbours", "Node", "Person", "Row", "Self", "Unit", "Window"],
     "core.unit",
 )
 __all__ = ["__version__", *_MODULES, *sorted(_NAMES)]  # noqa: PLE0604

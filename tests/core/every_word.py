@@ -57,7 +57,20 @@ def every_unit():
         units.Self(),
     ]
     replaced = [units.Row(2, neighbours="replace-one"), units.Person("p", neighbours="replace-one")]
-    return found + replaced
+    populated = [
+        units.Member(of="patients"),
+        units.Member(of="patients", neighbours="replace-one"),
+        units.Person("pid", of="patients"),
+        units.Person("patient_id", at_most=5, of="patients"),
+        units.Person("pid", of="staff"),
+        units.Row(3, of="patients"),
+        units.Row(of="patients"),
+        units.Node(max_degree=5, of="patients"),
+        units.Example(of="patients"),
+        units.Client(of="patients"),
+        units.Self(of="patients"),
+    ]
+    return found + replaced + populated
 
 
 def every_guarantee():

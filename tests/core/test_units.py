@@ -34,6 +34,46 @@ def test_protecting_the_same_is_an_equivalence(unit, other):
     assert unit.protects_same(other) == (unit.identity == other.identity)
 
 
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+@pytest.mark.parametrize("other", UNITS, ids=repr)
+def test_an_account_covers_its_unit_and_whole_persons_of_its_population(unit, other):
+    """What is covered is the same unit, perhaps without its population, or a whole person of the population itself."""
+    assert unit.covers(unit)
+    if unit.covers(other):
+        assert unit.neighbours is other.neighbours
+        assert other.of in (None, unit.of)
+        named = isinstance(unit, units.Member) and other.whole_person and other.of == unit.of
+        assert named or type(unit) is type(other)
+    if unit.covers(other) and other.covers(unit):
+        assert unit.protects_same(other)
+    if other.of is not None and other.of != unit.of:
+        assert not unit.covers(other)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
+def test_only_a_unit_that_can_be_all_of_a_person_names_a_population(unit):
+    arguments = unit.to_dict() | {"of": "everybody"}
+    if unit.whole_person:
+        assert units.Unit.from_dict(arguments).of == "everybody"
+    else:
+        assert isinstance(unit, units.Event | units.Window | units.Edge)
+        with pytest.raises(InvalidParameter, match="not all of a person"):
+            units.Unit.from_dict(arguments)
+
+
+@pytest.mark.parametrize("name", ["", " a", "a ", "a/b", "a\n", 3, "a" * 301])
+def test_a_population_has_a_name_that_an_account_can_have(name):
+    with pytest.raises(InvalidParameter, match="names a population"):
+        units.Person("pid", of=name)
+
+
+def test_a_unit_without_population_is_described_as_before_there_were_any():
+    assert "of" not in units.Person("pid").to_dict()
+    said = "Person(neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>, column='pid', at_most=2, groups=None, "
+    assert repr(units.Person("pid", at_most=2)) == said + "per_group=None, total=None)"  # fingerprints are made of it
+    assert "of='staff'" in repr(units.Person("pid", of="staff"))
+
+
 def test_limits_that_bounding_enforces_are_no_part_of_who_is_hidden():
     assert units.Person("id", at_most=5).protects_same(units.Person("id", at_most=50, groups=2))
     assert units.Node(max_degree=5).protects_same(units.Node())
@@ -53,6 +93,7 @@ def test_another_column_another_neighbour_and_another_kind_are_somebody_else():
     "make",
     [
         lambda: units.Person(""),
+        units.Member,
         lambda: units.Person(3),
         lambda: units.Person("id", at_most=0),
         lambda: units.Person("id", at_most=2.5),

@@ -35,6 +35,18 @@ app = typer.Typer(help="The book of accounts: who may spend how much privacy, an
 
 Place = Annotated[str, typer.Argument(help="The file of the ledger, or the URL of a PostgreSQL database.")]
 Name = Annotated[str, typer.Argument(help="The name of the account; 'parent/child' names a child.")]
+NeighboursOption = Annotated[str | None, typer.Option("--neighbours", help="add-remove or replace-one.")]
+Epsilon = Annotated[float | None, typer.Option(help="The limit as epsilon (with --delta).")]
+Delta = Annotated[float | None, typer.Option(help="The probability that the promise may fail with.")]
+Rho = Annotated[float | None, typer.Option(help="The limit in zero-concentrated differential privacy.")]
+Mu = Annotated[float | None, typer.Option(help="The limit in Gaussian differential privacy.")]
+Rule = Annotated[
+    str | None, typer.Option(help="How releases are admitted: pure, zero-concentrated, renyi or gaussian.")
+]
+DeltaForEvents = Annotated[
+    float | None, typer.Option(help="How much of delta is kept for events that carry their own (a tenth).")
+]
+Size = Annotated[int | None, typer.Option(help="How many units there are about, where that is public.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Write to this file instead of standard output.")]
 
 
@@ -44,14 +56,17 @@ def open_ledger(place: str, *, create: bool = False) -> Ledger:
     return Book(place, create=create)
 
 
-def _unit(text: str | None, neighbours: str | None) -> Unit | None:
+def _unit(text: str | None, neighbours: str | None, of: str | None) -> Unit | None:
     """The unit that `person:patient_id`, `row`, `row:3` or `event` names."""
     if text is None:
+        if of is not None:
+            raise InvalidParameter("--of goes with --unit: which unit of the data is one person of the population.")
         return None
     kind, _, detail = text.partition(":")
     if kind not in _UNITS:
         raise InvalidParameter(f"--unit must begin with one of {', '.join(_UNITS)}; person:COLUMN names the column.")
     options: dict[str, Any] = {} if neighbours is None else {"neighbours": neighbours}
+    options |= {} if of is None else {"of": of}
     if kind == "person":
         return Person(detail, **options)
     if kind == "row" and detail:
@@ -71,17 +86,15 @@ def open_account(
     unit: Annotated[
         str | None, typer.Option(help="Who is hidden: person:COLUMN, row, row:N, event, edge, node, example, client.")
     ] = None,
-    neighbours: Annotated[str | None, typer.Option(help="add-remove or replace-one.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="The limit as epsilon (with --delta).")] = None,
-    delta: Annotated[float | None, typer.Option(help="The probability that the promise may fail with.")] = None,
-    rho: Annotated[float | None, typer.Option(help="The limit in zero-concentrated differential privacy.")] = None,
-    mu: Annotated[float | None, typer.Option(help="The limit in Gaussian differential privacy.")] = None,
-    rule: Annotated[
-        str | None, typer.Option(help="How releases are admitted: pure, zero-concentrated, renyi or gaussian.")
-    ] = None,
-    delta_for_events: Annotated[
-        float | None, typer.Option(help="How much of delta is kept for events that carry their own (a tenth).")
-    ] = None,
+    of: Annotated[str | None, typer.Option(help="The population that these units are of: it pays as well.")] = None,
+    neighbours: NeighboursOption = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    mu: Mu = None,
+    rule: Rule = None,
+    delta_for_events: DeltaForEvents = None,
+    size: Size = None,
     parent: Annotated[str | None, typer.Option(help="The account above, which pays for every release too.")] = None,
     block: Annotated[bool, typer.Option("--block", help="A block of the parent's data, under its limits.")] = False,
     disjoint_blocks: Annotated[
@@ -93,8 +106,8 @@ def open_account(
     from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
 
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
-    limits["disjoint_blocks"] = disjoint_blocks
-    hidden = _unit(unit, neighbours)
+    limits["disjoint_blocks"], limits["size"] = disjoint_blocks, size
+    hidden = _unit(unit, neighbours, of)
     with closing(open_ledger(place, create=True)) as ledger:
         if block:
             if parent is None or hidden is not None:
@@ -103,6 +116,34 @@ def open_account(
         else:
             account = ledger.account(name, unit=hidden, parent=parent, **limits)
         _show([account], as_json=as_json)
+
+
+@app.command()
+def population(
+    place: Place,
+    name: Annotated[str, typer.Argument(help="The name that units give as their population (--of).")],
+    *,
+    neighbours: NeighboursOption = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    mu: Mu = None,
+    rule: Rule = None,
+    delta_for_events: DeltaForEvents = None,
+    size: Size = None,
+    as_json: Json = False,
+) -> None:
+    """Open the account of a population: one cap over all that is ever asked about the same people."""
+    from mosha.core.unit import Neighbours  # noqa: PLC0415
+    from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
+
+    limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
+    limits["size"] = size
+    if neighbours is not None and neighbours not in {str(each) for each in Neighbours}:
+        raise InvalidParameter("--neighbours must be add-remove or replace-one.")
+    with closing(open_ledger(place, create=True)) as ledger:
+        said = None if neighbours is None else Neighbours(neighbours)
+        _show([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
 
 
 @app.command()
@@ -135,6 +176,8 @@ def _described(account: LedgerAccount) -> dict[str, Any]:
         "block": account.terms.block,
         "disjoint_blocks": account.terms.disjoint_blocks,
         "retired": account.retired,
+        "population": account.unit.of,
+        "size": account.terms.size,
     }
 
 

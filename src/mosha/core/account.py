@@ -87,7 +87,7 @@ class Account(ABC):
         """
         if not isinstance(measurement, Measurement):
             raise InvalidParameter(f"an account opens measurements, not {type(measurement).__name__}.")
-        if not measurement.unit.protects_same(self.unit):
+        if not self.unit.covers(measurement.unit):
             raise WrongUnit(
                 f"account {self.name!r} protects {self.unit.describe()}; {measurement.name} is built for "
                 f"{measurement.unit.describe()}. Open an account for that unit. Nothing was spent."

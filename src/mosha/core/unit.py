@@ -3,6 +3,18 @@
 A unit says which two data sets count as neighbours. Some fields say *who* is hidden (`identity`):
 an account is opened for them and refuses all others. The remaining fields are limits that bounding
 enforces on everybody's data; they move the noise and not the promise.
+
+`of` names a population: the people behind the units, who may also be behind other tables, graphs, streams and
+trainings. Accounts whose units name one population are charged together with it (see `Ledger.population`). Whoever says
+`of="patients of X"` declares that all that the data hold of one patient is one unit of this kind:
+
+    Person(column)     all rows of a patient carry one value of the column
+    Row(at_most=m)     a patient owns at most m rows
+    Node               a patient is at most one vertex
+    Example, Client    a patient is behind at most one example, or at most one client
+    Self               a patient has at most one device
+
+Event, Window and Edge hide a part of what a person does, never all of it: they cannot name a population.
 """
 
 from __future__ import annotations
@@ -14,7 +26,22 @@ from typing import Any, ClassVar
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer
 
-__all__ = ["Client", "Edge", "Event", "Example", "Neighbours", "Node", "Person", "Row", "Self", "Unit", "Window"]
+__all__ = [
+    "Client",
+    "Edge",
+    "Event",
+    "Example",
+    "Member",
+    "Neighbours",
+    "Node",
+    "Person",
+    "Row",
+    "Self",
+    "Unit",
+    "Window",
+]
+
+LONGEST = 300  # characters of the name of a population
 
 
 class Neighbours(StrEnum):
@@ -34,14 +61,17 @@ def _limit() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """The root of all units; `neighbours` is always said."""
+    """The root of all units; `neighbours` is always said, `of` names the population where there is one."""
 
     neighbours: Neighbours = Neighbours.ADD_REMOVE
+    of: str | None = None
     noun: ClassVar[str]
+    whole_person: ClassVar[bool] = False  # whether one unit can be all that the data hold of a person
     kinds: ClassVar[dict[str, type[Unit]]] = {}
 
     def __init_subclass__(cls) -> None:
         Unit.kinds[cls.__name__] = cls
+        cls.__repr__ = Unit.__repr__  # type: ignore[method-assign]  # before a dataclass makes its own
 
     def __post_init__(self) -> None:
         try:
@@ -49,20 +79,56 @@ class Unit:
         except ValueError:
             names = ", ".join(repr(str(n)) for n in Neighbours)
             raise InvalidParameter(f"neighbours must be one of {names}.") from None
+        if self.of is not None:
+            self._check_population()
         for f in fields(self):
             if f.metadata.get("limit") and (value := getattr(self, f.name)) is not None:
                 check = positive if f.name == "total" else positive_integer
                 object.__setattr__(self, f.name, check(f.name, value))
 
+    def __repr__(self) -> str:
+        """All fields, but for a population that is not named: fingerprints of questions are made of this text."""
+        said = (f for f in fields(self) if f.name != "of" or self.of is not None)
+        return f"{type(self).__qualname__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in said)})"
+
+    def _check_population(self) -> None:
+        if not is_population_name(self.of):
+            raise InvalidParameter(
+                f"of=... names a population: 1 to {LONGEST} printable characters, without '/', without spaces at its "
+                "ends."
+            )
+        if not self.whole_person:
+            raise InvalidParameter(
+                f"{type(self).__name__} hides {self.noun}, which is not all of a person: it cannot be of a population "
+                "of persons. Use a unit that hides whole persons, such as Person(column, of=...)."
+            )
+
     @property
     def identity(self) -> tuple[Any, ...]:
         """Who is hidden, without the limits that bounding enforces."""
-        hidden = (getattr(self, f.name) for f in fields(self) if not f.metadata.get("limit"))
+        return (*self._kind, self.of)
+
+    @property
+    def _kind(self) -> tuple[Any, ...]:
+        hidden = (getattr(self, f.name) for f in fields(self) if not f.metadata.get("limit") and f.name != "of")
         return (type(self).__name__, *hidden)
 
     def protects_same(self, other: Unit) -> bool:
         """Whether a promise for `other` is a promise for this unit."""
         return self.identity == other.identity
+
+    def covers(self, other: Unit) -> bool:
+        """Whether an account for this unit may pay for what hides `other`.
+
+        A measurement that names a population is paid by accounts of that population alone. One that names none takes
+        the population of its account.
+
+        >>> Person("pid", of="patients").covers(Person("pid")), Person("pid").covers(Person("pid", of="patients"))
+        (True, False)
+        >>> Member(of="patients").covers(Person("pid", of="patients"))
+        True
+        """
+        return self._kind == other._kind and other.of in (None, self.of)
 
     def describe(self) -> str:
         """The unit in words.
@@ -70,10 +136,14 @@ class Unit:
         >>> Person("patient_id", at_most=5).describe()
         "one person (all rows of one 'patient_id') is added or removed"
         """
-        return f"{self.noun} {self.neighbours.describe()}"
+        whose = "" if self.of is None else f" of the population {self.of!r}"
+        return f"{self.noun}{whose} {self.neighbours.describe()}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"unit": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
+        described = {"unit": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
+        if self.of is None:  # books and receipts from before there were populations read the same
+            del described["of"]
+        return described
 
     @staticmethod
     def from_dict(stored: dict[str, Any]) -> Unit:
@@ -92,6 +162,32 @@ class Unit:
             raise InvalidParameter(f"the fields of this {kind.__name__} unit are not the known ones.") from None
 
 
+def is_population_name(name: Any) -> bool:
+    """Whether this can name a population, and with it an account at the top of a ledger."""
+    plain = isinstance(name, str) and name.isprintable() and "/" not in name
+    return plain and name == name.strip() != "" and len(name) <= LONGEST
+
+
+@dataclass(frozen=True)
+class Member(Unit):
+    """One person of a population, with all that any table, graph, stream or training holds of them.
+
+    The unit of the population's own account: it pays for whatever hides a whole person of that population, provided
+    that the neighbours are of the same kind. Nothing is measured at this unit itself.
+    """
+
+    noun: ClassVar[str] = "one person"
+    whole_person: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.of is None:
+            raise InvalidParameter("Member needs of=..., the name of the population.")
+        super().__post_init__()
+
+    def covers(self, other: Unit) -> bool:
+        return other.whole_person and other.of == self.of and other.neighbours is self.neighbours
+
+
 @dataclass(frozen=True)
 class Row(Unit):
     """One row. `at_most` says that one person may own so many rows, without naming whose they are.
@@ -100,6 +196,7 @@ class Row(Unit):
     """
 
     at_most: int = 1
+    whole_person: ClassVar[bool] = True  # of whoever owns no other rows: `of=...` declares that nobody does
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "at_most", positive_integer("at_most", self.at_most))
@@ -107,7 +204,9 @@ class Row(Unit):
 
     @property
     def noun(self) -> str:  # type: ignore[override]
-        return "one row" if self.at_most == 1 else f"a person with at most {self.at_most} rows"
+        if self.at_most == 1:
+            return "one row" if self.of is None else "a person with at most one row"
+        return f"a person with at most {self.at_most} rows"
 
 
 @dataclass(frozen=True)
@@ -123,6 +222,7 @@ class Person(Unit):
     groups: int | None = _limit()
     per_group: int | None = _limit()
     total: float | None = _limit()
+    whole_person: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
@@ -175,6 +275,7 @@ class Node(Unit):
 
     max_degree: int | None = _limit()
     noun: ClassVar[str] = "one vertex with all its edges"
+    whole_person: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -182,6 +283,7 @@ class Example(Unit):
     """One training example."""
 
     noun: ClassVar[str] = "one training example"
+    whole_person: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -189,6 +291,7 @@ class Client(Unit):
     """One client of a federation with all its data."""
 
     noun: ClassVar[str] = "one client with all its data"
+    whole_person: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -197,3 +300,4 @@ class Self(Unit):
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE_ONE, kw_only=True)
     noun: ClassVar[str] = "the device's own value"
+    whole_person: ClassVar[bool] = True

@@ -57,7 +57,7 @@ def protect(
     check_unit(unit)
     if account is not None and not isinstance(account, Account):
         raise InvalidParameter("account=... is one of a ledger: mosha.Ledger(...).account(...).")
-    if account is not None and not unit.protects_same(account.unit):
+    if account is not None and not account.unit.covers(unit):
         raise WrongUnit(
             f"account {account.name!r} protects {account.unit.describe()}, and this graph {unit.describe()}. Open an "
             "account for that unit. Nothing was spent."

@@ -11,7 +11,7 @@ from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
-from mosha.core.unit import Unit
+from mosha.core.unit import Member, Unit
 from mosha.ledger.lease import Lease
 from mosha.ledger.payment import Order, pay
 from mosha.ledger.terms import Limits
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from mosha.ledger.book import Ledger
 
 __all__ = ["JointAccount", "LedgerAccount"]
+
+
+def _common(leaves: tuple[Terms, ...]) -> Unit:
+    """The unit that all of these protect: one unit, or the persons of one population under whatever names."""
+    units = {terms.unit.identity: terms.unit for terms in leaves if not isinstance(terms.unit, Member)}
+    if len(units) > 1:
+        first = next(iter(units.values()))
+        return Member(of=first.of, neighbours=first.neighbours)
+    return next(iter(units.values()), leaves[0].unit)
 
 
 class JointAccount(Account):
@@ -34,6 +43,7 @@ class JointAccount(Account):
         self._ledger = ledger
         self._leaves = leaves
         self._scope = tuple(terms.name for terms in leaves)
+        self._unit = _common(leaves)
         self._payers = payers(self._scope, ledger._known(self._scope))  # noqa: SLF001
 
     @property
@@ -42,7 +52,7 @@ class JointAccount(Account):
 
     @property
     def unit(self) -> Unit:
-        return self._leaves[0].unit
+        return self._unit
 
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
         return pay(self._ledger._storage, Order.of(measurement, self._scope, self._payers, key))  # noqa: SLF001
@@ -52,7 +62,7 @@ class JointAccount(Account):
 
         What is left goes back when the lease is closed; a crash leaves the whole slice charged.
         """
-        return Lease(self._ledger._storage, self._scope, self._payers, event)  # noqa: SLF001
+        return Lease(self._ledger._storage, self.unit, self._scope, self._payers, event)  # noqa: SLF001
 
     def _randomness(self) -> Rng:
         from mosha.noise import secure  # noqa: PLC0415  (opening a ledger to read it needs no noise)
@@ -113,6 +123,11 @@ class LedgerAccount(JointAccount):
     def parent(self) -> LedgerAccount | None:
         path = ancestry(self.name)
         return self._ledger.account(path[-2]) if len(path) > 1 else None
+
+    @property
+    def population(self) -> LedgerAccount | None:
+        """The account of the population that the unit names: it pays for every release as well."""
+        return None if self.unit.of in (None, self.name) else self._ledger.account(str(self.unit.of))
 
     def children(self) -> list[LedgerAccount]:
         """The accounts right beneath this one, blocks included."""

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from mosha.accounting.rules import Price
 from mosha.core.errors import InvalidParameter, LedgerUnavailable, UnknownAccount, WrongUnit
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.number import positive
-from mosha.core.unit import Unit
+from mosha.core.unit import Member, Neighbours, Unit, is_population_name
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.chain import Entry, Head, canonical
 from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
@@ -115,13 +115,15 @@ class Ledger:
         rule: str | None = None,
         delta_for_events: float | None = None,
         disjoint_blocks: bool | None = None,
+        size: int | None = None,
         parent: LedgerAccount | str | None = None,
     ) -> LedgerAccount:
         """Open an account, or reopen it under the same terms; the name alone reopens it.
 
         Args:
             name: its name; `parent/child` names a child.
-            unit: whose presence is hidden; a child inherits it.
+            unit: whose presence is hidden; a child inherits it. One that says `of=` is charged together with that
+                population (see `population`).
             epsilon: the limit as (epsilon, delta), or one of
             rho: the limit in zero-concentrated, or
             mu: in Gaussian differential privacy.
@@ -129,6 +131,7 @@ class Ledger:
             rule: how releases are admitted (see `mosha.accounting.rules.rule_for`).
             delta_for_events: how much of delta is kept for events that carry their own.
             disjoint_blocks: every unit lies in at most one block of this account (see `LedgerAccount.block`).
+            size: how many units there are about, where that is public knowledge.
             parent: the account above, which pays for every release beneath it.
         """
         limits = Limits(
@@ -139,25 +142,54 @@ class Ledger:
             rule=rule,
             delta_for_events=delta_for_events,
             disjoint_blocks=disjoint_blocks,
+            size=size,
         )
         if isinstance(parent, LedgerAccount):
             self._check_ours(parent)
             parent = parent.name
         return self._account(parent, name, unit, limits, block=False)
 
+    def population(
+        self,
+        name: str,
+        *,
+        neighbours: Neighbours | None = None,
+        **limits: Unpack[Limits],
+    ) -> LedgerAccount:
+        """Open the account of a population, or reopen it: one cap over all that is ever asked about these people.
+
+        Every account whose unit says `of=name` is charged together with it, wherever it lies in the tree.
+
+        Guarantee:
+            For every person of the population, all releases from all of its tables, graphs, streams and trainings are
+            together as private as its limit says (see `tree.md`).
+
+        Args:
+            name: the name that units give as `of=`; no '/' in it.
+            neighbours: 'add-remove' (the default) or 'replace-one'; all units of the population agree with it.
+            limits: as for `account`: epsilon and delta, rho or mu, rule, delta_for_events, disjoint_blocks, size.
+        """
+        if not is_population_name(name):
+            raise InvalidParameter("a population has the name of an account, without '/'.")
+        if neighbours is None:
+            known = self._storage.read(lambda transaction: _read(transaction, [name]))
+            neighbours = known[name].unit.neighbours if name in known else Neighbours.ADD_REMOVE
+        return self._account(None, name, Member(of=name, neighbours=neighbours), limits, block=False)
+
     def _account(
         self, parent: str | None, name: str, unit: Unit | None, limits: Limits, *, block: bool
     ) -> LedgerAccount:
         """Find an account under these terms, or open it."""
         wanted = Wanted.of(joined(parent, name), unit, limits, block=block)
-        path = ancestry(wanted.name)
+        population = () if unit is None or unit.of is None else (unit.of,)
+        path = [*ancestry(wanted.name), *population]
         known = self._storage.read(lambda transaction: _read(transaction, path))
         if wanted.name not in known:
 
             def find_or_open(transaction: Transaction) -> dict[str, Terms]:
                 known = _read(transaction, path)
                 if wanted.name not in known:
-                    terms = known[wanted.name] = wanted.terms(known.get(wanted.name.rpartition("/")[0]))
+                    terms = known[wanted.name] = wanted.terms(known)
                     transaction.append("open", terms.to_dict())
                     insert = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0)"
                     transaction.run(insert, terms.name, canonical(terms.to_dict()))
@@ -188,7 +220,7 @@ class Ledger:
             raise InvalidParameter("together() needs at least one account.")
         terms = tuple(leaves[name] for name in sorted(leaves))
         for other in terms[1:]:
-            if not other.unit.protects_same(terms[0].unit):
+            if not _protect_same(other.unit, terms[0].unit):
                 raise WrongUnit(
                     f"account {other.name!r} protects {other.unit.describe()}, account {terms[0].name!r} "
                     f"{terms[0].unit.describe()}: one release protects one unit."
@@ -196,11 +228,15 @@ class Ledger:
         return JointAccount(self, terms)
 
     def _known(self, names: Iterable[str]) -> dict[str, Terms]:
-        """The terms of these accounts and all above them; terms never change, so they are read once."""
-        needed = {above for name in names for above in ancestry(name)}
+        """The terms of these accounts, all above them and their populations; terms never change: they are read once."""
+        self._read_terms({above for name in names for above in ancestry(name)})
+        populations = (self._terms[name].unit.of for name in names if name in self._terms)
+        self._read_terms({of for of in populations if of is not None})
+        return self._terms
+
+    def _read_terms(self, needed: set[str]) -> None:
         if missing := sorted(needed - set(self._terms)):
             self._terms |= self._storage.read(lambda transaction: _read(transaction, missing))
-        return self._terms
 
     def _balance(self, name: str) -> tuple[Price, bool]:
         row = self._storage.read(
@@ -307,6 +343,12 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger {self.place!r}>"
+
+
+def _protect_same(unit: Unit, other: Unit) -> bool:
+    """Whether one release can protect both: the same unit, or persons of one population, however they are named."""
+    of_one = unit.of is not None and unit.of == other.of and unit.neighbours is other.neighbours
+    return unit.protects_same(other) or of_one
 
 
 def _storage(place: str | os.PathLike[str], options: dict[str, Any]) -> Storage:

@@ -39,10 +39,13 @@ class Lease(Account):
     It keeps no answers and takes no keys, and only the process that took it may use it.
     """
 
-    def __init__(self, storage: Storage, scope: tuple[str, ...], payers: tuple[Payer, ...], event: Event) -> None:
+    def __init__(
+        self, storage: Storage, unit: Unit, scope: tuple[str, ...], payers: tuple[Payer, ...], event: Event
+    ) -> None:
         if not isinstance(event, Event):
             raise InvalidParameter("a lease is taken for an event, such as mosha.events.Laplace(10) * 1000.")
         self._storage = storage
+        self._unit = unit
         self._scope = scope
         self._payers = payers
         self._process = os.getpid()
@@ -67,7 +70,7 @@ class Lease(Account):
 
     @property
     def unit(self) -> Unit:
-        return self._payers[0].terms.unit
+        return self._unit
 
     def affords(self, event: Event) -> bool:
         """Whether the slice has enough left for `event`."""

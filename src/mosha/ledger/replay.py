@@ -16,6 +16,7 @@ from mosha.accounting.rules import FREE, Price
 from mosha.core.errors import MoshaError
 from mosha.core.event import Event, compose, from_dict, from_json
 from mosha.core.events import Parallel
+from mosha.core.unit import Member
 from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, greatest
 from mosha.ledger.note import is_well_formed
@@ -130,8 +131,18 @@ class Replay:
         parent = terms.name.rpartition("/")[0]
         self._require(entry, terms.name not in self.accounts, "opens an account a second time")
         self._require(entry, not parent or parent in self.accounts, "opens a child without its parent")
+        self._require(entry, self._is_protected(terms), "opens an account that those who pay with it do not protect")
         self.accounts[terms.name] = Balance(terms)
         self._terms[terms.name] = terms
+
+    def _is_protected(self, terms: Terms) -> bool:
+        """Whether the accounts that pay with a new one protect its unit: its parent, and its population."""
+        parent, of = self._terms.get(terms.name.rpartition("/")[0]), terms.unit.of
+        if parent is not None and not parent.unit.covers(terms.unit):
+            return False
+        if of is None or (isinstance(terms.unit, Member) and terms.name == of):
+            return True
+        return of in self._terms and self._terms[of].unit == Member(of=of, neighbours=terms.unit.neighbours)
 
     def _retire(self, entry: Entry, content: dict[str, Any]) -> None:
         self._require(entry, not self.accounts[content["account"]].retired, "retires an account a second time")

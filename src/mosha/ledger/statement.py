@@ -23,6 +23,7 @@ from mosha.core.unit import Event as Reading
 from mosha.ledger.chain import Head
 from mosha.ledger.payment import VOID
 from mosha.ledger.replay import Balance, PaymentState, Replay
+from mosha.ledger.tree import Terms, ancestry
 
 __all__ = ["ReleaseLine", "Statement", "drawn_up", "tight"]
 
@@ -89,6 +90,8 @@ class Statement:
             "today": None if self.today is None else self.today.to_dict(),
             "retired": self.balance.retired,
             "disjoint_blocks": terms.disjoint_blocks,
+            "population": terms.unit.of,
+            "size": terms.size,
             "accounts": [_beneath(balance) for balance in self.accounts],
             "releases": [vars(line) for line in self.releases],
             "head": str(self.head),
@@ -160,11 +163,15 @@ class Statement:
             ("state", "retired: nothing can be released any more" if self.balance.retired else "open"),
             ("book", f"row and hash {self.head}, {self.at}"),
         ]
+        if terms.unit.of not in (None, self.account):
+            facts.insert(3, ("population", f"{terms.unit.of}, which is charged with every release"))
+        if terms.size is not None:
+            facts.insert(3, ("size", f"about {terms.size:,} (declared, public)"))
         if self.today is not None:
             sentence = f"{self.today}, had all releases been fixed in advance (for reading; it admits nothing)"
-            facts.insert(5, ("tight today", sentence))
+            facts.insert(-3, ("tight today", sentence))
         if terms.disjoint_blocks:
-            facts.insert(5, ("blocks", "declared disjoint: nobody lies in two of them, and the dearest one counts"))
+            facts.insert(-3, ("blocks", "declared disjoint: nobody lies in two of them, and the dearest one counts"))
         parts = [f"# Privacy statement: {_cell(self.account)}", _table(("", ""), facts)]
         if self.accounts:
             beneath = [(b.terms.name, str(b.terms.rule.promise()), _fraction(b)) for b in self.accounts]
@@ -193,9 +200,14 @@ def tight(said: Replay, account: str, *, delta: float | None = None) -> Guarante
 def drawn_up(said: Replay, account: str, *, head: Head, at: int) -> Statement:
     """The statement of one account, from what the rows of the book say."""
     payments = [payment for payment in said.payments.values() if any(c.account == account for c in payment.charges)]
-    beneath = tuple(b for name, b in sorted(said.accounts.items()) if name.startswith(account + "/"))
+    beneath = tuple(b for name, b in sorted(said.accounts.items()) if _pays_into(b.terms, account))
     lines = tuple(_line(payment, account) for payment in payments)
     return Statement(account, said.accounts[account], lines, beneath, tight(said, account), head, _date(at))
+
+
+def _pays_into(terms: Terms, account: str) -> bool:
+    """Whether what these terms pay for is paid by `account` too: one above them, or their population."""
+    return terms.name != account and account in {*ancestry(terms.name), terms.unit.of}
 
 
 def _line(payment: PaymentState, account: str) -> ReleaseLine:

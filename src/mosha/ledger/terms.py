@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from mosha.accounting.rules import Rule, rule_for
 from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount, WrongUnit
-from mosha.core.unit import Unit
-from mosha.ledger.tree import Terms, check_disjoint
+from mosha.core.number import positive_integer
+from mosha.core.unit import Member, Unit
+from mosha.ledger.tree import Terms, ancestry, check_disjoint
 
 __all__ = ["Limits", "Wanted"]
 
@@ -23,6 +25,7 @@ class Limits(TypedDict, total=False):
     rule: str | None
     delta_for_events: float | None
     disjoint_blocks: bool | None
+    size: int | None
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Wanted:
     rule: Rule | None
     disjoint_blocks: bool | None
     block: bool
+    size: int | None = None
 
     @staticmethod
     def of(name: str, unit: Unit | None, limits: Limits, *, block: bool) -> Wanted:
@@ -41,6 +45,7 @@ class Wanted:
         disjoint = given.pop("disjoint_blocks", None)
         if disjoint not in (None, True, False):
             raise InvalidParameter("disjoint_blocks must be True or False.")
+        size = positive_integer("size", given.pop("size")) if "size" in given else None
         if unit is not None and not isinstance(unit, Unit):
             raise InvalidParameter(f"unit must be a unit such as mosha.Person(column), not {type(unit).__name__}.")
         unknown = set(given) - {"epsilon", "delta", "rho", "mu", "rule", "delta_for_events"}
@@ -49,35 +54,48 @@ class Wanted:
         rule = rule_for(**given) if given else None
         if rule is not None and rule.limit.amount == 0:
             raise InvalidParameter("this limit is so small that nothing could ever be paid from it. Say a larger one.")
-        return Wanted(name, unit, rule, disjoint, block)
+        return Wanted(name, unit, rule, disjoint, block, size)
 
-    def terms(self, above: Terms | None) -> Terms:
-        """The terms of a new account beneath `above`."""
+    def terms(self, known: Mapping[str, Terms]) -> Terms:
+        """The terms of a new account, beside those above it and the population that its unit names."""
         parent = self.name.rpartition("/")[0]
-        unit, rule = self.unit, self.rule
+        above = known.get(parent)
+        unit, rule = self._unit_beneath(above), self.rule
         if parent and above is None:
             raise UnknownAccount(f"this ledger has no account {parent!r} for {self.name!r} to be a child of.")
         if above is not None:
-            if unit is not None and not unit.protects_same(above.unit):
-                raise WrongUnit(f"account {parent!r} protects {above.unit.describe()}, and so do all beneath it.")
-            unit = above.unit
             rule = rule or (above.rule if self.block else None)
         if unit is None or rule is None:
             missing = "unit" if rule is not None else "limit (epsilon=, rho= or mu=)"
             raise UnknownAccount(f"this ledger has no account {self.name!r}; to open it, say its {missing}.")
+        if above is None or unit != above.unit:  # what is inherited was checked when the parent was opened
+            _check_population(self.name, unit, known)
         if self.disjoint_blocks:
             check_disjoint(unit)
-        return Terms(self.name, unit, rule, self.block, bool(self.disjoint_blocks))
+        return Terms(self.name, unit, rule, self.block, bool(self.disjoint_blocks), self.size)
+
+    def _unit_beneath(self, above: Terms | None) -> Unit | None:
+        """The parent's unit; beneath a population, any unit that hides a whole person of it."""
+        if above is None:
+            return self.unit
+        if self.unit is not None and not above.unit.covers(self.unit):
+            raise WrongUnit(
+                f"account {above.name!r} protects {above.unit.describe()}, and so do all beneath it; this one is asked "
+                f"to protect {self.unit.describe()}. Nothing was spent."
+            )
+        return self.unit if self.unit is not None and isinstance(above.unit, Member) else above.unit
 
     def compare(self, terms: Terms) -> None:
         """Refuse other terms than those the account was opened under; what was left out is not compared."""
         differing = []
-        if self.unit is not None and not self.unit.protects_same(terms.unit):
+        if self.unit is not None and not _is_same_or_less(self.unit, terms.unit):
             differing.append(f"unit (opened for: {terms.unit.describe()})")
         if self.rule is not None and self.rule != terms.rule:
             differing.append(f"limit (opened for: {terms.rule.promise()}, by the {terms.rule.name} rule)")
         if self.disjoint_blocks is not None and self.disjoint_blocks != terms.disjoint_blocks:
             differing.append(f"disjoint_blocks (opened with {terms.disjoint_blocks})")
+        if self.size is not None and self.size != terms.size:
+            differing.append(f"size (declared as {terms.size})" if terms.size else "size (none was declared)")
         if self.block and not terms.block:
             differing.append("kind (opened as a child, not as a block)")
         if differing:
@@ -85,3 +103,32 @@ class Wanted:
                 f"account {terms.name!r} exists under other terms: {'; '.join(differing)}. A promise is never changed: "
                 "reopen it under the same terms, or open another account. Nothing was spent."
             )
+
+
+def _is_same_or_less(said: Unit, unit: Unit) -> bool:
+    """Whether somebody who says `said` can mean this unit: the population may be left out."""
+    return said.protects_same(unit) if isinstance(unit, Member) else unit.covers(said)
+
+
+def _check_population(name: str, unit: Unit, known: Mapping[str, Terms]) -> None:
+    """Refuse a unit whose population is not there, or does not protect it."""
+    if unit.of is None:
+        return
+    if isinstance(unit, Member):
+        if ancestry(name)[0] != unit.of:
+            raise InvalidParameter(
+                "Member is the unit of a population's own account: ledger.population(name, ...). An account of some of "
+                "its data has the unit of these data, such as Person(column, of=name)."
+            )
+        return
+    population = known.get(unit.of)
+    if population is None or not isinstance(population.unit, Member):
+        raise UnknownAccount(
+            f"this ledger has no population {unit.of!r} for account {name!r} to pay into: open it first, with a limit "
+            "for all that is ever asked about these people (ledger.population, `mosha ledger population`)."
+        )
+    if not population.unit.covers(unit):
+        raise WrongUnit(
+            f"in the population {unit.of!r} {population.unit.describe()}; account {name!r} is asked to protect "
+            f"{unit.describe()}. One population has one kind of neighbours. Nothing was spent."
+        )

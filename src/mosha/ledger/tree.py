@@ -1,7 +1,8 @@
 """Who pays: the accounts that a release charges, and how a parent counts blocks that share nobody.
 
 Names are paths: `visits/zhang` is a child of `visits`. A release on some accounts is paid by each of them and by
-each of their ancestors, once, at the price of that account's own rule. A parent that declares `disjoint_blocks`
+each of their ancestors, once, at the price of that account's own rule; and by the population that its unit names,
+wherever the account lies in the tree. A parent that declares `disjoint_blocks`
 promises that every unit lies in at most one of its blocks, and counts the dearest block instead of their sum.
 The proof is in `tree.md`.
 """
@@ -19,9 +20,10 @@ from mosha.accounting.rules import from_dict as rule_from_dict
 from mosha.core.errors import InvalidParameter
 from mosha.core.unit import Neighbours, Row, Unit
 
-__all__ = ["Payer", "Terms", "ancestry", "check_disjoint", "joined", "payers"]
+__all__ = ["Payer", "Terms", "ancestry", "check_disjoint", "joined", "payers", "paying_for"]
 
 LONGEST = 300
+OPTIONAL = ("size",)  # terms that an account may have, written down where it has them
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Terms:
     rule: Rule
     block: bool = False
     disjoint_blocks: bool = False
+    size: int | None = None  # how many units there are, where the steward has declared it: public
 
     @cached_property
     def limit(self) -> Price:
@@ -40,7 +43,8 @@ class Terms:
 
     def to_dict(self) -> dict[str, Any]:
         described = {"name": self.name, "block": self.block, "disjoint_blocks": self.disjoint_blocks}
-        return described | {"unit": self.unit.to_dict(), "rule": self.rule.to_dict()}
+        described |= {"unit": self.unit.to_dict(), "rule": self.rule.to_dict()}
+        return described | {name: value for name in OPTIONAL if (value := getattr(self, name)) is not None}
 
     @staticmethod
     def from_dict(stored: dict[str, Any]) -> Terms:
@@ -50,6 +54,7 @@ class Terms:
             rule_from_dict(stored["rule"]),
             stored["block"],
             stored["disjoint_blocks"],
+            **{name: stored[name] for name in OPTIONAL if name in stored},
         )
 
 
@@ -109,9 +114,15 @@ def payers(leaves: Iterable[str], terms: Mapping[str, Terms]) -> tuple[Payer, ..
         For every account and every unit, what the account counts for that unit is at least the price of all
         releases that touched the unit's data (see `tree.md`).
     """
-    leaves = sorted(set(leaves))
-    everyone = sorted({name for leaf in leaves for name in ancestry(leaf)})
-    return tuple(_payer(name, [leaf for leaf in leaves if name in ancestry(leaf)], terms) for name in everyone)
+    above = {leaf: paying_for(leaf, terms) for leaf in sorted(set(leaves))}
+    everyone = sorted({name for names in above.values() for name in names})
+    return tuple(_payer(name, [leaf for leaf in above if name in above[leaf]], terms) for name in everyone)
+
+
+def paying_for(leaf: str, terms: Mapping[str, Terms]) -> set[str]:
+    """The account, all above it, and its population."""
+    population = terms[leaf].unit.of
+    return {*ancestry(leaf)} | ({population} if population is not None else set())
 
 
 def _payer(name: str, beneath: list[str], terms: Mapping[str, Terms]) -> Payer:
@@ -123,9 +134,13 @@ def _payer(name: str, beneath: list[str], terms: Mapping[str, Terms]) -> Payer:
 
 
 def _lane(name: str, leaf: str, terms: Mapping[str, Terms]) -> str:
-    """The topmost disjoint block between `name` and `leaf`, or "" where there is none."""
+    """The topmost disjoint block between `name` and `leaf`, or "" where there is none.
+
+    All of the path lies beneath a population that is not on it.
+    """
     path = ancestry(leaf)
-    for parent, child in pairwise(path):
-        if len(parent) >= len(name) and terms[parent].disjoint_blocks and terms[child].block:
+    beneath = path[path.index(name) :] if name in path else path
+    for parent, child in pairwise(beneath):
+        if terms[parent].disjoint_blocks and terms[child].block:
             return child
     return ""

@@ -202,4 +202,4 @@ def _unit(stored: Any) -> Unit | None:
     try:
         return Row(**said) if person is None else Person(person, **said)
     except TypeError:
-        raise InvalidParameter("unit says person, at_most, groups, per_group, total and neighbours.") from None
+        raise InvalidParameter("unit says person, at_most, groups, per_group, total, of and neighbours.") from None

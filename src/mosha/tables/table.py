@@ -273,7 +273,7 @@ def protect(
     unit = _whose(unit, said)
     if not isinstance(unit, Row | Person):
         raise InvalidParameter("a table protects rows or persons: unit=mosha.Row() or mosha.Person(column).")
-    if account is not None and not unit.protects_same(account.unit):
+    if account is not None and not account.unit.covers(unit):
         raise WrongUnit(
             f"account {account.name!r} protects {account.unit.describe()}, this table {unit.describe()}: "
             "open an account for that unit."
@@ -288,12 +288,14 @@ def protect(
 def _whose(unit: Unit | None, said: Declaration) -> Unit | None:
     if unit is None:
         return said.unit
-    if isinstance(unit, Unit) and said.unit is not None and not unit.protects_same(said.unit):
+    if not isinstance(unit, Unit) or said.unit is None or unit.covers(said.unit):
+        return unit
+    if not said.unit.covers(unit):
         raise WrongUnit(
             f"the declaration of this table protects {said.unit.describe()}, and unit= {unit.describe()}: leave unit= "
             "out, or change the declaration. Nothing was spent."
         )
-    return unit
+    return replace(unit, of=said.unit.of)
 
 
 def public_table(source: Any, **options: Any) -> Relation:
