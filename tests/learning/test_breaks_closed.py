@@ -382,7 +382,7 @@ def test_how_many_units_were_drawn_decides_nothing_about_the_arithmetic_of_the_o
 @pytest.mark.parametrize("kind", MODELS)
 def test_models_that_keep_rows_apart_pass_the_look(kind):
     make, batch = MODELS[kind]
-    probe(Engine(make()), losses_of, batch)
+    probe(Engine(make()), losses_of, batch, rows=24)
 
 
 def test_an_answer_that_waits_for_the_ledger_is_not_overwritten_by_the_next_private_batch(monkeypatch):

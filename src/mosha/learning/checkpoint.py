@@ -121,7 +121,7 @@ class Checkpoint:
             raise StateRefused(
                 f"{str(self.path)!r} is a pickle, as earlier versions of Mosha wrote checkpoints: reading one can run "
                 "any code, so it is not read. Finish that training with the version that began it, or move the file "
-                "away: under its key the training then goes on after its last paid step, with the parameters you hand in."
+                "away: under its key the training then goes on after its last paid step, from the parameters you give."
             )
 
     def _unusable(self, error: OSError) -> InvalidParameter:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import TensorDataset, default_collate
+from torch.utils.data import Subset, TensorDataset, default_collate
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.randomness import Rng
@@ -28,8 +28,7 @@ class Examples:
     def __init__(
         self, dataset: Any, *, owners: Iterable[Any] | None = None, each: int = 1, collate: Any = None
     ) -> None:
-        if isinstance(dataset, TensorDataset):
-            dataset = dataset.tensors
+        dataset = _opened(dataset)
         self._tensors = dataset if _are_tensors(dataset) else None
         self._dataset, self._collate, self.each = dataset, collate or default_collate, each
         try:
@@ -76,10 +75,11 @@ class Examples:
         if self._tensors is not None:
             places = torch.from_numpy(positions)
             return tuple(values.index_select(0, places) for values in self._tensors)
-        return self._gathered([self._dataset[int(place)] for place in positions])
+        return self.check(self._collate([self._dataset[int(place)] for place in positions]))
 
-    def _gathered(self, examples: list[Any]) -> tuple[Any, ...]:
-        found = self._collate(examples)
+    @staticmethod
+    def check(found: Any) -> tuple[Any, ...]:
+        """A batch as it was collated, if it is one."""
         if not isinstance(found, tuple | list) or len(found) < 2:
             raise DataError("an example must be a pair (input, target), or several inputs and a target.")
         return tuple(found)
@@ -102,6 +102,22 @@ class Examples:
                     "with __len__ and __getitem__ by position. Nothing was spent."
                 ) from None
         return tuple(_public(values, rows) for values in self._example)
+
+
+def _opened(dataset: Any) -> Any:
+    """Tensors in place of data sets that hold them, or of a part of one; a part that names a row twice is refused."""
+    if isinstance(dataset, TensorDataset):
+        return dataset.tensors
+    if not isinstance(dataset, Subset):
+        return dataset
+    if len(set(map(int, dataset.indices))) != len(dataset.indices):
+        raise InvalidParameter(
+            "this Subset names a row more than once: that example would count as often, and no clip would hold for it. "
+            "Name each row once. Nothing was spent."
+        )
+    whole = _opened(dataset.dataset)
+    places = torch.as_tensor(list(dataset.indices), dtype=torch.int64)
+    return tuple(values[places] for values in whole) if _are_tensors(whole) else dataset
 
 
 def _are_tensors(dataset: Any) -> bool:

@@ -222,6 +222,8 @@ def check_optimizer(optimizer: Any, engine: Engine) -> None:
     """The optimiser must hold exactly the parameters that are trained."""
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise InvalidParameter("the optimizer must be a torch.optim.Optimizer. Nothing was spent.")
+    if getattr(optimizer, "is_private", False):
+        raise InvalidParameter("this optimizer is private already: give the one inside it. Nothing was spent.")
     closure = inspect.signature(type(optimizer).step).parameters.get("closure")
     if closure is not None and closure.default is inspect.Parameter.empty:
         raise InvalidParameter(
@@ -305,7 +307,7 @@ def begin(
         check_optimizer(optimizer, engine)
         if kept is not None:
             kept.check(plan, key, model, optimizer)
-        probe(engine, losses, examples.shapes)
+        probe(engine, losses, examples.shapes, rows=plan.at_once * plan.each)
         gradients = Gradients(plan, engine, losses)
         gradients.reduce = team.reduce if team.size > 1 else None
         data = (examples, Sampler(plan, examples.units))

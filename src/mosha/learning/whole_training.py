@@ -37,7 +37,7 @@ def whole_training(plan: DPSGD, build: Build, loss: Any, like: tuple[Tensor, ...
         )
     gradients = _begun(plan, build, losses)[0]
     try:
-        probe(gradients.engine, losses, Examples(like).shapes)
+        probe(gradients.engine, losses, Examples(like).shapes, rows=plan.at_once * plan.each)
     finally:
         gradients.engine.detach()
     shapes = ",".join(f"{name}:{tuple(shape)}" for name, shape in gradients.shapes.items())

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -30,20 +30,34 @@ from mosha.core.unit import Person
 from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
 from mosha.learning.kept import Kept
+from mosha.learning.loading import Pieces, rows_of
 from mosha.learning.mechanism import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_kept, probe
 from mosha.learning.sampling import Sampler
 from mosha.learning.secret_coins import SecretCoins
-from mosha.learning.training import check_optimizer, check_precision
+from mosha.learning.training import check_optimizer, check_precision, losses_by
 from mosha.learning.updates import Updates
 from mosha.noise import secure
 
 __all__ = ["PrivateLoader", "PrivateOptimizer", "private"]
 
 
-class PrivateOptimizer:
-    """An optimiser whose `step` clips what the last backward pass noted, and updates when a batch is complete."""
+def _of_inside(name: str) -> Any:
+    """An attribute that is the inner optimiser's own, for readers and for writers."""
+    return property(
+        lambda self: getattr(self.optimizer, name), lambda self, value: setattr(self.optimizer, name, value)
+    )
+
+
+class PrivateOptimizer(torch.optim.Optimizer):
+    """An optimiser whose `step` clips what the last backward pass noted, and updates when a batch is complete.
+
+    Groups, state and hooks are those of the optimiser inside, so that schedulers and whatever else takes an `Optimizer`
+    work on either; hooks are called around an update, not around a piece of a batch.
+    """
+
+    is_private = True
 
     def __init__(self, optimizer: torch.optim.Optimizer, gradients: Gradients, run: Run, *, mean: bool) -> None:
         self.optimizer, self.run = optimizer, run
@@ -56,10 +70,29 @@ class PrivateOptimizer:
         self._units = 0
         self._lock = threading.RLock()  # sums go where the answer before them was, until that was read
 
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:
-        """The groups of the optimiser inside; schedulers of PyTorch take that one (`optimizer.optimizer`)."""
-        return self.optimizer.param_groups
+    param_groups, state, defaults = _of_inside("param_groups"), _of_inside("state"), _of_inside("defaults")
+    state_dict, load_state_dict = _of_inside("state_dict"), _of_inside("load_state_dict")
+    register_step_pre_hook = _of_inside("register_step_pre_hook")
+    register_step_post_hook = _of_inside("register_step_post_hook")
+    register_state_dict_pre_hook = _of_inside("register_state_dict_pre_hook")
+    register_state_dict_post_hook = _of_inside("register_state_dict_post_hook")
+    register_load_state_dict_pre_hook = _of_inside("register_load_state_dict_pre_hook")
+    register_load_state_dict_post_hook = _of_inside("register_load_state_dict_post_hook")
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Refused: what is trained was settled when it was paid."""
+        del param_group
+        raise InvalidParameter(
+            "the parameters of a private training were settled when it was paid: add groups before private(...)."
+        )
+
+    def __repr__(self) -> str:
+        return f"PrivateOptimizer({self.optimizer!r})"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise InvalidParameter(
+            "a PrivateOptimizer cannot be copied: a payment is used once. Copy its state_dict() instead."
+        )
 
     def close(self) -> None:
         """Layers get their own forward pass back, unused steps are handed back where rules allow."""
@@ -82,8 +115,13 @@ class PrivateOptimizer:
         """As for any optimiser."""
         self.optimizer.zero_grad(set_to_none=set_to_none)
 
-    def step(self) -> None:
-        """Clip and add up; after the last piece of a batch, pay, add noise and update."""
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Clip and add up; after the last piece of a batch, pay, add noise and update. There is no closure."""
+        if closure is not None:
+            raise InvalidParameter(
+                "step(closure) would ask for the loss again, and a step has one noisy gradient: call backward() first, "
+                "then step(). Nothing was spent."
+            )
         with self._lock:
             self._step()
 
@@ -128,8 +166,8 @@ class PrivateLoader:
     """Batches drawn as the plan says, cut into pieces; iterating once is one epoch, and the last one ends the plan."""
 
     def __init__(self, loader: DataLoader[Any], plan: DPSGD, optimizer: PrivateOptimizer) -> None:
-        self._examples = Examples(loader.dataset, collate=loader.collate_fn)
-        self._sampler, self._plan = Sampler(plan, self._examples.units), plan
+        self._pieces, self._plan = Pieces(loader), plan
+        self._sampler = Sampler(plan, self._pieces.examples.units)
         self._optimizer, self.taken = optimizer, 0
 
     def __len__(self) -> int:
@@ -145,12 +183,12 @@ class PrivateLoader:
         self.taken += 1
         mine, coins = self.taken, SecretCoins(rng)
         self._optimizer.discard()
+        read = self._pieces.read([np.resize(units, self._plan.at_once) for units in pieces])
         for number, units in enumerate(pieces, start=1):
             self._optimizer.last_piece = number == len(pieces)
             with coins.fresh():
-                rows = np.resize(units, self._plan.at_once)  # filled up with rows that do not count
-                batch = self._examples.batch(rows)
-                self._optimizer.begin(len(rows), len(units))
+                batch = next(read)  # filled up with rows that do not count
+                self._optimizer.begin(self._plan.at_once, len(units))
                 yield batch
             if self.taken != mine:
                 raise RunClosed("another batch was drawn before this one was over: take one batch at a time.")
@@ -171,13 +209,16 @@ def private(
     account: Account,
     reduction: str = "mean",
     forward: Callable[[nn.Module, tuple[Any, ...]], Any] | None = None,
+    loss: Callable[[Any, Any], Tensor] | None = None,
     rows_collated_apart: bool = False,
 ) -> tuple[nn.Module, PrivateOptimizer, PrivateLoader]:
     """Model, optimiser and loader in, private ones out; `reduction` is what the loss does over a batch.
 
     `forward(model, batch)` says how your loop calls the model, for a look at it with made-up rows before paying
-    (`probe.py`); as it stands, `model(*batch[:-1])`. `rows_collated_apart=True` declares that the loader's own
-    collate_fn treats each example without regard to the others; one that pads to the longest of a batch does not.
+    (`probe.py`); as it stands, `model(*batch[:-1])`. `loss(output, target)` is what your loop takes the mean of, one
+    number an example: given here, it is looked at as well, and refused where it mixes examples.
+    `rows_collated_apart=True` declares that the loader's own collate_fn treats each example without regard to the
+    others; one that pads to the longest of a batch does not.
 
     Guarantee:
         As `DPSGD`: batches are drawn by exact coins at the declared rate, each example is clipped by itself, sums are
@@ -201,12 +242,14 @@ def private(
             "this loader has a collate_fn of its own: if it pads to the longest example of a batch, one changes all "
             "others. Pad to a fixed length and declare rows_collated_apart=True. Nothing was spent."
         )
+    rows = rows_of(loader)
     engine = Engine(model)
     try:
         check_precision(engine)
         check_optimizer(optimizer, engine)
-        shapes = Examples(loader.dataset, collate=loader.collate_fn).shapes
-        probe(engine, _row_by_row(forward or (lambda model, batch: model(*batch[:-1]))), shapes)
+        shapes = Examples(rows, collate=loader.collate_fn).shapes
+        called = forward or (lambda model, batch: model(*batch[:-1]))
+        probe(engine, _row_by_row(called) if loss is None else _by_loss(called, loss), shapes, rows=plan.at_once)
         gradients = Gradients(plan, engine, _not_called)
         measurement = gradients.measurement_of_sums()
         run = account.open(measurement)
@@ -229,6 +272,11 @@ def _row_by_row(forward: Callable[[nn.Module, tuple[Any, ...]], Any]) -> Losses:
         return torch.stack([(v * torch.linspace(1, 2, v.shape[1])).sum(dim=1) for v in flat]).sum(dim=0)
 
     return losses
+
+
+def _by_loss(forward: Callable[[nn.Module, tuple[Any, ...]], Any], loss: Any) -> Losses:
+    losses_by(loss)  # refuses one that averages
+    return lambda model, batch: loss(forward(model, batch), batch[-1])
 
 
 def _not_called(model: nn.Module, batch: Any) -> Tensor:

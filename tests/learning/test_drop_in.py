@@ -1,0 +1,199 @@
+"""What `private` gives back is what PyTorch expects, and what a loader says about its rows is not dropped."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+from torch.utils import data as torch_data
+from torch.utils.data import DataLoader, Subset, SubsetRandomSampler, TensorDataset
+
+import mosha
+from mosha import learning
+from mosha.core.errors import InvalidParameter
+
+torch.set_num_threads(1)
+PLAN = learning.DPSGD(steps=6, rate=0.5, clip=1.0, batch=20, physical=16, noise_multiplier=30.0, delta=1e-6)
+ROWS = 40
+
+
+@pytest.fixture
+def account():
+    return mosha.Ledger.memory().account("t", unit=mosha.Example(), epsilon=100, delta=1e-5, rule="pure")
+
+
+class Listed(torch_data.Dataset):
+    """Rows whose first number says which row it is."""
+
+    def __len__(self):
+        return ROWS
+
+    def __getitem__(self, place):
+        return torch.tensor([float(place), 1.0]), place % 2
+
+
+TENSORS = TensorDataset(torch.stack([Listed()[i][0] for i in range(ROWS)]), torch.arange(ROWS) % 2)
+
+
+def wrapped(loader, account, optimizer=None, plan=PLAN):
+    model = nn.Linear(2, 2)
+    optimizer = (optimizer or torch.optim.SGD)(model.parameters(), lr=1e-4)
+    return learning.private(model, optimizer, loader, plan=plan, account=account)
+
+
+def trained(model, optimizer, loader, each_batch=lambda: None):
+    """All rows that were seen."""
+    seen, criterion = set(), nn.CrossEntropyLoss()
+    while loader.taken < PLAN.steps:
+        for inputs, targets in loader:
+            seen |= set(inputs[:, 0].int().tolist())
+            criterion(model(inputs), targets).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        each_batch()
+    return seen
+
+
+def test_a_private_optimizer_is_an_optimizer(account):
+    model, optimizer, loader = wrapped(DataLoader(TENSORS, batch_size=8), account, torch.optim.Adam)
+    assert isinstance(optimizer, torch.optim.Optimizer)
+    inside = optimizer.optimizer
+    assert optimizer.param_groups is inside.param_groups
+    assert optimizer.state is inside.state
+    assert optimizer.defaults == inside.defaults
+    assert "Adam" in repr(optimizer)
+    trained(model, optimizer, loader)
+    assert optimizer.state_dict()["state"].keys() == inside.state_dict()["state"].keys() == {0, 1}
+    before = copy.deepcopy(optimizer.state_dict())
+    before["param_groups"][0]["lr"] = 0.25
+    optimizer.load_state_dict(before)
+    assert optimizer.param_groups is inside.param_groups
+    assert inside.param_groups[0]["lr"] == 0.25
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5),
+        lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10),
+        lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=20),
+        lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 0.5**epoch),
+        lambda optimizer: torch.optim.lr_scheduler.SequentialLR(
+            optimizer,
+            [
+                torch.optim.lr_scheduler.ConstantLR(optimizer),
+                torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9),
+            ],
+            [2],
+        ),
+    ],
+)
+def test_schedulers_of_pytorch_take_it(make, account):
+    model, optimizer, loader = wrapped(DataLoader(TENSORS, batch_size=8), account)
+    scheduler = make(optimizer)
+    first = optimizer.param_groups[0]["lr"]
+    trained(model, optimizer, loader, scheduler.step)
+    assert optimizer.optimizer.param_groups[0]["lr"] != first
+
+
+def test_hooks_are_called_once_an_update(account):
+    model, optimizer, loader = wrapped(DataLoader(TENSORS, batch_size=8), account)
+    called = []
+    optimizer.register_step_pre_hook(lambda *_: called.append("before"))
+    optimizer.register_step_post_hook(lambda *_: called.append("after"))
+    trained(model, optimizer, loader)
+    assert called == ["before", "after"] * PLAN.steps
+
+
+def test_what_a_paid_training_cannot_do_is_refused_in_words(account):
+    model, optimizer, _ = wrapped(DataLoader(TENSORS, batch_size=8), account)
+    with pytest.raises(InvalidParameter, match="closure"):
+        optimizer.step(lambda: 0.0)
+    with pytest.raises(InvalidParameter, match="settled"):
+        optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(1))]})
+    for copied in (copy.deepcopy, copy.copy, pickle.dumps):
+        with pytest.raises(InvalidParameter, match="copied"):
+            copied(optimizer)
+    optimizer.close()
+    spent = account.spent
+    loss = nn.CrossEntropyLoss(reduction="none")
+    with pytest.raises(InvalidParameter, match="private already"):
+        PLAN.train(model, TENSORS, loss, optimizer, account=account)
+    assert account.spent == spent
+
+
+class Own(torch_data.Sampler):
+    def __init__(self):
+        pass
+
+    def __iter__(self):
+        return iter(range(10))
+
+    def __len__(self):
+        return 10
+
+
+class OwnBatches(torch_data.BatchSampler):
+    pass
+
+
+def unfit():
+    one = {"num_replicas": 2, "rank": 0}
+    return {
+        "weighted": {"sampler": torch_data.WeightedRandomSampler([1.0] * ROWS, ROWS)},
+        "replacement": {"sampler": torch_data.RandomSampler(TENSORS, replacement=True)},
+        "some": {"sampler": torch_data.RandomSampler(TENSORS, num_samples=10)},
+        "of another set": {"sampler": torch_data.SequentialSampler(range(10))},
+        "distributed": {"sampler": torch_data.DistributedSampler(TENSORS, **one)},
+        "own": {"sampler": Own()},
+        "own batches": {"batch_sampler": OwnBatches(torch_data.SequentialSampler(TENSORS), 4, drop_last=False)},
+        "listed batches": {"batch_sampler": [[0, 1], [2, 3]]},
+        "weighted batches": {
+            "batch_sampler": torch_data.BatchSampler(
+                torch_data.WeightedRandomSampler([1.0] * ROWS, ROWS), 4, drop_last=False
+            )
+        },
+        "a row twice": {"sampler": SubsetRandomSampler([1, 2, 2, 3])},
+        "no batches": {"batch_size": None},
+    }
+
+
+@pytest.mark.parametrize("how", unfit().values(), ids=unfit())
+def test_a_sampler_that_cannot_be_followed_is_refused_unpaid(how, account):
+    with pytest.raises(InvalidParameter, match="Nothing was spent"):
+        wrapped(DataLoader(TENSORS, **how), account)
+    assert account.spent == 0
+
+
+@pytest.mark.parametrize("rows", [TENSORS, Listed()], ids=["tensors", "listed"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_rows_that_a_loader_leaves_out_are_never_seen(rows, workers, account):
+    half = range(ROWS // 2)
+    batches = torch_data.BatchSampler(SubsetRandomSampler(half), 4, drop_last=True)
+    loaders = [
+        DataLoader(rows, batch_size=8, sampler=SubsetRandomSampler(half), num_workers=workers),
+        DataLoader(Subset(rows, half), batch_size=8, shuffle=True, num_workers=workers),
+        DataLoader(rows, batch_sampler=batches, num_workers=workers),
+    ]
+    for loader in loaders if workers == 0 else loaders[:1]:
+        seen = trained(*wrapped(loader, account))
+        assert seen <= set(half)
+        assert len(seen) > 5  # fewer: by chance below 1e-9 (6 coins of one half for each of 20 rows)
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"shuffle": True}, {"drop_last": True}, {"sampler": torch_data.SequentialSampler(TENSORS)}]
+)
+def test_a_loader_over_all_rows_sees_rows_of_all_parts(how, account):
+    seen = trained(*wrapped(DataLoader(TENSORS, batch_size=8, **how), account))
+    assert min(seen) < ROWS // 2 <= max(seen)  # else: below 1e-9, 120 coins of one half that all fell one way
+
+
+def test_a_subset_that_names_a_row_twice_is_refused_by_a_training_too(account):
+    model = nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for rows in (Subset(TENSORS, [0, 1, 1]), Subset(Subset(Listed(), [0, 1, 1]), [0, 1])):
+        with pytest.raises(InvalidParameter, match="more than once"):
+            PLAN.train(model, rows, nn.CrossEntropyLoss(reduction="none"), optimizer, account=account)
+    assert account.spent == 0

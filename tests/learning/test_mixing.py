@@ -1,0 +1,192 @@
+"""The look before paying tries what is run: losses and models in which examples of a batch meet are refused unpaid."""
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812  (as everybody calls it)
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import mosha
+from mosha import learning
+from mosha.core.errors import DataError
+from mosha.learning.plan import DPSGD
+
+torch.set_num_threads(1)
+PLAN = DPSGD(steps=2, rate=0.2, clip=1.0, batch=20, noise_multiplier=30.0, delta=1e-6)
+
+
+def separate(output, target):
+    return F.cross_entropy(output, target, reduction="none")
+
+
+def by_class_frequency(output, target):
+    weights = 1.0 / torch.bincount(target, minlength=2).clamp(min=1).float()
+    return separate(output, target) * weights[target]
+
+
+def balanced(output, target):
+    counts = torch.bincount(target, minlength=2).clamp(min=1).float()
+    return separate(output, target) * (len(target) / (2 * counts))[target]
+
+
+def over_valid_labels(output, target):
+    valid = target != -100
+    return F.cross_entropy(output, target, reduction="none", ignore_index=-100) / valid.sum().clamp(min=1)
+
+
+def hardest(output, target):
+    found = separate(output, target)
+    return torch.where(found >= found.topk(max(1, len(found) // 2)).values[-1], found, 0.0)
+
+
+def contrastive(output, target):
+    return F.cross_entropy(output @ output.T, torch.arange(len(output)), reduction="none") + separate(output, target)
+
+
+def to_prototypes(output, target):
+    same = (target[:, None] == target).float()
+    return ((output - same @ output / same.sum(1, keepdim=True)) ** 2).sum(1)
+
+
+def mixed_up(output, target):
+    return 0.9 * separate(output, target) + 0.1 * separate(output, target.roll(1))
+
+
+def ranked(output, target):
+    return separate(output, target) * output[:, 0].argsort().argsort().float()
+
+
+def same_class_as_neighbour(output, target):
+    return separate(output, target) * (target == target.roll(1)).float().add(1)
+
+
+def any_positive(output, target):
+    return separate(output, target) * (2.0 if bool((target == 1).any()) else 1.0)
+
+
+MIXING = [
+    by_class_frequency,
+    balanced,
+    over_valid_labels,
+    hardest,
+    contrastive,
+    to_prototypes,
+    mixed_up,
+    ranked,
+    same_class_as_neighbour,
+    any_positive,
+]
+SEPARATE = [
+    separate,
+    lambda o, t: F.cross_entropy(o, t, torch.tensor([1.0, 5.0]), reduction="none"),
+    lambda o, t: F.cross_entropy(o, t, reduction="none", label_smoothing=0.1),
+    lambda o, t: (1 - torch.exp(-separate(o, t))) ** 2 * separate(o, t),
+    lambda o, t: F.binary_cross_entropy_with_logits(o[:, 0], t.float(), reduction="none"),
+    lambda o, t: F.cross_entropy(o, t, reduction="none", ignore_index=-100),
+]
+
+
+class FromSomeRows(nn.Module):
+    """Statistics of the batch, but only of one that is large enough."""
+
+    def __init__(self, least, statistic):
+        super().__init__()
+        self.layer, self.least, self.statistic = nn.Linear(4, 2), least, statistic
+
+    def forward(self, inputs):
+        return self.layer(inputs - self.statistic(inputs) if len(inputs) >= self.least else inputs)
+
+
+STATISTICS = {
+    "mean": lambda x: x.mean(0),
+    "largest": lambda x: x.amax(0),
+    "neighbour": lambda x: x.roll(1, 0),
+    "first": lambda x: x[:1],
+    "last of a pair": lambda x: torch.cat([x[-1:], torch.zeros_like(x[1:])]),
+}
+
+
+@pytest.fixture
+def account():
+    return mosha.Ledger.memory().account("t", unit=mosha.Example(), epsilon=100, delta=1e-5, rule="pure")
+
+
+def begun(model, loss, account, plan=PLAN):
+    data = torch.randn(60, 4), torch.randint(2, (60,))
+    return plan.train(model, data, loss, torch.optim.SGD(model.parameters(), lr=0.1), account=account)
+
+
+@pytest.mark.parametrize("loss", MIXING, ids=lambda loss: loss.__name__)
+def test_a_loss_that_looks_at_other_examples_is_refused_unpaid(loss, account):
+    with pytest.raises(DataError, match=r"mixes them.*Nothing was spent"):
+        begun(nn.Linear(4, 2), loss, account)
+    assert account.spent == 0
+
+
+@pytest.mark.parametrize("loss", SEPARATE)
+def test_a_loss_of_each_example_alone_is_taken(loss, account):
+    with begun(nn.Linear(4, 2), loss, account) as training:
+        training.step()
+
+
+@pytest.mark.parametrize("statistic", STATISTICS.values(), ids=STATISTICS)
+@pytest.mark.parametrize("least", [4, 8, PLAN.at_once])
+def test_a_model_that_mixes_only_large_batches_is_refused_unpaid(least, statistic, account):
+    with pytest.raises(DataError, match="mixes them"):
+        begun(FromSomeRows(least, statistic), separate, account)
+    loader = DataLoader(TensorDataset(torch.randn(60, 4), torch.randint(2, (60,))), batch_size=8)
+    model = FromSomeRows(least, statistic)
+    with pytest.raises(DataError, match="mixes them"):
+        learning.private(model, torch.optim.SGD(model.parameters(), lr=0.1), loader, plan=PLAN, account=account)
+    assert account.spent == 0
+    begun(FromSomeRows(PLAN.at_once + 1, statistic), separate, account).close()  # a size that is never run
+
+
+def test_batches_of_persons_are_tried_with_all_rows_of_everyone(account):
+    persons = mosha.Ledger.memory().account(
+        "p", unit=mosha.Person("p", at_most=3), epsilon=100, delta=1e-5, rule="pure"
+    )
+    plan = DPSGD(
+        steps=2, rate=0.2, clip=1.0, batch=20, noise_multiplier=30.0, delta=1e-6, unit=mosha.Person("p", at_most=3)
+    )
+    model = FromSomeRows(plan.at_once * 3, STATISTICS["mean"])
+    data, owners = (torch.randn(60, 4), torch.randint(2, (60,))), [i // 3 for i in range(60)]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(DataError, match="mixes them"):
+        plan.train(model, data, separate, optimizer, account=persons, owners=owners)
+    assert persons.spent == 0
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_labels_of_tokens_are_tried_as_well(kept, account):
+    class Words(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.out = nn.Embedding(9, 5), nn.Linear(5, 9)
+
+        def forward(self, tokens):
+            return self.out(self.words(tokens))
+
+    def loss(output, target):
+        found = F.cross_entropy(output.transpose(1, 2), target, reduction="none", ignore_index=-100)
+        count = (target != -100).sum(1) if kept else (target != -100).sum()
+        return found.sum(1) / count.clamp(min=1)
+
+    model, tokens = Words(), torch.randint(9, (60, 7))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if kept:
+        PLAN.train(model, (tokens, tokens), loss, optimizer, account=account).close()
+    else:
+        with pytest.raises(DataError, match="mixes them"):
+            PLAN.train(model, (tokens, tokens), loss, optimizer, account=account)
+
+
+@pytest.mark.parametrize("loss", MIXING, ids=lambda loss: loss.__name__)
+def test_a_loss_that_is_shown_to_private_is_tried_as_well(loss, account):
+    loader = DataLoader(TensorDataset(torch.randn(60, 4), torch.randint(2, (60,))), batch_size=8)
+    model = nn.Linear(4, 2)
+    parts = model, torch.optim.SGD(model.parameters(), lr=0.1), loader
+    with pytest.raises(DataError, match="mixes them"):
+        learning.private(*parts, plan=PLAN, account=account, loss=loss)
+    assert account.spent == 0
+    learning.private(*parts, plan=PLAN, account=account, loss=separate)[1].close()
