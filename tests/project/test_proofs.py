@@ -18,7 +18,7 @@ EVERY = {
     "local": "location projective",
     "mechanisms": "held mean noisy_max partition_selection smooth_sensitivity sparse_vector",
     "noise": "box envelope",
-    "streams": "alarms lifted unbounded",
+    "streams": "alarms lifted service unbounded",
     "tables": "correlations joint_noise keys spreads",
 }
 

@@ -58,6 +58,7 @@ Lateness = Annotated[str, typer.Option(help="How long a step waits for rows that
 Ledger = Annotated[str | None, typer.Option(help="The ledger that pays; FILE.privacy.db by default.")]
 State = Annotated[str | None, typer.Option(help="Where the stream keeps its state; FILE.NAME.stream by default.")]
 Name = Annotated[str, typer.Option(help="The stream's name: its account and its payment.")]
+Moved = Annotated[bool, typer.Option("--moved", help="The state was copied here, and the original is gone for ever.")]
 Follow = Annotated[bool, typer.Option("--follow", help="Wait for rows; the machine's clock ends the steps.")]
 Plot = Annotated[bool, typer.Option("--plot", help="Draw each step on standard error.")]
 Confidence = Annotated[float, typer.Option(help="How often the noise stays within the error bars.")]
@@ -85,6 +86,7 @@ def count(
     ledger: Ledger = None,
     state: State = None,
     name: Name = "count",
+    moved: Moved = False,
     follow: Follow = False,
     plot: Plot = False,
     confidence: Confidence = 0.95,
@@ -122,6 +124,7 @@ def total(
     ledger: Ledger = None,
     state: State = None,
     name: Name = "sum",
+    moved: Moved = False,
     follow: Follow = False,
     plot: Plot = False,
     confidence: Confidence = 0.95,
@@ -159,6 +162,7 @@ def alarm(
     ledger: Ledger = None,
     state: State = None,
     name: Name = "alarm",
+    moved: Moved = False,
     follow: Follow = False,
     plot: Plot = False,
     confidence: Confidence = 0.95,
@@ -259,7 +263,7 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
     made = replace(made, question=fingerprint(made.question, made.unit, clock.start, clock.every))
     with closing(mosha.Ledger(given.ledger or f"{stem}.privacy.db")) as book:
         account = _account(book, name, made)
-        with serve(account, made, name=name, state=place) as service:
+        with serve(account, made, name=name, state=place, moved=given.moved) as service:
             kept.save()
             clock.closed = service.taken
             typer.echo(f"mosha: {_paid(service)}", err=True)

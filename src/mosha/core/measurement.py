@@ -35,8 +35,8 @@ class Measurement:
         resume: (state, answer) -> the state after a step that an earlier process answered, where the state can be had
             from the answers (and from what the measurement keeps elsewhere): a run that is opened again under its key
             goes on after the last answer. None where the state ends with the process.
-        replays: a step that is started again is answered as it was the first time (the same noise on the same data, or
-            not at all), so that it may be started as often as it takes.
+        replays: a step whose answer was written down is answered so for ever, and one that was not has left nothing, so
+            that it may be started as often as it takes.
         passed: (state) -> how many steps lie behind it, where one answer may cover several; None where each is for one.
         covers: (data) -> how many steps an answer about such data covers: a public number, had without reading them.
         error: (confidence, answer) -> half-width of the error bar of each part of the answer; `answer` is None

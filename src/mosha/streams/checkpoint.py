@@ -50,6 +50,7 @@ class Checkpoint:
         self._seal = AESGCM(_derived(master, "seal"))
         self.noise_key = _derived(master, "noise")
         self.digest_key = _derived(master, "digest")
+        self.home = os.fstat(self._lock).st_ino  # of the lock, which is never replaced: a copy has another
 
     def _locked(self) -> FileLock:
         try:

@@ -11,7 +11,7 @@ d_t (V_t - V_(t-1)) estimates the data of step t, with errors that cancel in run
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -73,13 +73,15 @@ def lifted_sensitivity(
 class LiftedState:
     """All that a running stream remembers: the last lifted noise; the sum of noise and the buffers.
 
-    Sum and buffers are those before the present block of the tape: within it noise is lifted ahead of the data.
+    Sum and buffers are those before step `since`, or before the present block of the tape if that began later:
+    within a block noise is lifted ahead of the data.
     """
 
     time: int = 0
     noise: Any = 0
     total: Any = 0
     buffers: tuple[Any, ...] = ()
+    since: int = 0
 
 
 class _Window:
@@ -178,22 +180,33 @@ class LiftedToeplitz:
         """The block of lifted noise that the next step lies in."""
         number = state.time // tape.size
         if tape.made is None or tape.made[0] != number:
-            lifted, total, buffers = self._lifting.block(tape.block(number), state.total, state.buffers, hurry=hurry)
-            tape.made = (number, _Block(lifted, total, buffers))
+            start = max(state.since, number * tape.size)
+            rows = tape.block(number)[start % tape.size :]
+            tape.made = (number, _Block(start, *self._lifting.block(rows, state.total, state.buffers, hurry=hurry)))
         made: _Block = tape.made[1]
         return made
+
+    def settle(self, state: LiftedState, tape: Tape) -> LiftedState:
+        """The state with sum and buffers brought up to the present step: it needs nothing of this tape any more."""
+        number = state.time // tape.size
+        start = max(state.since, number * tape.size)
+        if start == state.time:
+            return replace(state, since=start)
+        rows = tape.block(number)[start % tape.size : state.time % tape.size]
+        _, total, buffers = self._lifting.block(rows, state.total, state.buffers)
+        return LiftedState(state.time, state.noise, total, buffers, state.time)
 
     def step(self, state: LiftedState, data: Any, tape: Tape) -> tuple[Any, LiftedState]:
         """An estimate of the data of one step, in steps of the data."""
         time = state.time
-        ahead, place = self._ahead(state, tape), time % tape.size
+        ahead = self._ahead(state, tape)
         weight, worth = self._weights(time)
-        lifted = ahead.rows[place]
+        lifted = ahead.rows[time - ahead.start]
         # V_t - V_(t-1); the rest is post-processing
         released = ((data * weight + HALF) >> WEIGHT_BITS) + (lifted - state.noise)
-        if place + 1 == tape.size:
-            return released * worth, LiftedState(time + 1, lifted, ahead.total, ahead.buffers)
-        return released * worth, LiftedState(time + 1, lifted, state.total, state.buffers)
+        if (time + 1) % tape.size == 0:
+            return released * worth, LiftedState(time + 1, lifted, ahead.total, ahead.buffers, time + 1)
+        return released * worth, LiftedState(time + 1, lifted, state.total, state.buffers, state.since)
 
     def chunk(self, state: LiftedState, data: NDArray[np.int64], tape: Tape) -> tuple[Vector, LiftedState]:
         """Estimates of the data of many steps of one series at once: the very numbers that single steps give."""
@@ -202,23 +215,27 @@ class LiftedToeplitz:
             ahead, place = self._ahead(state, tape, hurry=hurry), state.time % tape.size
             room = min(data.size - taken, tape.size - place, WINDOW - state.time % WINDOW)
             part = slice(state.time % WINDOW, state.time % WINDOW + room)
-            lifted, window = ahead.lifted[place : place + room, 0], self._window(state.time)
+            offset, window = state.time - ahead.start, self._window(state.time)
+            lifted = ahead.lifted[offset : offset + room, 0]
             rounded = window.rounded(data[taken : taken + room], part)
             moved = rounded + lifted
             moved[1:] -= lifted[:-1]
             moved[0] -= state.noise
             np.multiply(moved.astype(np.float64), window.worths[part], out=estimates[taken : taken + room])
-            kept = (ahead.total, ahead.buffers) if place + room == tape.size else (state.total, state.buffers)
-            state = LiftedState(state.time + room, int(lifted[-1]), *kept)
+            end = state.time + room
+            past = (
+                (ahead.total, ahead.buffers, end) if end % tape.size == 0 else (state.total, state.buffers, state.since)
+            )
+            state = LiftedState(end, int(lifted[-1]), *past)
             taken += room
         return estimates, state
 
 
 class _Block:
-    """Lifted noise of one block, and the sum and the buffers after it."""
+    """Lifted noise of a block from step `start` on, and the sum and the buffers after it."""
 
-    def __init__(self, lifted: NDArray[Any], total: Any, buffers: tuple[Any, ...]) -> None:
-        self.lifted, self.total, self.buffers = lifted, total, buffers
+    def __init__(self, start: int, lifted: NDArray[Any], total: Any, buffers: tuple[Any, ...]) -> None:
+        self.start, self.lifted, self.total, self.buffers = start, lifted, total, buffers
 
     @cached_property
     def rows(self) -> list[Any]:

@@ -62,19 +62,28 @@ class Lifting:
 
         In a hurry the spans are compiled, which takes its time once and gives the same numbers.
         """
-        steps, width = noise.shape
+        width = noise.shape[1]
         totals, kept = np.atleast_1d(np.array(total, object)), [np.atleast_1d(np.array(b, object)) for b in buffers]
-        if steps % SPAN:
-            lifted = np.empty((steps, width), object)
-            for c in range(width):
-                lifted[:, c], totals[c], ends = self._exactly(noise[:, c], totals[c], [b[c] for b in kept])
-                for buffer, end in zip(kept, ends, strict=True):
-                    buffer[c] = end
-        else:
-            lifted, totals, kept = self._quickly(noise, totals, kept, hurry=hurry)
+        whole = len(noise) - len(noise) % SPAN
+        parts = []
+        if whole:
+            lifted, totals, kept = self._quickly(noise[:whole], totals, kept, hurry=hurry)
+            parts.append(lifted)
+        if whole < len(noise):
+            parts.append(self._slowly(noise[whole:], totals, kept))
+        lifted = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if width == 1:
             return lifted, totals[0], tuple(buffer[0] for buffer in kept)
         return lifted, totals, tuple(kept)
+
+    def _slowly(self, noise: NDArray[Any], totals: Any, buffers: list[Any]) -> NDArray[Any]:
+        """The exact road for each coordinate; sums and buffers are brought up to date where they are."""
+        lifted = np.empty(noise.shape, object)
+        for c in range(noise.shape[1]):
+            lifted[:, c], totals[c], ends = self._exactly(noise[:, c], totals[c], [b[c] for b in buffers])
+            for buffer, end in zip(buffers, ends, strict=True):
+                buffer[c] = end
+        return lifted
 
     def _exactly(self, noise: Any, total: int, buffers: list[int]) -> tuple[list[int], int, list[int]]:
         """Step by step in whole numbers of any size, rounding down once a step; for one coordinate."""

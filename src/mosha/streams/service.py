@@ -2,7 +2,7 @@
 
     serve(account, stream, name="feeder-7", state="feeder-7.state") -> Service
 
-Noise is a keyed function of (stream, payment, step), the state is written before an output leaves, the ledger notes
+Noise is drawn anew whenever a state is taken up again, the state is written before an output leaves, the ledger notes
 each step.
 """
 
@@ -30,9 +30,11 @@ from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import KeyedRandom
 from mosha.streams.batches import Batches, by_name
 from mosha.streams.checkpoint import Checkpoint
-from mosha.streams.plan import StreamState
+from mosha.streams.lifted import LiftedState, LiftedToeplitz
+from mosha.streams.plan import Plan, StreamState
 from mosha.streams.state_text import plain, revived
 from mosha.streams.stream import Stream, new_tape
+from mosha.streams.tree import TreeState
 
 __all__ = ["Service", "serve"]
 
@@ -48,7 +50,7 @@ class _Held:
 class _Durable:
     """The measurement's state on disk, one step at a time."""
 
-    def __init__(self, measurement: Measurement, checkpoint: Checkpoint) -> None:
+    def __init__(self, measurement: Measurement, checkpoint: Checkpoint, *, moved: bool) -> None:
         self.measurement, self._checkpoint = measurement, checkpoint
         found = checkpoint.load()
         question = measurement.question
@@ -65,9 +67,23 @@ class _Durable:
         self.digest: str = "" if found is None else found["digest"]
         self.answer: Any = None if found is None else decode(found["answer"])
         self._tape: Any = None
-        self.payment = ""  # the entry of the ledger that pays: the noise of one payment is never that of another
+        self._seed: str | None = None if found is None else found.get("seed")  # of the noise up to now
+        self._keyed = found is not None and "seed" not in found  # by a version whose noise could be made again
+        self.payment = ""  # the entry of the ledger that pays
+        self._check_home(found, moved=moved)
         if found is None:
             self._save({"time": 0, "releases": 0, "first": 0}, self.state, "", None)
+
+    def _check_home(self, found: dict[str, Any] | None, *, moved: bool) -> None:
+        """Refuse a copy of a state whose noise will be used again: two copies would publish with the same noise."""
+        if found is None or moved or found.get("home") in (None, self._checkpoint.home):
+            return
+        if isinstance(getattr(self.state, "inner", None), TreeState):
+            raise StateRefused(
+                f"the files of stream {self.measurement.name!r} were copied or restored from a backup. If the original "
+                "goes on as well, both publish with the same noise, and their difference shows the data. If it never "
+                "will, say serve(..., moved=True). Nothing was spent or read."
+            )
 
     def holds(self, answer: Any) -> bool:
         """Whether this is the last answer that the state knows of."""
@@ -78,6 +94,8 @@ class _Durable:
             "name": self.measurement.name,
             "question": self.measurement.question,
             "charter": self.charter,
+            "seed": self._seed,
+            "home": self._checkpoint.home,
         }
         content |= numbers | {"state": plain(state), "digest": digest, "answer": encode(answer)}
         self._checkpoint.save(content)
@@ -86,12 +104,29 @@ class _Durable:
         """A keyed digest of a step's data, to tell the same data from other data."""
         return hmac.new(self._checkpoint.digest_key, _described(data).encode(), "sha256").hexdigest()
 
-    def _source(self, *context: str | int) -> Rng:
-        return KeyedRandom(self._checkpoint.noise_key, self.charter, self.payment, *context)
+    def _past_source(self, block: int) -> Rng:
+        """The noise of a block that an earlier process drew."""
+        if self._keyed:
+            return KeyedRandom(self._checkpoint.noise_key, self.charter, self.payment, "block", block)
+        return KeyedRandom(bytes.fromhex(self._seed or ""), "block", block)
+
+    def _with_tape(self, state: StreamState, plan: Plan, rng: Rng) -> StreamState:
+        """The state with noise ahead of it: drawn anew by each process, so that a clone has noise of its own.
+
+        What the past of the noise still has to say is brought into the state first.
+        """
+        if self._tape is None:
+            inner = state.inner
+            if isinstance(inner, LiftedState) and isinstance(plan.mechanism, LiftedToeplitz) and inner.time:
+                inner = plan.mechanism.settle(inner, new_tape(plan, self._past_source))
+            seed = rng.bytes(32)
+            self._tape = new_tape(plan, lambda block: KeyedRandom(seed, "block", block))
+            self._seed, self._keyed = seed.hex(), False
+            state = replace(state, inner=inner)
+        return replace(state, tape=self._tape)
 
     def step(self, held: _Held, data: Any, ask: Any, rng: Rng) -> tuple[Any, _Held]:
         """A release for the first time: compute, write ahead, answer. The last one again: the answer it had."""
-        del rng
         number = held.number + 1
         if number == self.releases and (data is _PENDING or self.digest_of(data) == self.digest):
             return self.answer, _Held(number)
@@ -99,11 +134,8 @@ class _Durable:
             raise StateRefused("this does not follow from the state of the stream, or had other data. No answer.")
         state, digest, first = self.state, self.digest_of(data), self.time + 1
         if isinstance(self.measurement, Stream) and isinstance(state, StreamState):
-            plan = self.measurement.plan
-            if self._tape is None:
-                self._tape = new_tape(plan, lambda block: self._source("block", block))
-            state = replace(state, tape=self._tape)
-        answer, state = self.measurement.step(state, data, ask, self._source("step", first))
+            self.state = state = self._with_tape(state, self.measurement.plan, rng)
+        answer, state = self.measurement.step(state, data, ask, rng)
         time = state.time if isinstance(state, StreamState) else first
         self._save({"time": time, "releases": number, "first": first}, state, digest, answer)
         self.time, self.releases, self.first = time, number, first
@@ -139,16 +171,19 @@ class Service:
     Guarantee:
         Each step has one answer: it leaves after the checkpoint and the ledger's row are on disk, and the ledger takes
         one row a step, from its last claimant only. A step that was computed and not noted is noted from the
-        checkpoint, not computed again. The noise of a step is a function of (key, stream, payment, step): whatever was
-        computed and never left used the same noise on data that were never shown. A state older than the
-        ledger's last row, or with another answer in it, is refused, as is other data for the last step; a second
-        process on one file finds the lock, a copy of the file loses the claim to whoever steps first, and on another
-        account has noise of its own.
+        checkpoint, not computed again. What was computed and never left is lost with its noise: a process that takes up
+        the state draws later noise anew, so that a clone of state and ledger has noise of its own and shows at most
+        what a second payment would buy (`service.md`; trees under Laplace noise go on with nodes that are in use, and
+        a copy of their files is refused where it can be told from the original). A state older than the ledger's last
+        row, or with another answer in it, is refused, as is other data for the last step; a second process on
+        one file finds the lock, and a copy of the file loses the claim to whoever steps first.
     """
 
-    def __init__(self, account: Account, measurement: Measurement, name: str, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, account: Account, measurement: Measurement, name: str, checkpoint: Checkpoint, *, moved: bool = False
+    ) -> None:
         self.name, self._checkpoint = name, checkpoint
-        self._durable = _Durable(measurement, checkpoint)
+        self._durable = _Durable(measurement, checkpoint, moved=moved)
         self.stream = measurement
         self._run = account.open(self._durable.as_measurement(name), key=f"stream {name}")
         self._durable.payment = self._run.receipt.entry
@@ -246,7 +281,13 @@ class Service:
 
 
 def serve(
-    account: Account, measurement: Measurement, *, name: str, state: str | Path, secret: bytes | None = None
+    account: Account,
+    measurement: Measurement,
+    *,
+    name: str,
+    state: str | Path,
+    secret: bytes | None = None,
+    moved: bool = False,
 ) -> Service:
     """Open a stream as a service, or go on with it after a stop or a crash; it is paid for once.
 
@@ -256,12 +297,13 @@ def serve(
         name: the stream's name: the ledger finds its payment by it.
         state: the file that keeps the state, sealed.
         secret: at least 32 bytes to seal it with; by default a key file beside it.
+        moved: the files were copied from elsewhere, and the original will never be served again.
     """
     if not isinstance(name, str) or not name:
         raise InvalidParameter("a service needs a name.")
     checkpoint = Checkpoint(state, name, secret)
     try:
-        return Service(account, measurement, name, checkpoint)
+        return Service(account, measurement, name, checkpoint, moved=moved)
     except BaseException:
         checkpoint.close()
         raise
