@@ -50,11 +50,15 @@ class Checkpoint:
         self._seal = AESGCM(_derived(master, "seal"))
         self.noise_key = _derived(master, "noise")
         self.digest_key = _derived(master, "digest")
-        self.home = os.fstat(self._lock).st_ino  # of the lock, which is never replaced: a copy has another
+        self.home = self._lock_place.stat().st_ino  # the lock is never replaced: a copy of it has another number
+
+    @property
+    def _lock_place(self) -> Path:
+        return self.path.with_name(self.path.name + ".lock")
 
     def _locked(self) -> FileLock:
         try:
-            lock = FileLock.take(self.path.with_name(self.path.name + ".lock"))
+            lock = FileLock.take(self._lock_place)
         except OSError:
             raise self._closed_to_us() from None
         if lock is None:
