@@ -13,6 +13,7 @@ from mosha.core.lazy import loaded_when_used
 if TYPE_CHECKING:
     from mosha import accounting as accounting
     from mosha import audit as audit
+    from mosha import connect as connect
     from mosha import errors as errors
     from mosha import events as events
     from mosha import federated as federated
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 _MODULES = [
     "accounting",
     "audit",
+    "connect",
     "errors",
     "events",
     "federated",

@@ -63,3 +63,46 @@ from mosha.audit.training_hooks import TrainingContract as TrainingContract
 from mosha.audit.verdict import Outcome as Outcome
 from mosha.audit.verdict import Verdict as Verdict
 from mosha.audit.verdict import Witness as Witness
+from mosha.core.lazy import keep_public_names
+
+__all__ = [
+    "AccountantAudit",
+    "Canaries",
+    "Claim",
+    "Contract",
+    "OneRun",
+    "Outcome",
+    "Proposal",
+    "Trainer",
+    "TrainingContract",
+    "Verdict",
+    "Witness",
+    "additive_contract",
+    "anonymity",
+    "attack",
+    "attack_all",
+    "attack_timing",
+    "attribute_attack",
+    "audit_accountant",
+    "audit_one_run",
+    "background_attack",
+    "claim_of",
+    "compare",
+    "differencing",
+    "draw_inclusion",
+    "entries",
+    "generalise",
+    "homogeneity_attack",
+    "mask",
+    "membership_attack",
+    "neighbours",
+    "reconstruct",
+    "reconstruction_attack",
+    "register",
+    "search",
+    "statistic_contract",
+    "step_contract",
+    "suppress",
+    "trainer_contract",
+]
+keep_public_names(__name__)

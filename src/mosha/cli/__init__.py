@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mosha.core.lazy import keep_public_names
+
 __all__ = ["main"]
+keep_public_names(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -27,6 +27,7 @@ from mosha.connect.schema import Schema, Type
 from mosha.connect.source import Engine, Source, answer, engine_of, explain
 from mosha.connect.totals import Totals
 from mosha.connect.value import Clamped, Persons, Product, Rows, Value
+from mosha.core.lazy import keep_public_names
 
 __all__ = [
     "Aggregation",
@@ -67,3 +68,4 @@ __all__ = [
     "type_of",
     "when",
 ]
+keep_public_names(__name__)

@@ -1,13 +1,38 @@
-"""Names of a package that are loaded when they are first used, so that importing the package costs next to nothing."""
+"""The public names of a package: loaded when they are first used, and the same whatever else was imported."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Callable, Collection, Mapping
+from types import ModuleType
 from typing import Any
 
-__all__ = ["loaded_when_used"]
+__all__ = ["keep_public_names", "loaded_when_used"]
+
+
+class _Package(ModuleType):
+    """A package whose public names stay what they are.
+
+    Importing `package.name` makes Python set `name` on the package to the module of that name. Where `name` is a public
+    function or class, the public name wins; the module is there for `from package.name import ...`.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}"
+        if not (own and name in self.__dict__["_public_names"]):
+            super().__setattr__(name, value)
+
+
+def keep_public_names(package: str, modules: Collection[str] = ()) -> None:
+    """From now on no module takes the place of a public name of this package; to be called below `__all__`.
+
+    `modules` are public names that are modules and not loaded yet.
+    """
+    module = sys.modules[package]
+    public = {name for name in module.__all__ if not isinstance(vars(module).get(name), ModuleType)}
+    module.__dict__["_public_names"] = frozenset(public.difference(modules))
+    module.__class__ = _Package
 
 
 def loaded_when_used(
@@ -16,7 +41,7 @@ def loaded_when_used(
     modules: Collection[str] = (),
     before: Callable[[str], None] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package.
+    """The `__getattr__` and `__dir__` of a package; to be called below `__all__`.
 
     Args:
         package: the package's `__name__`.
@@ -36,6 +61,8 @@ def loaded_when_used(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         setattr(sys.modules[package], name, value)
         return value
+
+    keep_public_names(package, modules)
 
     def listed() -> list[str]:
         return list(sys.modules[package].__all__)

@@ -5,6 +5,7 @@ how far one unit moves each statistic; `read`, `Graph`, `similarity`, `projectio
 public graphs; `NoisyAdjacency` reads a released matrix; `local_model` has what runs on devices.
 """
 
+from mosha.core.lazy import keep_public_names
 from mosha.graphs import local_model
 from mosha.graphs.adjacency import NoisyAdjacency
 from mosha.graphs.bounded import projection_bias
@@ -30,3 +31,4 @@ __all__ = [
     "sensitivities",
     "similarity",
 ]
+keep_public_names(__name__)

@@ -6,6 +6,7 @@ account.open(measurement)        pay, or be refused; then step through the data
 ledger.verify()                  is every row untouched and every sum right?
 """
 
+from mosha.core.lazy import keep_public_names
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.book import Ledger
 from mosha.ledger.chain import Entry, Head
@@ -14,3 +15,4 @@ from mosha.ledger.note import Note
 from mosha.ledger.verify import Report
 
 __all__ = ["Entry", "Head", "JointAccount", "Lease", "Ledger", "LedgerAccount", "Note", "Report"]
+keep_public_names(__name__)

@@ -8,6 +8,7 @@ Measurements: `laplace`, `gaussian`, `additive` (the better of the two), `mean`;
 `smooth_sensitivity`, `propose_test_release`. `planning` turns an accuracy into an epsilon.
 """
 
+from mosha.core.lazy import keep_public_names
 from mosha.mechanisms import planning
 from mosha.mechanisms.best_noise import NoiseChoice, additive, best_noise
 from mosha.mechanisms.choice import exponential, permute_and_flip
@@ -61,3 +62,4 @@ __all__ = [
     "smooth_sensitivity",
     "top_k",
 ]
+keep_public_names(__name__)

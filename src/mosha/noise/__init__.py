@@ -11,6 +11,7 @@ Sharp edge: how long a call takes depends a little on what was drawn (a few samp
 need a second look). Do not let an attacker time single samples.
 """
 
+from mosha.core.lazy import keep_public_names
 from mosha.noise.box import box_noise, box_radius
 from mosha.noise.coins import bernoulli, bernoulli_exp, flips
 from mosha.noise.distance import GAP_PER_SAMPLE, gap
@@ -45,3 +46,4 @@ __all__ = [
     "uniform",
     "uniform_each",
 ]
+keep_public_names(__name__)

@@ -1,6 +1,8 @@
 """SQL over protected tables: one SELECT, checked against a white list, answered with error bars."""
 
+from mosha.core.lazy import keep_public_names
 from mosha.sql.query import Statement, explain, query, statement
 from mosha.sql.scalar import Refused
 
 __all__ = ["Refused", "Statement", "explain", "query", "statement"]
+keep_public_names(__name__)

@@ -12,6 +12,7 @@ smooth, group, rising                       post-processing, with error bands
 to_spark                                    Spark Structured Streaming, by foreachBatch
 """
 
+from mosha.core.lazy import keep_public_names
 from mosha.streams.alarms import alarm
 from mosha.streams.batches import Batches
 from mosha.streams.best import best
@@ -50,6 +51,7 @@ __all__ = [
     "total",
     "window",
 ]
+keep_public_names(__name__)
 
 
 def __dir__() -> list[str]:

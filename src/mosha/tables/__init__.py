@@ -1,6 +1,7 @@
 """Private answers from tables: verbs build a question, a release pays for it and answers with error bars."""
 
 from mosha.connect.expression import col, lit, when
+from mosha.core.lazy import keep_public_names
 from mosha.tables.aggregates import (
     Aggregate,
     correlation,
@@ -52,3 +53,4 @@ __all__ = [
     "variance",
     "when",
 ]
+keep_public_names(__name__)
