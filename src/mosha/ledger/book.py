@@ -296,8 +296,8 @@ class Ledger:
             heads.append(("the witness", witnessed))
         if head is not None:
             heads.append(("elsewhere", parsed(head)))
-        notes = () if witnessed else (_UNWITNESSED,)
-        return replace(self._storage.read(lambda transaction: inspect(transaction, heads)), notes=notes)
+        report = self._storage.read(lambda transaction: inspect(transaction, heads))
+        return report if witnessed else replace(report, notes=(_UNWITNESSED, *report.notes))
 
     def reprice(self, account: LedgerAccount | str, *, delta: float | None = None) -> Guarantee:
         """What an account's releases cost together by the tightest accounting of today. For reading only.

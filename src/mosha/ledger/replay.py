@@ -1,12 +1,12 @@
 """What the rows of a book say, worked out from the first row on: the second opinion that `verify` needs.
 
-This is written apart from the code that charges (`charge.py`, `payment.py`): sums are formed anew from all rows,
-so that a mistake or a forgery in one is seen by the other.
+This is written apart from the code that charges (`charge.py`, `payment.py`): sums are formed anew from all rows, every
+event is priced again (`opinion.py`) and every payment goes through its states again (`state.py`), so that a mistake
+or a forgery in one is seen by the other.
 """
 
 from __future__ import annotations
 
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,16 +14,18 @@ from typing import Any
 
 from mosha.accounting.rules import FREE, Price
 from mosha.core.errors import MoshaError
-from mosha.core.event import Event, compose, from_dict, from_json
+from mosha.core.event import NOTHING, Event, compose, from_dict, from_json
 from mosha.core.events import Parallel
 from mosha.core.unit import Member
 from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, greatest
 from mosha.ledger.note import is_well_formed
-from mosha.ledger.payment import ATTEMPTS, CLOSED, VOID, scope_of
-from mosha.ledger.tree import Terms, payers
+from mosha.ledger.opinion import Opinion, keeps_enough
+from mosha.ledger.payment import CLOSED, VOID, scope_of
+from mosha.ledger.state import PaymentState
+from mosha.ledger.tree import Terms, check_disjoint, joined, payers
 
-__all__ = ["Balance", "PaymentState", "Replay"]
+__all__ = ["Balance", "Replay"]
 
 
 @dataclass
@@ -53,36 +55,6 @@ class Balance:
             lanes[lane] = changed(lanes.get(lane, FREE))
 
 
-@dataclass(slots=True)
-class PaymentState:
-    """One payment as the rows describe it; `event` is the canonical text of what stays paid."""
-
-    sequence: int
-    at: int
-    label: str
-    kind: str
-    name: str
-    event: str
-    scope: tuple[str, ...]
-    key: str | None
-    horizon: int
-    charges: list[Charge]
-    replays: bool = False
-    claim: int = 1
-    attempts: int = 1
-    closed: int = 0
-    steps: dict[int, tuple[int, str]] = field(default_factory=dict)  # the row that ended a step, and its kind
-    returned: list[Charge] = field(default_factory=list)
-
-    @staticmethod
-    def of(entry: Entry, content: dict[str, Any], charges: list[Charge]) -> PaymentState:
-        what = entry.sequence, entry.at, entry.label, entry.kind, content.get("name", entry.kind)
-        text = sys.intern(canonical(content["event"]))  # many payments are for one event
-        scope = tuple(content["scope"])
-        terms = content.get("key"), content.get("horizon", 1), charges, content.get("replays", False)
-        return PaymentState(*what, text, scope, *terms)
-
-
 def _composed(counts: Counter[str]) -> Event:
     return compose((from_json(text), count) for text, count in counts.items())
 
@@ -96,6 +68,7 @@ class Replay:
         self.payments: dict[int, PaymentState] = {}
         self.keys: dict[tuple[tuple[str, ...], str], int] = {}
         self.problems: list[str] = []
+        self.opinion = Opinion()
         self._kinds: dict[str, Callable[[Entry, dict[str, Any]], None]] = {
             "ledger": self._ledger,
             "open": self._open,
@@ -128,6 +101,9 @@ class Replay:
 
     def _open(self, entry: Entry, content: dict[str, Any]) -> None:
         terms = Terms.from_dict(content)
+        joined(None, terms.name)  # raises where it is no name
+        if terms.disjoint_blocks:
+            check_disjoint(terms.unit)
         parent = terms.name.rpartition("/")[0]
         self._require(entry, terms.name not in self.accounts, "opens an account a second time")
         self._require(entry, not parent or parent in self.accounts, "opens a child without its parent")
@@ -151,7 +127,8 @@ class Replay:
     def _pay(self, entry: Entry, content: dict[str, Any]) -> None:
         charges = [Charge.from_dict(stored) for stored in content["charges"]]
         payment = PaymentState.of(entry, content, charges)
-        from_json(payment.event)  # raises where it is no event
+        whole = type(payment.horizon) is int and payment.horizon >= 1 and (entry.kind == "pay" or payment.key is None)
+        self._require(entry, whole, "is not a payment as the ledger writes them")
         expected = payers(payment.scope, self._terms)
         named = [(paid.account, paid.family, paid.lanes) for paid in charges]
         right = named == [(payer.terms.name, payer.family, payer.lanes) for payer in expected]
@@ -162,6 +139,7 @@ class Replay:
             self._require(entry, not balance.retired, f"charges the retired account {paid.account!r}")
             self._require(entry, balance.spent <= balance.terms.limit, f"overspends account {paid.account!r}")
             self._require(entry, balance.spent == paid.spent, f"misstates what {paid.account!r} has spent")
+            self._judge(entry, paid.account, payment.event, paid.price)
         if payment.key is not None:
             known = payment.scope, payment.key
             unused = known not in self.keys or self.payments[self.keys[known]].closed == VOID
@@ -169,44 +147,58 @@ class Replay:
             self.keys[known] = entry.sequence
         self.payments[entry.sequence] = payment
 
+    def _judge(self, entry: Entry, account: str, event: str, paid: Price) -> None:
+        """Price an event again, by the rule of the account."""
+        possible = self.opinion.judge(entry.sequence, account, self._terms[account].rule, event, paid)
+        self._require(entry, possible, f"charges {account!r} less than what was bought certainly costs")
+
     def _claim(self, entry: Entry, content: dict[str, Any]) -> None:
-        payment = self.payments[content["payment"]]
-        payment.claim += 1
-        payment.attempts += 1
-        few = payment.attempts <= ATTEMPTS or payment.replays
-        fair = content["claim"] == payment.claim and few and not payment.closed
+        fair = self.payments[content["payment"]].take_claim(content["claim"], content["step"])
         self._require(entry, fair, "claims a payment that cannot be claimed")
 
     def _unreached(self, entry: Entry, content: dict[str, Any]) -> None:
-        payment = self.payments[content["payment"]]
-        payment.attempts -= 1
-        self._require(entry, content["claim"] == payment.claim, "speaks for a holder that was overtaken")
+        fair = self.payments[content["payment"]].take_back_start(content["claim"], content["step"])
+        self._require(entry, fair, "speaks for a holder that was overtaken, or takes back what was not started")
 
     def _resolve(self, entry: Entry, content: dict[str, Any]) -> None:
         payment, step = self.payments[content["payment"]], content["step"]
-        paid = content["claim"] == payment.claim and 1 <= step <= payment.horizon and not payment.closed
-        self._require(entry, paid and payment.kind == "pay", "releases what was not paid for")
         self._require(entry, step not in payment.steps, "releases a step a second time")
-        payment.steps[step] = entry.sequence, entry.kind
-        payment.attempts = 1
+        fair = payment.end_step(content["claim"], step, entry.sequence, entry.kind)
+        self._require(entry, fair, "releases what was not paid for")
 
     def _close(self, entry: Entry, content: dict[str, Any]) -> None:
         payment = self.payments[content["payment"]]
         self._require(entry, not payment.closed, "closes a payment a second time")
-        paid = {done.account: done for done in payment.charges}
         returned = [Charge.from_dict(stored) for stored in content["returned"]]
-        for back in returned:
-            fair = back.price <= paid[back.account].price and back.lanes == paid[back.account].lanes
-            self._require(entry, fair, "hands back more than was paid")
-            self.accounts[back.account].move(back, -1)
-        for back in returned:
-            right = self.accounts[back.account].spent == back.spent
-            self._require(entry, right, f"misstates what {back.account!r} has spent")
+        kept = from_dict(content["kept"])
+        self._hand_back(entry, payment, returned, kept)
+        if payment.kind == "pay":
+            enough = keeps_enough(self.opinion.event(payment.event), payment.horizon, kept, payment.touched)
+            self._require(entry, enough, "hands back steps that were released or started")
         void = content.get("void", False)
-        untouched = [back.price for back in returned] == [done.price for done in payment.charges]
-        self._require(entry, not void or (untouched and not payment.steps), "voids a payment that was used")
+        untouched = kept == NOTHING and [back.price for back in returned] == [done.price for done in payment.charges]
+        self._require(entry, void is (untouched and not payment.touched), "voids a payment that was used")
         payment.closed, payment.returned = VOID if void else CLOSED, returned
-        payment.event = from_dict(content["kept"]).to_json()
+        payment.event = canonical(kept.to_dict())
+
+    def _hand_back(self, entry: Entry, payment: PaymentState, returned: list[Charge], kept: Event) -> None:
+        """Each payer gets back at most what it paid, once, and what stays paid is the price of what is kept."""
+        back = {given.account: given for given in returned}
+        self._require(entry, len(back) == len(returned), "hands back twice to one account")
+        text = canonical(kept.to_dict())
+        for paid in payment.charges:
+            given = back.pop(paid.account, None)
+            if given is None:
+                continue
+            rule = self._terms[paid.account].rule
+            same = (given.family, given.lanes) == (paid.family, paid.lanes) and rule.returns_unused
+            self._require(entry, same and given.price <= paid.price, "hands back more than was paid")
+            self._judge(entry, paid.account, text, paid.price - given.price)
+            self.accounts[paid.account].move(given, -1)
+        self._require(entry, not back, "hands back to an account that did not pay")
+        for given in returned:
+            right = self.accounts[given.account].spent == given.spent
+            self._require(entry, right, f"misstates what {given.account!r} has spent")
 
     def _note(self, entry: Entry, content: dict[str, Any]) -> None:
         about = content.get("about")

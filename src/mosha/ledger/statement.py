@@ -22,7 +22,8 @@ from mosha.core.unit import Client, Edge, Example, Node, Person, Row, Self
 from mosha.core.unit import Event as Reading
 from mosha.ledger.chain import Head
 from mosha.ledger.payment import VOID
-from mosha.ledger.replay import Balance, PaymentState, Replay
+from mosha.ledger.replay import Balance, Replay
+from mosha.ledger.state import PaymentState
 from mosha.ledger.tree import Terms, ancestry
 
 __all__ = ["ReleaseLine", "Statement", "drawn_up", "tight"]

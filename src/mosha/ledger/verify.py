@@ -9,6 +9,12 @@ What is found, and by what:
     an older copy of the book     the witness, a head kept elsewhere
     a rewritten history           the witness, a head kept elsewhere
     an edited balance             the sums formed anew from all rows
+    an appended gift              what the row says: a refund of steps that were released or started, a price below what
+                                  the event certainly costs, a limit that is raised, a step that nobody paid for
+
+What is not found, where rows have no key: an appended row that an honest ledger could have written. Somebody who can
+write the book can settle an open lease as if nothing of it had been used (a lease keeps no book of its runs), and can
+declare a start unreached.
 """
 
 from __future__ import annotations
@@ -84,7 +90,7 @@ def inspect(transaction: Transaction, heads: list[tuple[str, Head | str]]) -> Re
         known = hashes[head] if isinstance(head, str) else not head.sequence or wanted[head.sequence] == head.hash
         if not known:
             problems.append(f"the book does not hold the head from {source}: it was cut, rewritten or rolled back")
-    return Report(count, previous, tuple(problems))
+    return Report(count, previous, tuple(problems), tuple(said.opinion.notes()))
 
 
 def _misplaced(entry: Entry, previous: Head, last_at: int) -> list[str]:

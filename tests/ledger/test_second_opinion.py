@@ -1,0 +1,361 @@
+"""Whoever can write the book can append rows with good hashes. What such a row gives away is found by what it says.
+
+The law below takes an honest book and appends one forged row, in all the ways that would give something away; the
+forger states every balance as the book would have it, so that nothing but the gift itself can be found.
+"""
+
+import copy
+import random
+
+import pytest
+
+import mosha
+from mosha import errors, events
+from mosha.accounting.price import Price
+from mosha.accounting.rules import PureRule, rule_for
+from mosha.ledger import payment as payments
+from mosha.ledger.chain import follow
+from mosha.ledger.charge import Charge
+from mosha.ledger.opinion import is_below_certain
+from mosha.ledger.replay import Replay
+from tests.ledger.place import PERSON, asking
+
+EVENT = mosha.Event()
+
+
+def make_book(ledger):
+    """A book in which everything has happened: blocks, children, leases, keys, failures, claims, a retired account."""
+    visits = ledger.account("visits", unit=EVENT, epsilon=20, disjoint_blocks=True)
+    for name in ("may", "june"):
+        block = visits.block(name)
+        block.open(asking(unit=EVENT), key="first").step(None)
+        with block.open(asking(events.Laplace(4) * 4, unit=EVENT, horizon=4)) as run:
+            run.step(None)
+            run.step(None)
+    visits.child("zhang", epsilon=9).open(asking(unit=EVENT), key="k").step(None)
+    visits.open(asking(events.Laplace(2) * 3, unit=EVENT, horizon=3)).step(None)
+    with pytest.raises(errors.StepFailed):
+        visits.open(asking(unit=EVENT, answer=lambda data: 1 / 0)).step(None)
+    visits.open(asking(events.Laplace(3) * 2, unit=EVENT, horizon=2), key="claimed")
+    with pytest.raises(KeyboardInterrupt):
+        visits.open(asking(events.Laplace(3) * 2, unit=EVENT, horizon=2, step=interrupted), key="claimed").step(None)
+    with visits.lease(events.Laplace(10) * 5) as lease:
+        lease.open(asking(events.Laplace(10), unit=EVENT)).step(None)
+    with visits.open(asking(events.Laplace(5), unit=EVENT), key="void"):
+        pass
+    ledger.account("old", unit=EVENT, epsilon=1).retire()
+    return ledger
+
+
+def interrupted(state, data, ask, rng):
+    raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_book(mosha.Ledger.memory()).entries()
+
+
+def read(rows):
+    said = Replay()
+    for row in rows:
+        said.read(row)
+    return said
+
+
+class Forger:
+    """Writes one row after the last one. Balances in it are what an honest reader would work out from it."""
+
+    def __init__(self, rows):
+        self.rows, self.dice = rows, random.SystemRandom()
+        self.said = read(rows)
+
+    def forge(self, kind, content):
+        self.settle_balances(content)
+        row = follow(self.rows[-1].head, self.rows[-1].at, kind, content)
+        said = read([*self.rows, row])
+        return said.problems
+
+    def settle_balances(self, content):
+        said = copy.deepcopy(self.said.accounts)
+        for part, sign in (("charges", 1), ("returned", -1)):
+            moved = [Charge.from_dict(stored) for stored in content.get(part, [])]
+            for charge in moved:
+                if charge.account in said:
+                    said[charge.account].move(charge, sign)
+            for stored, charge in zip(content.get(part, []), moved, strict=True):
+                if charge.account in said:
+                    spent = said[charge.account].spent
+                    stored["spent"] = [str(spent.amount), str(spent.delta)]
+
+    def some(self, kind, chosen=lambda content: True):
+        """The content of some honest row, to be changed at will."""
+        found = [row for row in self.rows if row.kind == kind and chosen(row.content())]
+        row = self.dice.choice(found)
+        return row, row.content()
+
+    def payment(self, chosen):
+        return self.dice.choice([p for p in self.said.payments.values() if chosen(p)])
+
+    def refund(self, payment, kept, price=lambda paid: paid, *, void=False, times=1):
+        returned = []
+        for charge in payment.charges:
+            stored = charge.to_dict()
+            stored["price"] = [str(price(charge.price.amount)), "0"]
+            returned += [dict(stored) for _ in range(times)]
+        return "close", {"payment": payment.sequence, "void": void, "kept": kept.to_dict(), "returned": returned}
+
+    # What follows gives something away, each in its own way.
+
+    def refund_of_what_was_released(self):
+        return self.refund(self.payment(lambda p: p.steps and not p.closed), events.NOTHING)
+
+    def refund_called_void(self):
+        return self.refund(self.payment(lambda p: p.steps and not p.closed), events.NOTHING, void=True)
+
+    def refund_of_a_started_step(self):
+        return self.refund(self.payment(lambda p: p.claimed and not p.steps), events.NOTHING, void=True)
+
+    def refund_of_some_released_steps(self):
+        payment = self.payment(lambda p: p.horizon == 4 and len(p.steps) == 2)
+        kept = events.Laplace(4)
+        payment = copy.copy(payment)
+        payment.closed = 0
+        return self.refund(payment, kept, lambda paid: paid * 3 // 4)
+
+    def refund_that_keeps_another_event(self):
+        payment = self.payment(lambda p: p.steps and not p.closed)
+        return self.refund(payment, events.Laplace(1e6), lambda paid: paid - 2**128 // 10**6 - 1)
+
+    def refund_that_names_an_event_and_keeps_nothing_of_it(self):
+        payment = self.payment(lambda p: p.horizon == 3)
+        return self.refund(payment, events.Laplace(2), lambda paid: paid * 5 // 6)
+
+    def second_refund(self):
+        return self.refund(self.payment(lambda p: p.closed == payments.CLOSED and p.kind == "pay"), events.NOTHING)
+
+    def refund_twice_in_one_row(self):
+        payment = self.payment(lambda p: p.claimed)
+        return self.refund(payment, events.Laplace(3), lambda paid: paid // 2, times=2)
+
+    def refund_above_what_was_paid(self):
+        payment = self.payment(lambda p: p.claimed)
+        return self.refund(payment, events.Laplace(3), lambda paid: paid * 2)
+
+    def refund_to_somebody_else(self):
+        kind, content = self.refund(
+            self.payment(lambda p: p.horizon == 3), events.Laplace(2), lambda paid: paid * 2 // 3
+        )
+        content["returned"] += [dict(content["returned"][0], account="visits/zhang", price=["1", "0"])]
+        return kind, content
+
+    def refund_from_another_lane(self):
+        payment = self.payment(lambda p: p.charges[-1].account == "visits/june" and not p.closed)
+        kind, content = self.refund(payment, events.NOTHING)
+        for back in content["returned"]:
+            if back["account"] == "visits":
+                back["lanes"] = ["visits/may"]
+        return kind, content
+
+    def refund_from_another_family(self):
+        kind, content = self.refund_from_another_lane()
+        for back in content["returned"]:
+            back.pop("lanes", None)
+            back.pop("family", None)
+        return kind, content
+
+    def settlement_below_its_price(self):
+        lease = self.payment(lambda p: p.kind == "lease")
+        self.said.payments[lease.sequence].closed = 0
+        return self.refund(lease, events.Laplace(10) * 4)
+
+    def low_price(self):
+        row, content = self.some("pay", lambda content: "key" not in content)
+        for charge in content["charges"]:
+            charge["price"] = ["1", "0"]
+        return row.kind, content
+
+    def slightly_low_price(self):
+        row, content = self.some("pay", lambda content: "key" not in content)
+        for charge in content["charges"]:
+            charge["price"][0] = str(int(charge["price"][0]) * 9 // 10)
+        return row.kind, content
+
+    def low_lease(self):
+        _, content = self.some("lease")
+        for charge in content["charges"]:
+            charge["price"] = ["1", "0"]
+        return "lease", content
+
+    def one_payer_less(self):
+        row, content = self.some("pay", lambda content: len(content["charges"]) > 1 and "key" not in content)
+        content["charges"].pop(self.dice.randrange(len(content["charges"])))
+        return row.kind, content
+
+    def another_lane(self):
+        row, content = self.some("pay", lambda c: "visits/june" in c["scope"] and "key" not in c)
+        content["charges"][0]["lanes"] = ["visits/may"]
+        return row.kind, content
+
+    def charge_of_a_retired_account(self):
+        row, content = self.some("pay", lambda content: content["scope"] == ["visits"] and "key" not in content)
+        content["scope"], content["charges"] = ["old"], [dict(content["charges"][0], account="old")]
+        return row.kind, content
+
+    def payment_above_the_limit(self):
+        row, content = self.some("pay", lambda content: content["scope"] == ["visits"] and "key" not in content)
+        content["event"] = events.Laplace(0.01).to_dict()
+        content["charges"][0]["price"] = ["100" + "0" * 38, "0"]
+        return row.kind, content
+
+    def key_used_twice(self):
+        row, content = self.some("pay", lambda content: content.get("key") in ("first", "k", "claimed"))
+        return row.kind, content
+
+    def higher_limit(self):
+        row, content = self.some("open")
+        content["rule"] = PureRule(1000.0).to_dict()
+        return row.kind, content
+
+    def retirement_undone(self):
+        row, content = self.some("open", lambda content: content["name"] == "old")
+        return row.kind, content
+
+    def limit_that_breaks_its_promise(self):
+        content = self.some("open", lambda content: content["name"] == "old")[1]
+        rule = rule_for(epsilon=1, delta=1e-6).to_dict() | {"rho": 50.0}
+        return "open", content | {"name": "new", "rule": rule}
+
+    def disjoint_blocks_of_who_lies_in_several(self):
+        content = self.some("open", lambda content: content["name"] == "old")[1]
+        unit = mosha.Row(at_most=3).to_dict()
+        return "open", content | {"name": "new", "unit": unit, "disjoint_blocks": True}
+
+    def release_of_an_unpaid_step(self):
+        payment = self.payment(lambda p: p.kind == "pay" and not p.closed)
+        return "release", {"payment": payment.sequence, "step": payment.horizon + 1, "claim": payment.claim}
+
+    def second_release(self):
+        payment = self.payment(lambda p: p.steps and not p.closed)
+        return "release", {"payment": payment.sequence, "step": min(payment.steps), "claim": payment.claim}
+
+    def release_after_the_end(self):
+        payment = self.payment(lambda p: p.kind == "pay" and p.closed)
+        return "release", {"payment": payment.sequence, "step": 4, "claim": payment.claim}
+
+    def release_from_a_lease(self):
+        payment = self.payment(lambda p: p.kind == "lease")
+        self.said.payments[payment.sequence].closed = 0
+        return "release", {"payment": payment.sequence, "step": 1, "claim": 1}
+
+    def third_start(self):
+        payment = self.payment(lambda p: p.attempts == payments.ATTEMPTS)
+        return "claim", {"payment": payment.sequence, "step": 1, "claim": payment.claim + 1}
+
+    def start_of_what_ended(self):
+        payment = self.payment(lambda p: p.horizon == 3)
+        return "claim", {"payment": payment.sequence, "step": 1, "claim": payment.claim + 1}
+
+    def start_beyond_the_horizon(self):
+        payment = self.payment(lambda p: p.horizon == 3)
+        return "claim", {"payment": payment.sequence, "step": 4, "claim": payment.claim + 1}
+
+    def start_after_the_end(self):
+        payment = self.payment(lambda p: p.kind == "pay" and p.closed)
+        return "claim", {"payment": payment.sequence, "step": 3, "claim": payment.claim + 1}
+
+    def start_taken_back_by_another(self):
+        payment = self.payment(lambda p: p.claimed)
+        return "unreached", {"payment": payment.sequence, "step": 1, "claim": payment.claim - 1}
+
+    def start_taken_back_after_the_answer(self):
+        payment = self.payment(lambda p: p.horizon == 1 and p.steps)
+        return "unreached", {"payment": payment.sequence, "step": 1, "claim": payment.claim}
+
+
+GIFTS = sorted(
+    name for name, made in vars(Forger).items()
+    if callable(made) and name not in ("__init__", "forge", "settle_balances", "some", "payment", "refund")
+)  # fmt: skip
+
+
+def test_the_honest_book_is_well(rows):
+    assert read(rows).problems == []
+    assert read(rows).opinion.notes() == []
+
+
+@pytest.mark.parametrize("gift", GIFTS)
+def test_a_row_that_gives_something_away_is_found(rows, gift):
+    for _ in range(5):
+        forger = Forger(rows)
+        assert forger.forge(*getattr(forger, gift)()) != [], gift
+
+
+def test_a_start_is_taken_back_once(rows):
+    forger = Forger(rows)
+    payment = forger.payment(lambda p: p.claimed)
+    content = {"payment": payment.sequence, "step": 1, "claim": payment.claim}
+    first = follow(rows[-1].head, rows[-1].at, "unreached", content)
+    assert read([*rows, first]).problems == []  # as when the source was away
+    second = follow(first.head, first.at, "unreached", content)
+    assert read([*rows, first, second]).problems != []
+
+
+def append(place, head, at, kind, content, *index):
+    row = follow(head, at, kind, content)
+    body = row.body.replace("'", "''")
+    place.tamper(f"INSERT INTO entries VALUES ({row.sequence}, {at}, '{kind}', '{body}', '{row.hash}')", *index)
+
+
+def test_an_appended_refund_of_what_was_released_is_found(place):
+    """With every balance set right, and with the head that was kept elsewhere still in the book."""
+    ledger = place.open()
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    run = account.open(asking(events.Pure(0.5) * 2, horizon=2))
+    run.step(None)
+    run.step(None)
+    head, last = ledger.head, ledger.entries()[-1]
+    paid = next(row for row in ledger.entries() if row.kind == "pay")
+    back = dict(paid.content()["charges"][0], spent=["0", "0"])
+    content = {"payment": paid.sequence, "void": False, "kept": events.NOTHING.to_dict(), "returned": [back]}
+    index = "UPDATE accounts SET amount = '0'", "UPDATE payments SET closed = 1"
+    append(place, head, last.at, "close", content, *index)
+    assert any("hands back steps that were released" in problem for problem in ledger.verify(head=head).problems)
+
+
+def test_a_payment_at_no_price_is_found(place, monkeypatch):
+    ledger = place.open()
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    gift = lambda payers, event: [Charge(p.terms.name, p.family, p.lanes, Price(1)) for p in payers]
+    with monkeypatch.context() as patch:
+        patch.setattr(payments, "priced", gift)
+        account.open(asking(events.Pure(50.0))).step(None)
+    assert any("less than what was bought certainly costs" in problem for problem in ledger.verify().problems)
+
+
+RENYI = {"epsilon": 2, "delta": 1e-6, "rule": "renyi"}
+
+
+@pytest.mark.parametrize("limits", [{"epsilon": 3}, {"epsilon": 3, "delta": 1e-6}, {"rho": 1}, {"mu": 1}, RENYI])
+def test_a_price_between_what_is_certain_and_what_is_asked_today_is_a_note(monkeypatch, limits):
+    """An honest book stays well when a later version asks for more; and somebody is told."""
+    ledger = mosha.Ledger.memory()
+    account = ledger.account("visits", unit=PERSON, **limits)
+    event = events.Laplace(40) * 20
+    account.open(asking(event)).step(None)
+    asked = type(account.rule).price
+    monkeypatch.setattr(type(account.rule), "price", lambda rule, event: asked(rule, event) + Price.of(1e-6))
+    report = ledger.verify()
+    assert report.ok
+    assert sum("paid less than this version asks" in note for note in report.notes) == 1
+    monkeypatch.setattr(type(account.rule), "price", lambda rule, event: Price(1))  # and when it asks for less
+    assert all("paid less" not in note for note in ledger.verify().notes)
+
+
+@pytest.mark.parametrize("event", [events.Gaussian(5), events.Laplace(4), events.RandomizedResponse(0.2)])
+@pytest.mark.parametrize("limits", [{"epsilon": 3, "delta": 1e-6}, {"rho": 1}, {"mu": 1}, RENYI])
+def test_no_rule_prices_below_what_is_certain_and_half_a_price_is(event, limits):
+    rule = rule_for(**limits)
+    price = rule.price(event * 3)
+    assert not is_below_certain(rule, event * 3, price)
+    assert is_below_certain(rule, event * 3, Price(price.amount // 2, price.delta))
