@@ -17,7 +17,20 @@ from mosha.core.unit import Client, Edge, Event, Example, Node, Person, Row, Sel
 if TYPE_CHECKING:
     from mosha.ledger import Ledger, LedgerAccount
 
-__all__ = ["Name", "Out", "Place", "app", "open_ledger"]
+__all__ = [
+    "Delta",
+    "DeltaForEvents",
+    "Epsilon",
+    "Mu",
+    "Name",
+    "Out",
+    "Place",
+    "Rho",
+    "Rule",
+    "app",
+    "open_ledger",
+    "show_accounts",
+]
 
 VERIFICATION_FAILED = 3
 _UNITS: dict[str, type[Unit]] = {
@@ -115,7 +128,7 @@ def open_account(
             account = ledger.account(parent).block(name, **limits)
         else:
             account = ledger.account(name, unit=hidden, parent=parent, **limits)
-        _show([account], as_json=as_json)
+        show_accounts([account], as_json=as_json)
 
 
 @app.command()
@@ -143,7 +156,7 @@ def population(
         raise InvalidParameter("--neighbours must be add-remove or replace-one.")
     with closing(open_ledger(place, create=True)) as ledger:
         said = None if neighbours is None else Neighbours(neighbours)
-        _show([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
+        show_accounts([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
 
 
 @app.command()
@@ -156,9 +169,9 @@ def show(
     """Show the accounts: what they promise, what they have spent, what is left."""
     with closing(open_ledger(place)) as ledger:
         if name is None:
-            _show(ledger.accounts(), as_json=as_json, head=str(ledger.head))
+            show_accounts(ledger.accounts(), as_json=as_json, head=str(ledger.head))
         else:
-            _show([ledger.account(name)], as_json=as_json, today=ledger.reprice(name))
+            show_accounts([ledger.account(name)], as_json=as_json, today=ledger.reprice(name))
 
 
 def _described(account: LedgerAccount) -> dict[str, Any]:
@@ -178,10 +191,19 @@ def _described(account: LedgerAccount) -> dict[str, Any]:
         "retired": account.retired,
         "population": account.unit.of,
         "size": account.terms.size,
+        "expires": None if account.expires is None else account.expires.isoformat(timespec="seconds"),
+        "expired": account.expired,
+        "purpose": account.purpose,
     }
 
 
-def _show(
+def _state(row: dict[str, Any]) -> str:
+    if row["retired"]:
+        return " (retired)"
+    return "" if row["expires"] is None else f" ({'ended' if row['expired'] else 'until'} {row['expires']})"
+
+
+def show_accounts(
     accounts: list[LedgerAccount], *, as_json: bool, head: str | None = None, today: Guarantee | None = None
 ) -> None:
     """All accounts with the head of their book, or one account, perhaps with what it costs by today's accounting."""
@@ -199,8 +221,7 @@ def _show(
             f"{row['limit']:.6g}",
             f"{left_of(row['remaining'], row['limit']):.6g}",
         )
-        name = row["account"] + (" (retired)" if row["retired"] else "")
-        table.add_row(name, row["hidden"], str(account.promise), *numbers)
+        table.add_row(row["account"] + _state(row), row["hidden"], str(account.promise), *numbers)
     screen = console()
     screen.print(table if described else "This ledger has no accounts.")
     if head is not None:

@@ -20,6 +20,8 @@
     │   ├── UnknownAccount                 no account of that name
     │   ├── AccountMismatch                the account exists under other terms
     │   ├── AccountRetired                 the account is closed for good
+    │   ├── AccountExpired                 the account was granted until a date, which has passed
+    │   ├── PolicyViolation                the policy of the book allows no such account
     │   ├── LedgerUnavailable              locked, full or unreadable storage; nothing was spent
     │   └── LedgerTampered                 rows were edited, removed, reordered or rolled back
     └── MissingExtra (ImportError)         an optional part is not installed
@@ -33,6 +35,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "AccountExpired",
     "AccountMismatch",
     "AccountRetired",
     "AlreadyReleased",
@@ -46,6 +49,7 @@ __all__ = [
     "LedgerUnavailable",
     "MissingExtra",
     "MoshaError",
+    "PolicyViolation",
     "Refused",
     "RunClosed",
     "RunError",
@@ -174,6 +178,23 @@ class AccountMismatch(LedgerError):
 
 class AccountRetired(LedgerError):
     """The account is closed for good."""
+
+
+class AccountExpired(LedgerError):
+    """The account was granted until a date, which has passed. No data was read, nothing was spent."""
+
+    def __init__(self, *, account: str, ended: str) -> None:
+        self.account = account
+        self.ended = ended
+        super().__init__(
+            f"account {account!r} was granted until {ended}, and that has passed: it pays for nothing more. What "
+            "was released under a key can still be read. Its owner can make a new grant. No data was read, nothing was "
+            "spent."
+        )
+
+
+class PolicyViolation(LedgerError):
+    """The policy of the book allows no such account. Nothing was opened, nothing was spent."""
 
 
 class LedgerUnavailable(LedgerError):

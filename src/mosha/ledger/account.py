@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Unpack
 
 from mosha.accounting.price import UNIT, Price
 from mosha.accounting.rules import Rule
 from mosha.core.account import Account, Reservation
+from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Member, Unit
 from mosha.ledger.lease import Lease
+from mosha.ledger.moment import as_datetime
 from mosha.ledger.payment import Order, pay
-from mosha.ledger.terms import Limits
-from mosha.ledger.tree import Terms, ancestry, payers
+from mosha.ledger.terms import GrantTerms, Limits
+from mosha.ledger.tree import LONGEST, Terms, ancestry, joined, payers
 
 if TYPE_CHECKING:
     from mosha.ledger.book import Ledger
@@ -146,9 +149,47 @@ class LedgerAccount(JointAccount):
         """Open (or reopen) the account of one block of the data, under this account's limits by default."""
         return self._ledger._account(self.name, name, None, limits, block=True)  # noqa: SLF001
 
-    def retire(self) -> None:
+    def grant(
+        self, name: str, *, expires: date | datetime | str, purpose: str | None = None, **limits: Unpack[Limits]
+    ) -> LedgerAccount:
+        """Open (or reopen) an account beneath this one that may be used until a date.
+
+        A grant reserves nothing: what it leaves unspent was never taken from this account. Whatever was paid before
+        the end may still be released; nothing is paid from then on, whatever the clock of the machine says.
+
+        Args:
+            name: who may use it.
+            expires: the last day (UTC), or a time with its zone.
+            purpose: a sentence that stands in the book.
+            limits: those of `Ledger.account`.
+        """
+        terms = GrantTerms(**limits, expires=expires, purpose=purpose)
+        return self._ledger._account(self.name, name, None, terms, block=False)  # noqa: SLF001
+
+    def revoke(self, name: str, *, reason: str | None = None) -> None:
+        """Close an account beneath this one for good; what it has not spent stays here, where it always was."""
+        child = self._ledger.account(joined(self.name, name))
+        child.retire(reason=reason)
+
+    def retire(self, *, reason: str | None = None) -> None:
         """Close the account for good: nothing is charged to it or beneath it any more."""
-        self._ledger._retire(self.name)  # noqa: SLF001
+        if reason is not None and not (isinstance(reason, str) and len(reason) <= LONGEST and reason.isprintable()):
+            raise InvalidParameter(f"reason is at most {LONGEST} printable characters. Nothing was closed.")
+        self._ledger._retire(self.name, reason)  # noqa: SLF001
+
+    @property
+    def expires(self) -> datetime | None:
+        """When the account ends, where it was granted until a date."""
+        return None if self.terms.expires is None else as_datetime(self.terms.expires)
+
+    @property
+    def expired(self) -> bool:
+        """Whether that has passed, by the clock or by the dates in the book."""
+        return self.terms.expires is not None and self.terms.expires <= self._ledger._now()  # noqa: SLF001
+
+    @property
+    def purpose(self) -> str | None:
+        return self.terms.purpose
 
     def event(self) -> Event:
         """Everything this account has paid for so far, as one event; unused steps that were handed back left out."""

@@ -23,7 +23,7 @@ from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic
 from mosha.ledger.sqlite import SQLiteStorage
 from mosha.ledger.statement import Statement, drawn_up, tight
 from mosha.ledger.storage import Storage, Transaction
-from mosha.ledger.terms import Limits, Wanted
+from mosha.ledger.terms import GrantTerms, Limits, Wanted
 from mosha.ledger.tree import Terms, ancestry, joined
 from mosha.ledger.verify import Report, entries, inspect, parsed, replay
 from mosha.ledger.witness import Witness
@@ -177,7 +177,7 @@ class Ledger:
         return self._account(None, name, Member(of=name, neighbours=neighbours), limits, block=False)
 
     def _account(
-        self, parent: str | None, name: str, unit: Unit | None, limits: Limits, *, block: bool
+        self, parent: str | None, name: str, unit: Unit | None, limits: Limits | GrantTerms, *, block: bool
     ) -> LedgerAccount:
         """Find an account under these terms, or open it."""
         wanted = Wanted.of(joined(parent, name), unit, limits, block=block)
@@ -189,7 +189,7 @@ class Ledger:
             def find_or_open(transaction: Transaction) -> dict[str, Terms]:
                 known = _read(transaction, path)
                 if wanted.name not in known:
-                    terms = known[wanted.name] = wanted.terms(known)
+                    terms = known[wanted.name] = wanted.terms(known, transaction.now())
                     transaction.append("open", terms.to_dict())
                     insert = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0)"
                     transaction.run(insert, terms.name, canonical(terms.to_dict()))
@@ -238,6 +238,9 @@ class Ledger:
         if missing := sorted(needed - set(self._terms)):
             self._terms |= self._storage.read(lambda transaction: _read(transaction, missing))
 
+    def _now(self) -> int:
+        return self._storage.read(lambda transaction: transaction.now())
+
     def _balance(self, name: str) -> tuple[Price, bool]:
         row = self._storage.read(
             lambda transaction: transaction.row("SELECT amount, delta, retired FROM accounts WHERE name = ?", name)
@@ -246,11 +249,11 @@ class Ledger:
             raise UnknownAccount(f"this ledger has no account {name!r}.")
         return Price(int(row[0]), int(row[1])), bool(row[2])
 
-    def _retire(self, name: str) -> None:
+    def _retire(self, name: str, reason: str | None = None) -> None:
         def retire(transaction: Transaction) -> None:
             row = transaction.row("SELECT retired FROM accounts WHERE name = ?", name)
             if row and not row[0]:
-                transaction.append("retire", {"account": name})
+                transaction.append("retire", {"account": name} | ({"reason": reason} if reason else {}))
                 transaction.run("UPDATE accounts SET retired = 1 WHERE name = ?", name)
 
         self._storage.write(retire)

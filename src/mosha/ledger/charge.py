@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mosha.accounting.rule import Converted
 from mosha.accounting.rules import FREE, Price, Rule
-from mosha.core.errors import AccountRetired, BudgetExceeded, UnknownAccount
+from mosha.core.errors import AccountExpired, AccountRetired, BudgetExceeded, LedgerError, UnknownAccount
 from mosha.core.event import Event
-from mosha.ledger.storage import Transaction
+from mosha.ledger.moment import as_text
+from mosha.ledger.note import OWN, append_note
+from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import Payer, Terms
 
-__all__ = ["Charge", "charge", "greatest", "hand_back", "priced", "refusal"]
+__all__ = ["Charge", "charge", "check_ends", "greatest", "hand_back", "priced", "refusal", "write_charging"]
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ def priced(payers: Sequence[Payer], event: Event) -> list[Charge]:
 
 def charge(transaction: Transaction, payers: Sequence[Payer], charges: Sequence[Charge]) -> list[Charge]:
     """Take every charge, or raise and take none."""
+    check_ends(payers, transaction.now())
     balances = _balances(transaction, [payer.terms.name for payer in payers])
     paid, lanes = [], []
     for payer, asked in zip(payers, charges, strict=True):
@@ -67,6 +73,30 @@ def charge(transaction: Transaction, payers: Sequence[Payer], charges: Sequence[
     for done, changed in zip(paid, lanes, strict=True):
         _write(transaction, done, changed)
     return paid
+
+
+def check_ends(payers: Sequence[Payer], now: int) -> None:
+    """Refuse where one of the payers was granted until a date that has passed."""
+    for terms in (payer.terms for payer in payers):
+        if terms.expires is not None and terms.expires <= now:
+            raise AccountExpired(account=terms.name, ended=as_text(terms.expires))
+
+
+def write_charging(storage: Storage, operation: Callable[[Transaction], Result], payers: Sequence[Payer]) -> Result:
+    """Run an operation that charges. That a grant was found to have ended is noted: the clock cannot bring it back."""
+    try:
+        return storage.write(operation)
+    except AccountExpired as error:
+        ended = next(payer.terms for payer in payers if payer.terms.name == error.account)
+        with suppress(LedgerError):
+            storage.write(lambda transaction: _note_end(transaction, ended))
+        raise
+
+
+def _note_end(transaction: Transaction, ended: Terms) -> None:
+    """Any row that is dated after the end will do: no later row can be dated before it."""
+    if ended.expires is not None and transaction.last_at < ended.expires <= transaction.now():
+        append_note(transaction, f"{OWN}expired", {"expires": as_text(ended.expires)}, ended.name)
 
 
 def refusal(terms: Terms, asked: Price, spent: Price) -> BudgetExceeded:

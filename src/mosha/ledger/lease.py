@@ -23,7 +23,7 @@ from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
 from mosha.ledger.chain import Entry
-from mosha.ledger.charge import Charge, charge, priced
+from mosha.ledger.charge import Charge, charge, check_ends, priced, write_charging
 from mosha.ledger.payment import remainder, scope_of, settle, surplus
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import Payer
@@ -54,7 +54,8 @@ class Lease(Account):
         self._opened: Counter[Event] = Counter()
         self._prices: dict[Event, list[Price]] = {}
         self._receipts: dict[Event, Receipt] = {}
-        self._entry, self._charges = storage.write(lambda transaction: self._reserve_slice(transaction, event))
+        self._entry, self._charges = write_charging(storage, lambda t: self._reserve_slice(t, event), payers)
+        self._latest = self._entry.at
         self._left = [done.price for done in self._charges]
 
     def _reserve_slice(self, transaction: Transaction, event: Event) -> tuple[Entry, list[Charge]]:
@@ -105,6 +106,8 @@ class Lease(Account):
         prices = self._price(measurement.event)
         with self._lock:
             self._usable()
+            self._latest = max(self._latest, self._storage.clock())
+            check_ends(self._payers, self._latest)
             left = []
             for position, price in enumerate(prices):
                 if not price <= self._left[position]:

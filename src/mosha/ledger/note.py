@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, UnknownAccount
 from mosha.ledger.chain import Entry, canonical
+from mosha.ledger.moment import as_text
 from mosha.ledger.storage import Transaction
 
 __all__ = ["LARGEST", "OWN", "Note", "append_note", "check_content", "check_topic", "find_notes", "is_well_formed"]
@@ -47,8 +47,7 @@ class Note:
         return Note(entry.sequence, entry.at, said["topic"], said["content"], said.get("about"), entry.hash)
 
     def to_dict(self) -> dict[str, Any]:
-        at = datetime.fromtimestamp(self.at / 1e6, UTC).isoformat(timespec="seconds")
-        described = {"entry": self.entry, "at": at, "topic": self.topic, "content": self.content}
+        described = {"entry": self.entry, "at": as_text(self.at), "topic": self.topic, "content": self.content}
         return described | ({} if self.about is None else {"about": self.about})
 
 

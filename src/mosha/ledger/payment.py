@@ -28,7 +28,7 @@ from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt
 from mosha.ledger.chain import Entry, canonical
-from mosha.ledger.charge import Charge, charge, hand_back, priced
+from mosha.ledger.charge import Charge, charge, hand_back, priced, write_charging
 from mosha.ledger.codec import Unkept, decode, encode
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import LONGEST, Payer
@@ -86,7 +86,7 @@ def pay(storage: Storage, order: Order) -> Payment:
         transaction.run("INSERT INTO payments VALUES (?, ?, ?, 1, 1, 0)", entry.sequence, scope, order.key)
         return entry, paid
 
-    return Payment(storage, order, *storage.write(reserve))
+    return Payment(storage, order, *write_charging(storage, reserve, order.payers))
 
 
 def scope_of(names: tuple[str, ...]) -> str:

@@ -108,6 +108,7 @@ class Replay:
         self._require(entry, terms.name not in self.accounts, "opens an account a second time")
         self._require(entry, not parent or parent in self.accounts, "opens a child without its parent")
         self._require(entry, self._is_protected(terms), "opens an account that those who pay with it do not protect")
+        self._require(entry, terms.expires is None or entry.at < terms.expires, "opens an account that has ended")
         self.accounts[terms.name] = Balance(terms)
         self._terms[terms.name] = terms
 
@@ -136,7 +137,9 @@ class Replay:
         for paid in charges:
             balance = self.accounts[paid.account]
             balance.move(paid, 1)
+            ended = balance.terms.expires is not None and balance.terms.expires <= entry.at
             self._require(entry, not balance.retired, f"charges the retired account {paid.account!r}")
+            self._require(entry, not ended, f"charges account {paid.account!r} after its end")
             self._require(entry, balance.spent <= balance.terms.limit, f"overspends account {paid.account!r}")
             self._require(entry, balance.spent == paid.spent, f"misstates what {paid.account!r} has spent")
             self._judge(entry, paid.account, payment.event, paid.price)

@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from mosha._version import __version__
@@ -21,6 +20,7 @@ from mosha.core.number import probability
 from mosha.core.unit import Client, Edge, Example, Node, Person, Row, Self
 from mosha.core.unit import Event as Reading
 from mosha.ledger.chain import Head
+from mosha.ledger.moment import as_text
 from mosha.ledger.payment import VOID
 from mosha.ledger.replay import Balance, Replay
 from mosha.ledger.state import PaymentState
@@ -93,6 +93,8 @@ class Statement:
             "disjoint_blocks": terms.disjoint_blocks,
             "population": terms.unit.of,
             "size": terms.size,
+            "expires": _end(self.balance),
+            "purpose": terms.purpose,
             "accounts": [_beneath(balance) for balance in self.accounts],
             "releases": [vars(line) for line in self.releases],
             "head": str(self.head),
@@ -161,7 +163,10 @@ class Statement:
             ("rule", f"{terms.rule.name}: {terms.rule.measure} adds up, to at most {limit:.6g}"),
             ("spent so far", f"{terms.rule.measure} {spent:.6g} of {limit:.6g}; this is {self.spent}"),
             ("releases", str(len(self.releases))),
-            ("state", "retired: nothing can be released any more" if self.balance.retired else "open"),
+            (
+                "state",
+                "retired: nothing can be released any more" if self.balance.retired else _condition(self.balance),
+            ),
             ("book", f"row and hash {self.head}, {self.at}"),
         ]
         if terms.unit.of not in (None, self.account):
@@ -175,8 +180,8 @@ class Statement:
             facts.insert(-3, ("blocks", "declared disjoint: nobody lies in two of them, and the dearest one counts"))
         parts = [f"# Privacy statement: {_cell(self.account)}", _table(("", ""), facts)]
         if self.accounts:
-            beneath = [(b.terms.name, str(b.terms.rule.promise()), _fraction(b)) for b in self.accounts]
-            parts += ["## Accounts beneath", _table(("account", "promise", "spent"), beneath)]
+            beneath = [(b.terms.name, str(b.terms.rule.promise()), _fraction(b), _condition(b)) for b in self.accounts]
+            parts += ["## Accounts beneath", _table(("account", "promise", "spent", "state"), beneath)]
         lines = [(r.entry, r.at, r.name, repr(from_dict(r.event)), _cost(r), r.state) for r in self.releases]
         head = ("row", "date", "what", "event", f"{terms.rule.measure}", "state")
         parts += ["## Releases", _table(head, lines) if lines else "None."]
@@ -248,7 +253,19 @@ def _inner(value: Any) -> set[str]:
 def _beneath(balance: Balance) -> dict[str, Any]:
     spent, limit = balance.spent.as_floats()[0], balance.terms.limit.as_floats()[0]
     described = {"account": balance.terms.name, "block": balance.terms.block, "retired": balance.retired}
-    return described | {"promise": balance.terms.rule.promise().to_dict(), "spent": spent, "limit": limit}
+    described |= {"promise": balance.terms.rule.promise().to_dict(), "spent": spent, "limit": limit}
+    return described | {"expires": _end(balance), "purpose": balance.terms.purpose}
+
+
+def _end(balance: Balance) -> str | None:
+    return None if balance.terms.expires is None else as_text(balance.terms.expires)
+
+
+def _condition(balance: Balance) -> str:
+    """Whether an account can still pay, until when and for what."""
+    until = "open" if balance.terms.expires is None else f"granted until {_end(balance)}"
+    state = "retired" if balance.retired else until
+    return f"{state}, for: {balance.terms.purpose}" if balance.terms.purpose else state
 
 
 def _fraction(balance: Balance) -> str:
@@ -261,7 +278,7 @@ def _cost(line: ReleaseLine) -> str:
 
 
 def _date(at: int) -> str:
-    return datetime.fromtimestamp(at / 1e6, UTC).isoformat(timespec="seconds")
+    return as_text(at)
 
 
 def _cell(text: str) -> str:

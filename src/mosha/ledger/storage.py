@@ -46,6 +46,7 @@ class Transaction(ABC):
         self._clock = clock
         row = self.row("SELECT sequence, hash, at FROM entries ORDER BY sequence DESC LIMIT 1")
         self.head, self.last_at = (Head(row[0], row[1]), int(row[2])) if row else (GENESIS, 0)
+        self._next_at: int | None = None
 
     @abstractmethod
     def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
@@ -59,9 +60,15 @@ class Transaction(ABC):
         found = self.rows(statement, *values)
         return found[0] if found else None
 
+    def now(self) -> int:
+        """The date of the next row. Time never runs backwards in a book, whatever the clock does."""
+        if self._next_at is None:
+            self._next_at = max(self.last_at, self._clock())
+        return self._next_at
+
     def append(self, kind: str, content: dict[str, Any]) -> Entry:
-        """Write the next row of the book. Time never runs backwards in it, whatever the clock does."""
-        self.last_at = max(self.last_at, self._clock())
+        """Write the next row of the book."""
+        self.last_at, self._next_at = self.now(), None
         entry = follow(self.head, self.last_at, kind, content)
         self.run("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", entry.sequence, entry.at, kind, entry.body, entry.hash)
         self.head = entry.head
@@ -83,6 +90,7 @@ class Transaction(ABC):
         except BaseException:
             self.run("ROLLBACK TO SAVEPOINT operation")
             self.head, self.last_at = before
+            self._next_at = None
             raise
         finally:
             self.run("RELEASE SAVEPOINT operation")
@@ -114,6 +122,10 @@ class Storage(ABC):
         self._seen = GENESIS
         self._over = False
         self._fresh()
+
+    def clock(self) -> int:
+        """Microseconds since 1970, as the clock of this book says."""
+        return self._clock()
 
     def _fresh(self) -> None:
         self._process = os.getpid()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any, TypedDict
 
 from mosha.accounting.rules import Rule, rule_for
 from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount, WrongUnit
 from mosha.core.number import positive_integer
 from mosha.core.unit import Member, Unit
-from mosha.ledger.tree import Terms, ancestry, check_disjoint
+from mosha.ledger.moment import as_text, read_moment
+from mosha.ledger.tree import LONGEST, Terms, ancestry, check_disjoint
 
-__all__ = ["Limits", "Wanted"]
+__all__ = ["GrantTerms", "Limits", "Wanted"]
 
 
 class Limits(TypedDict, total=False):
@@ -28,6 +30,13 @@ class Limits(TypedDict, total=False):
     size: int | None
 
 
+class GrantTerms(Limits, total=False):
+    """The terms of a grant: see `LedgerAccount.grant`."""
+
+    expires: date | datetime | str | None
+    purpose: str | None
+
+
 @dataclass(frozen=True)
 class Wanted:
     """The terms somebody asks for; what was left out (None) is inherited, or taken as it is."""
@@ -38,14 +47,18 @@ class Wanted:
     disjoint_blocks: bool | None
     block: bool
     size: int | None = None
+    expires: int | None = None
+    purpose: str | None = None
 
     @staticmethod
-    def of(name: str, unit: Unit | None, limits: Limits, *, block: bool) -> Wanted:
+    def of(name: str, unit: Unit | None, limits: Limits | GrantTerms, *, block: bool) -> Wanted:
         given: dict[str, Any] = {term: value for term, value in limits.items() if value is not None}
         disjoint = given.pop("disjoint_blocks", None)
         if disjoint not in (None, True, False):
             raise InvalidParameter("disjoint_blocks must be True or False.")
         size = positive_integer("size", given.pop("size")) if "size" in given else None
+        expires = read_moment("expires", given.pop("expires")) if "expires" in given else None
+        purpose = _check_purpose(given.pop("purpose", None))
         if unit is not None and not isinstance(unit, Unit):
             raise InvalidParameter(f"unit must be a unit such as mosha.Person(column), not {type(unit).__name__}.")
         unknown = set(given) - {"epsilon", "delta", "rho", "mu", "rule", "delta_for_events"}
@@ -54,10 +67,10 @@ class Wanted:
         rule = rule_for(**given) if given else None
         if rule is not None and rule.limit.amount == 0:
             raise InvalidParameter("this limit is so small that nothing could ever be paid from it. Say a larger one.")
-        return Wanted(name, unit, rule, disjoint, block, size)
+        return Wanted(name, unit, rule, disjoint, block, size, expires, purpose)
 
-    def terms(self, known: Mapping[str, Terms]) -> Terms:
-        """The terms of a new account, beside those above it and the population that its unit names."""
+    def terms(self, known: Mapping[str, Terms], now: int) -> Terms:
+        """The terms of an account that is opened now, beside those above it and the population that its unit names."""
         parent = self.name.rpartition("/")[0]
         above = known.get(parent)
         unit, rule = self._unit_beneath(above), self.rule
@@ -72,7 +85,12 @@ class Wanted:
             _check_population(self.name, unit, known)
         if self.disjoint_blocks:
             check_disjoint(unit)
-        return Terms(self.name, unit, rule, self.block, bool(self.disjoint_blocks), self.size)
+        if self.expires is not None and self.expires <= now:
+            raise InvalidParameter(
+                f"account {self.name!r} would have ended before it was opened: expires={as_text(self.expires)}."
+            )
+        options = {"size": self.size, "expires": self.expires, "purpose": self.purpose}
+        return Terms(self.name, unit, rule, self.block, bool(self.disjoint_blocks), **options)  # type: ignore[arg-type]
 
     def _unit_beneath(self, above: Terms | None) -> Unit | None:
         """The parent's unit; beneath a population, any unit that hides a whole person of it."""
@@ -96,6 +114,11 @@ class Wanted:
             differing.append(f"disjoint_blocks (opened with {terms.disjoint_blocks})")
         if self.size is not None and self.size != terms.size:
             differing.append(f"size (declared as {terms.size})" if terms.size else "size (none was declared)")
+        if self.expires is not None and self.expires != terms.expires:
+            granted = "no end" if terms.expires is None else as_text(terms.expires)
+            differing.append(f"expires (opened with: {granted})")
+        if self.purpose is not None and self.purpose != terms.purpose:
+            differing.append("purpose")
         if self.block and not terms.block:
             differing.append("kind (opened as a child, not as a block)")
         if differing:
@@ -103,6 +126,12 @@ class Wanted:
                 f"account {terms.name!r} exists under other terms: {'; '.join(differing)}. A promise is never changed: "
                 "reopen it under the same terms, or open another account. Nothing was spent."
             )
+
+
+def _check_purpose(purpose: Any) -> str | None:
+    if purpose is not None and not (isinstance(purpose, str) and 0 < len(purpose) <= LONGEST and purpose.isprintable()):
+        raise InvalidParameter(f"purpose is 1 to {LONGEST} printable characters.")
+    return purpose
 
 
 def _is_same_or_less(said: Unit, unit: Unit) -> bool:

@@ -23,7 +23,7 @@ from mosha.core.unit import Neighbours, Row, Unit
 __all__ = ["Payer", "Terms", "ancestry", "check_disjoint", "joined", "payers", "paying_for"]
 
 LONGEST = 300
-OPTIONAL = ("size",)  # terms that an account may have, written down where it has them
+OPTIONAL = ("size", "expires", "purpose")  # terms that an account may have, written down where it has them
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Terms:
     block: bool = False
     disjoint_blocks: bool = False
     size: int | None = None  # how many units there are, where the steward has declared it: public
+    expires: int | None = None  # pays for nothing from this moment on
+    purpose: str | None = None
 
     @cached_property
     def limit(self) -> Price:

@@ -1,0 +1,57 @@
+"""`mosha ledger grant` and `revoke`: accounts that may be used until a date."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from mosha.cli.ledger import Delta, DeltaForEvents, Epsilon, Mu, Name, Place, Rho, Rule, app, open_ledger, show_accounts
+from mosha.cli.terminal import Json
+from mosha.core.errors import InvalidParameter
+
+__all__ = ["grant", "revoke"]
+
+
+@app.command()
+def grant(
+    place: Place,
+    account: Annotated[str, typer.Argument(help="The account that the grant is made from.")],
+    name: Annotated[str, typer.Argument(help="Who may use it.")],
+    *,
+    expires: Annotated[str, typer.Option(help="The last day (UTC), or a time with its zone.")],
+    purpose: Annotated[str | None, typer.Option(help="What it is for: a sentence that stands in the book.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    mu: Mu = None,
+    rule: Rule = None,
+    delta_for_events: DeltaForEvents = None,
+    as_json: Json = False,
+) -> None:
+    """Open an account beneath another one that may be used until a date."""
+    from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
+
+    limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
+    with closing(open_ledger(place)) as ledger:
+        made = ledger.account(account).grant(name, expires=expires, purpose=purpose, **limits)
+        show_accounts([made], as_json=as_json)
+
+
+@app.command()
+def revoke(
+    place: Place,
+    name: Name,
+    *,
+    reason: Annotated[str | None, typer.Option(help="Why: it stands in the book.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Close an account beneath another one for good; what it has not spent stays with the one above."""
+    with closing(open_ledger(place)) as ledger:
+        found = ledger.account(name)
+        owner = found.parent
+        if owner is None:
+            raise InvalidParameter(f"{name!r} lies beneath no other account: there is no owner to revoke it.")
+        owner.revoke(name.rpartition("/")[2], reason=reason)
+        show_accounts([found], as_json=as_json)
