@@ -10,6 +10,7 @@ from mosha.connect.expression import Case, Expression
 
 LARGEST, TINY = 2.0**500, 2.0**-500
 WHOLE = 2.0**53
+LONGEST = 2**18
 
 
 def scanned(value, kind):
@@ -20,7 +21,11 @@ def scanned(value, kind):
         return tame(float(value))
     if kind is Type.INTEGER:
         return value if -(2**63) <= value < 2**63 else None
-    return value
+    return short(value) if kind is Type.TEXT else value
+
+
+def short(text):
+    return text if len(text.encode()) <= LONGEST else None
 
 
 def tame(x):
@@ -105,6 +110,26 @@ def _whole(function):
     return strict(rule)
 
 
+def nearest(x):
+    """Halves away from zero, by exact fractions."""
+    whole = math.floor(abs(Fraction(x)) + Fraction(1, 2))
+    return whole if x >= 0 else -whole
+
+
+def _round(values, kinds, result, expression):
+    x, (digits, *bound) = values[0], expression.options
+    if result is Type.INTEGER:
+        if kinds[0] is Type.INTEGER:
+            return x
+        return nearest(x) if -WHOLE < x < WHOLE else None
+    x, power = float(x), 10.0 ** abs(digits)
+    scaled = tame(_product(x, power) if digits >= 0 else _quotient(x, power))
+    if scaled is not None and abs(scaled) < WHOLE / 2:
+        near = float(nearest(scaled))
+        x = tame(_quotient(near, power) if digits >= 0 else _product(near, power))
+    return x if not bound or abs(x) < bound[0] else None
+
+
 def _clamp(values, kinds, result, expression):
     x, low, high = (coerce(value, result) for value in values)
     return min(max(x, low), high)
@@ -159,13 +184,15 @@ def _coalesce(values, kinds, result, expression):
 
 
 def _like(values, kinds, result, expression):
+    folded = len(expression.options) > 1 and expression.options[1]
+    lower = (lambda c: c.lower() if len(c.lower()) == 1 else c) if folded else (lambda c: c)
     pattern, characters = "", iter(expression.options[0])
     for character in characters:
         if character == "\\":
-            pattern += re.escape(next(characters))
+            pattern += re.escape(lower(next(characters)))
         else:
-            pattern += {"%": "(?s:.*)", "_": "(?s:.)"}.get(character) or re.escape(character)
-    return re.fullmatch(pattern, values[0]) is not None
+            pattern += {"%": "(?s:.*)", "_": "(?s:.)"}.get(character) or re.escape(lower(character))
+    return re.fullmatch(pattern, "".join(map(lower, values[0]))) is not None
 
 
 def _letters(change):
@@ -197,7 +224,7 @@ def _cast(values, kinds, result, expression):
     if kind is result:
         return value
     if kind is Type.REAL:
-        return math.floor(value + 0.5) if -(2.0**52) < value < 2.0**52 else None
+        return nearest(value) if -(2.0**52) < value < 2.0**52 else None
     if kind is Type.TEXT:
         return _read(value, result)
     if result is Type.TEXT:
@@ -235,6 +262,7 @@ RULES = {
     Operator.ABSOLUTE: _arithmetic(abs, abs),
     Operator.FLOOR: _whole(math.floor),
     Operator.CEILING: _whole(math.ceil),
+    Operator.ROUND: strict(_round),
     Operator.CLAMP: strict(_clamp),
     Operator.BIN: strict(_bin),
     Operator.GRID: strict(lambda values, _, __, expression: grid(values[0], *expression.options)),
@@ -255,7 +283,7 @@ RULES = {
     Operator.TRIM: strict(lambda values, *_: values[0].strip(" ")),
     Operator.LENGTH: strict(lambda values, *_: len(values[0])),
     Operator.SUBSTRING: strict(lambda values, _, __, e: values[0][e.options[0] - 1 :][: e.options[1]]),
-    Operator.CONCAT: strict(lambda values, *_: "".join(values)),
+    Operator.CONCAT: strict(lambda values, *_: short("".join(values))),
     Operator.LIKE: strict(_like),
     Operator.YEAR: strict(lambda values, *_: values[0].year),
     Operator.QUARTER: strict(lambda values, *_: (values[0].month + 2) // 3),

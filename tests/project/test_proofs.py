@@ -10,7 +10,7 @@ EVERY = {
     "accounting": "advanced blanket concentrated contour convolution dominating gaussian loss pure renyi rules shuffle "
     "subsampling tradeoff",
     "audit": "canary",
-    "connect": "bounding",
+    "connect": "bounding compile",
     "federated": "correlated distributed secure_aggregation",
     "graphs": "forests ladder projection smooth",
     "learning": "linear_descent rounding",

@@ -10,12 +10,13 @@ from typing import Any, Self
 from mosha.connect.bounding import Bound, NormBound, Truncate, Unbounded
 from mosha.connect.checking import join_types, type_of
 from mosha.connect.expression import Expression, as_expression, lit
+from mosha.connect.growth import check_growth
+from mosha.connect.limits import check_limit
 from mosha.connect.relation import Relation, seeds
 from mosha.connect.schema import Schema, Type
 from mosha.connect.value import Persons, Value, check_keys, check_values
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
-from mosha.core.number import positive_integer
 
 __all__ = ["Aggregation", "Distinct", "Norms", "Question"]
 
@@ -35,6 +36,7 @@ class Question:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", check_keys(self.keys, self.relation.schema))
+        check_growth(self.relation, [expression for _, expression in self.keys])
         if self.only is not None:
             object.__setattr__(self, "only", _public_keys(self.only, self.key_types))
 
@@ -105,6 +107,7 @@ class Aggregation(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "values", check_values(self.values, self.relation.schema))
+        check_growth(self.relation, [*(e for _, e in self.keys), *(value.expression for _, value in self.values)])
         names = {name for name, _ in self.values}
         if isinstance(self.bound, Unbounded):
             if any(isinstance(value, Persons) for _, value in self.values):
@@ -148,7 +151,8 @@ class Distinct(Question):
         super().__post_init__()
         object.__setattr__(self, "of", as_expression(self.of))
         type_of(self.of, self.relation.schema)
-        positive_integer("at_most", self.at_most)
+        check_growth(self.relation, [*(expression for _, expression in self.keys), self.of])
+        check_limit("at_most", self.at_most)
         seeds(self.key)
 
 
@@ -168,6 +172,7 @@ class Norms(Question):
         super().__post_init__()
         self._need_person()
         self.value.check(self.relation.schema)
+        check_growth(self.relation, [*(expression for _, expression in self.keys), self.value.expression])
         if self.order not in {1, 2}:
             raise InvalidParameter("the order of a norm is 1 or 2.")
         ascending = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from mosha.connect.dialect import Node, binary, call, choose, text
+from mosha.connect.dialect import Node, binary, call, choose, number, text
 from mosha.connect.expression import Call, Literal
 from mosha.connect.schema import LARGEST_INTEGER, LARGEST_REAL, SMALLEST_FACTOR, Type
 
 if TYPE_CHECKING:
     from mosha.connect.compile import Scope, Typed
 
-__all__ = ["absolute", "arithmetic", "clamp", "divide", "negate", "to_bin", "to_grid", "whole"]
+__all__ = ["absolute", "arithmetic", "clamp", "divide", "nearest", "negate", "rounded", "to_bin", "to_grid", "whole"]
 
 WHOLE = 2.0**53
 
@@ -95,20 +96,60 @@ def whole(name: str) -> Callable[[Scope, Call, list[Typed], Type], Node]:
     return emit
 
 
+def nearest(scope: Scope, value: Node) -> Node:
+    """The whole number nearest to a double below 2**53 in magnitude, halves away from zero, as BIGINT.
+
+    The distance to the whole number on the side of zero is exact: it has no more bits than the double.
+    """
+
+    def step(name: str, kind: type[exp.Binary]) -> Node:
+        inner = scope.dialect.whole(call(name, value.copy()))
+        sides = (scope.dialect.to(Type.REAL, inner), value.copy())
+        distance = binary(exp.Sub, *(sides if kind is exp.Sub else reversed(sides)))
+        far = binary(exp.GTE, distance, scope.real(0.5))
+        return choose((far, binary(kind, inner.copy(), number(1))), otherwise=inner.copy())
+
+    return choose((binary(exp.LT, value, scope.real(0)), step("CEIL", exp.Sub)), otherwise=step("FLOOR", exp.Add))
+
+
+def rounded(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
+    """The nearest number of so many digits; a double that has no further digits stays as it is."""
+    digits, *bound = expression.options
+    if result is Type.INTEGER:
+        if arguments[0].type is Type.INTEGER:
+            return arguments[0].node
+        return scope.within(arguments[0].node, -WHOLE, WHOLE, lambda value: nearest(scope, value))
+    power = scope.real(10.0 ** abs(digits))
+    scale = _product if digits >= 0 else _quotient
+    # not `_quotient` and `_product` on the way back: they would name their operands outside of the guard
+    back = scope.dialect.real_quotient if digits >= 0 else partial(binary, exp.Mul)
+
+    def pick(value: Node) -> Node:
+        def shorten(scaled: Node) -> Node:
+            few = scope.between(scaled, -WHOLE / 2, WHOLE / 2)
+            short = back(scope.dialect.to(Type.REAL, nearest(scope, scaled.copy())), power.copy())
+            return choose((few, short), otherwise=value.copy())
+
+        return scope.let(scale(scope, value.copy(), power), shorten)
+
+    node = scope.let(scope.coerce(arguments[0], Type.REAL), pick)
+    return scope.within(node, -bound[0], bound[0], lambda value: value) if bound else node
+
+
 def clamp(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
-    number, low, high = (scope.coerce(argument, result) for argument in arguments)
+    given, low, high = (scope.coerce(argument, result) for argument in arguments)
 
     def clamped(value: Node) -> Node:
         below, above = binary(exp.LT, value, low), binary(exp.GT, value.copy(), high)
         return choose((below, low.copy()), (above, high.copy()), otherwise=value.copy())
 
-    return scope.let(number, clamped)
+    return scope.let(given, clamped)
 
 
 def to_bin(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
-    number, width, origin = (scope.coerce(argument, result) for argument in arguments)
+    given, width, origin = (scope.coerce(argument, result) for argument in arguments)
     if result is Type.REAL:
-        ratio = _quotient(scope, scope.tame(binary(exp.Sub, number, origin)), width.copy())
+        ratio = _quotient(scope, scope.tame(binary(exp.Sub, given, origin)), width.copy())
         steps = scope.within(ratio, -WHOLE, WHOLE, lambda value: scope.dialect.whole(call("FLOOR", value)))
         edge = _product(scope, scope.dialect.to(Type.REAL, steps), width)
         return scope.tame(binary(exp.Add, edge, origin.copy()))
@@ -120,7 +161,7 @@ def to_bin(scope: Scope, expression: Call, arguments: list[Typed], result: Type)
         positive = binary(exp.Add, remainder(offset, width.copy()), width.copy())
         return _integer(scope, exp.Sub, value.copy(), remainder(positive, width.copy()))
 
-    return scope.let(number, lower_edge)
+    return scope.let(given, lower_edge)
 
 
 def to_grid(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> Node:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mosha.connect.limits import check_limit
 from mosha.connect.relation import seeds
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
@@ -40,7 +41,7 @@ class Truncate(Bound):
         seeds(self.key)
         for name in ("rows", "groups", "per_group"):
             if getattr(self, name) is not None:
-                positive_integer(name, getattr(self, name))
+                check_limit(name, getattr(self, name))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from mosha.connect.arithmetic import nearest
 from mosha.connect.dialect import Node, binary, call, choose, number, text
 from mosha.connect.schema import Type
 
@@ -33,9 +34,7 @@ def cast_sql(scope: Scope, _: Call, arguments: list[Typed], target: Type) -> Nod
         yes, no = (dialect.literal(v, target) for v in ((1, 0) if target is Type.INTEGER else ("true", "false")))
         return scope.let(node, lambda value: choose((value, yes), (exp.Not(this=exp.Paren(this=value.copy())), no)))
     if source is Type.REAL:
-        half = scope.real(0.5)
-        nearest = lambda value: dialect.whole(call("FLOOR", binary(exp.Add, value, half)))
-        return scope.within(node, -(2.0**52), 2.0**52, nearest)
+        return scope.within(node, -(2.0**52), 2.0**52, lambda value: nearest(scope, value))
     if source is Type.TEXT:
         return read_text(scope, node, target)
     if target is Type.TEXT:

@@ -22,7 +22,7 @@ CASTS: dict[Type, frozenset[Type]] = {
     Type.INSTANT: frozenset({Type.INSTANT, Type.TIMESTAMP, Type.DATE}),
 }
 """The casts that mean the same on every engine. A REAL has no text (engines print it differently); a REAL becomes
-the nearest INTEGER, halves upwards; TEXT becomes a number or a date when it is written plainly, else NULL."""
+the nearest INTEGER, halves away from zero; TEXT becomes a number or a date when it is written plainly, else NULL."""
 
 
 def type_of(expression: Expression, schema: Schema) -> Type:
@@ -138,6 +138,11 @@ def _whole(call: Call, kinds: list[Type]) -> Type:
     return Type.INTEGER
 
 
+def _rounded(call: Call, kinds: list[Type]) -> Type:
+    _numbers(call, kinds)
+    return Type.INTEGER if call.options == (0,) else Type.REAL
+
+
 def _compared(call: Call, kinds: list[Type]) -> Type:
     joined = join_types(kinds, "a comparison")
     equality = {Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN}
@@ -193,6 +198,7 @@ _RULES: Mapping[Operator, _Rule] = {
     **dict.fromkeys([Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.NEGATE], _numbers),
     **dict.fromkeys([Operator.ABSOLUTE, Operator.CLAMP, Operator.BIN], _numbers),
     Operator.DIVIDE: _real,
+    Operator.ROUND: _rounded,
     **dict.fromkeys([Operator.FLOOR, Operator.CEILING, Operator.GRID], _whole),
     **dict.fromkeys(
         [
@@ -235,7 +241,7 @@ _COMPARED = [operator for operator, rule in _RULES.items() if rule is _compared]
 _ALIKE = frozenset([*_COMPARED, Operator.COALESCE])
 """Operators whose arguments have one type, which the others decide where one has none."""
 _READS: Mapping[Operator, Type] = {
-    **{operator: Type.REAL for operator, rule in _RULES.items() if rule in {_numbers, _real, _whole}},
+    **{operator: Type.REAL for operator, rule in _RULES.items() if rule in {_numbers, _real, _whole, _rounded}},
     **{operator: Type.TIMESTAMP for operator, rule in _RULES.items() if rule in {_date_part, _truncated}},
     Operator.DAYS_BETWEEN: Type.DATE,
 }

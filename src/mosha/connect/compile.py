@@ -6,7 +6,9 @@ Guarantee:
     (2**-1000 > 2**-1022), and what leaves [-2**500, 2**500] becomes NULL before it is used again. Whole numbers are
     combined in a wider type and become NULL beyond 64 bits. Divisors are tested before they divide; text is
     matched against a grammar of valid numbers and dates before it is cast; casts of doubles are guarded by range.
-    Guards stand in CASE around what they guard, which every engine evaluates in that order.
+    Texts have at most 2**18 bytes, what grows beyond is NULL. Constants are in the ranges of `limits`.
+    Guards stand in CASE around what they guard, which every engine evaluates in that order. `compile.md` goes through
+    all operators.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from mosha.connect.arithmetic import absolute, arithmetic, clamp, divide, negate, to_bin, to_grid, whole
+from mosha.connect.arithmetic import absolute, arithmetic, clamp, divide, negate, rounded, to_bin, to_grid, whole
 from mosha.connect.casts import cast_sql, read_text
 from mosha.connect.checking import join_types, meant, result_type, type_of
 from mosha.connect.dialect import Dialect, Node, binary, call, choose, column, number, text
 from mosha.connect.expression import Call, Case, Column, Expression, Literal, Operator
+from mosha.connect.patterns import like_sql
 from mosha.connect.schema import LARGEST_REAL, SMALLEST_FACTOR, Schema, Type
 
 __all__ = ["Scope", "Typed"]
@@ -227,16 +230,9 @@ def _coalesce(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> No
     return call("COALESCE", *(scope.coerce(argument, result) for argument in arguments))
 
 
-def _like(_: Dialect, nodes: list[Node], expression: Call) -> Node:
-    pattern, escaped = "", False
-    characters = iter(expression.options[0])
-    for character in characters:
-        literal = next(characters) if character == "\\" else character
-        special = literal in "!\\" or (character == "\\" and literal in "%_")
-        escaped = escaped or special
-        pattern += "!" + literal if special and literal != "\\" else literal
-    like = binary(exp.Like, nodes[0], text(pattern))
-    return exp.Escape(this=like, expression=text("!")) if escaped else like
+def _concat(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
+    joined = scope.dialect.concat([argument.node for argument in arguments])
+    return joined if len(arguments) == 1 else scope.let(joined, scope.dialect.short)
 
 
 def _part(dialect: Dialect, nodes: list[Node], expression: Call) -> Node:
@@ -266,6 +262,7 @@ _EMITTERS: Mapping[Operator, _Emitter] = {
     Operator.ABSOLUTE: absolute,
     Operator.FLOOR: whole("FLOOR"),
     Operator.CEILING: whole("CEIL"),
+    Operator.ROUND: rounded,
     Operator.CLAMP: clamp,
     Operator.BIN: to_bin,
     Operator.GRID: to_grid,
@@ -286,8 +283,8 @@ _EMITTERS: Mapping[Operator, _Emitter] = {
     Operator.TRIM: _function(lambda dialect, nodes, _: dialect.trim(nodes[0])),
     Operator.LENGTH: _function(lambda dialect, nodes, _: dialect.to(Type.INTEGER, call("LENGTH", nodes[0]))),
     Operator.SUBSTRING: _function(_substring),
-    Operator.CONCAT: _function(lambda dialect, nodes, _: dialect.concat(nodes)),
-    Operator.LIKE: _function(_like),
+    Operator.CONCAT: _concat,
+    Operator.LIKE: like_sql,
     **dict.fromkeys(
         [
             Operator.YEAR,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -10,13 +9,13 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from mosha.connect.schema import Type
+from mosha.connect.schema import LONGEST_TEXT, Type
 
-__all__ = ["DUCKDB", "POSTGRES", "SPARK", "Dialect", "binary", "call", "cast", "choose", "column", "number", "text"]
+__all__ = ["DUCKDB", "POSTGRES", "Dialect", "binary", "call", "cast", "choose", "column", "number", "text"]
 
 Node = exp.Expr
 Kind = exp.DType
-SMALL = 48  # nodes of an expression that Spark may as well compute twice
+Segment = Sequence[str | None]
 
 
 def column(name: str) -> exp.Column:
@@ -67,7 +66,7 @@ def _wrapped(node: Node) -> Node:
     return exp.Paren(this=node) if isinstance(node, loose) and not isinstance(node, exp.Paren) else node
 
 
-def _plain_text(value: Any) -> str:
+def plain_text(value: Any) -> str:
     """A public value as every engine reads it back."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -81,6 +80,12 @@ def _plain_text(value: Any) -> str:
 def _array_item(value: str) -> str:
     """An element of a PostgreSQL array in its text form."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def pattern_of(segment: Segment) -> str:
+    """A segment as a regular expression."""
+    special = set("\\^$.|?*+()[]{}&-#~")
+    return "".join("." if c is None else "\\" + c if c in special else c for c in segment)
 
 
 class Dialect:
@@ -112,7 +117,7 @@ class Dialect:
             return exp.Boolean(this=value)
         if kind is Type.INTEGER:
             return self.to(kind, number(value))
-        return self.to(kind, text(_plain_text(value)))
+        return self.to(kind, text(plain_text(value)))
 
     def listed(self, columns: Sequence[Listed], name: str) -> Node:
         """A table of public values under the alias `name`."""
@@ -183,6 +188,23 @@ class Dialect:
     def trim(self, node: Node) -> Node:
         return call("TRIM", node, text(" "))
 
+    def byte_length(self, node: Node) -> Node:
+        """How many bytes a text has in UTF-8."""
+        return call("OCTET_LENGTH", node)
+
+    def short(self, node: Node) -> Node:
+        """A text (which may be written twice), NULL where it is longer than texts may be."""
+        return choose((binary(exp.LTE, self.byte_length(node), number(LONGEST_TEXT)), node.copy()))
+
+    def search(self, node: Node, segments: Sequence[Segment]) -> Node | None:
+        """Whether a text consists of the segments with anything between them; None where LIKE is quick enough.
+
+        A segment is a sequence of characters, None for any one of them. Engines that try every way to place the
+        segments would take forever on one row.
+        """
+        del node, segments
+        return None
+
     def matches(self, node: Node, pattern: str) -> Node:
         """Whether the whole text matches the regular expression."""
         raise NotImplementedError
@@ -228,6 +250,16 @@ class _DuckDB(Dialect):
             exp.EQ, binary(exp.Mod, self.hash((1, 2), [person]), exp.Literal.number(count)), exp.Literal.number(number)
         )
 
+    def byte_length(self, node: Node) -> Node:
+        return call("STRLEN", node)
+
+    def search(self, node: Node, segments: Sequence[Segment]) -> Node | None:
+        """By an automaton, in one pass, unless the segments are plain."""
+        plain = all(c is not None and c not in "!%_\\" for segment in segments for c in segment)
+        if plain or len(segments) < 3:
+            return None
+        return self.matches(node, "(?s:" + ".*".join(map(pattern_of, segments)) + ")")
+
     def matches(self, node: Node, pattern: str) -> Node:
         return call("REGEXP_FULL_MATCH", node, text(pattern))
 
@@ -255,7 +287,7 @@ class _Postgres(Dialect):
         """UNNEST of one array for each column: a single constant, however many values."""
         arrays = []
         for column in columns:
-            written = "{" + ",".join(_array_item(_plain_text(value)) for value in column.values) + "}"
+            written = "{" + ",".join(_array_item(plain_text(value)) for value in column.values) + "}"
             element = exp.DataType(this=self.kinds[column.kind])
             array = exp.DataType(this=Kind.ARRAY, expressions=[element], nested=True)
             arrays.append(exp.Cast(this=text(written), to=array))
@@ -288,79 +320,5 @@ class _Postgres(Dialect):
         return self.to(kind, call("DATE_TRUNC", text(unit), cast(node, Kind.TIMESTAMP)))
 
 
-class _Spark(Dialect):
-    name = "spark"
-    kinds: ClassVar[dict[Type, exp.DType]] = Dialect.kinds | {
-        Type.TIMESTAMP: Kind.TIMESTAMPNTZ,
-        Type.INSTANT: Kind.TIMESTAMPNTZ,
-    }
-
-    def bound(self, node: Node, names: Iterator[str], use: Callable[[Node], Node]) -> Node | None:
-        """By a lambda over an array of one: Spark copies inner SELECTs into outer ones, doubling with every layer."""
-        if sum(1 for _ in node.walk()) <= SMALL:
-            return use(node)
-        name = next(names)
-        body = exp.Lambda(this=use(column(name)), expressions=[exp.Identifier(this=name, quoted=True)])
-        return call("ELEMENT_AT", call("TRANSFORM", call("ARRAY", node), body), number(1))
-
-    def listed(self, columns: Sequence[Listed], name: str) -> Node:
-        """INLINE of a JSON text: a single constant, however many values."""
-        rows = zip(*([_plain_text(value) for value in column.values] for column in columns), strict=True)
-        written = json.dumps([{f"c{i}": item for i, item in enumerate(row)} for row in rows], ensure_ascii=False)
-        shape = ", ".join(f"c{i}: STRING" for i in range(len(columns)))
-        parsed = call("INLINE", call("FROM_JSON", text(written), text(f"ARRAY<STRUCT<{shape}>>")))
-        inner = exp.Subquery(
-            this=exp.Select(expressions=[parsed]), alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True))
-        )
-        typed = [exp.alias_(self.to(c.kind, column(f"c{i}")), c.name, quoted=True) for i, c in enumerate(columns)]
-        outer = exp.Select(expressions=typed)
-        outer.set("from_", exp.From(this=inner))
-        return exp.Subquery(this=outer, alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
-
-    def wide(self, node: Node) -> Node:
-        return cast(node, Kind.DECIMAL, 38, 0)
-
-    def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> tuple[Node, bool]:
-        names = {exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY"}
-        return call(names[kind], left, right), False
-
-    def sum(self, node: Node, magnitude: int | None) -> Node:
-        narrow = magnitude is not None and magnitude < 2**27
-        return exp.Sum(this=node if narrow else self.wide(node))
-
-    def quotient(self, left: Node, right: Node, *, wide: bool) -> Node:
-        quotient = binary(exp.IntDiv, left, right)
-        return self.wide(quotient) if wide else quotient
-
-    def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
-        return call("XXHASH64", *(cast(number(seed), Kind.BIGINT) for seed in seeds), *nodes)
-
-    def concat(self, nodes: Sequence[Node]) -> Node:
-        return call("CONCAT", *nodes)
-
-    def trim(self, node: Node) -> Node:
-        return call("TRIM", node)
-
-    def matches(self, node: Node, pattern: str) -> Node:
-        return binary(exp.RegexpLike, node, text(f"\\A(?:{pattern})\\z"))
-
-    def part(self, unit: str, node: Node) -> Node:
-        if unit == "weekday":
-            return cast(binary(exp.Add, call("WEEKDAY", node), number(1)), Kind.BIGINT)
-        return cast(call(unit.upper(), node), Kind.BIGINT)
-
-    def truncate_date(self, unit: str, node: Node, kind: Type) -> Node:
-        if unit in {"hour", "minute"}:  # DATE_TRUNC would pass through the session's time zone
-            minutes = call("MINUTE", node.copy()) if unit == "minute" else number(0)
-            clock = call("MAKE_DT_INTERVAL", number(0), call("HOUR", node.copy()), minutes)
-            return binary(exp.Add, self.to(kind, cast(node, Kind.DATE)), clock)
-        day = cast(node, Kind.DATE)
-        return self.to(kind, day if unit == "day" else call("TRUNC", day, text(unit)))
-
-    def days_between(self, later: Node, earlier: Node) -> Node:
-        return cast(call("DATEDIFF", later, earlier), Kind.BIGINT)
-
-
 DUCKDB = _DuckDB()
 POSTGRES = _Postgres()
-SPARK = _Spark()

@@ -78,7 +78,7 @@ def field_of(name: str, kind: str) -> Field | None:
     if decimal := re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", kind):
         return _decimal(name, int(decimal[1]), int(decimal[2]))
     if kind.startswith("ENUM"):
-        return Field(name, Type.TEXT, _as(Kind.TEXT))
+        return Field(name, Type.TEXT, _as(Kind.TEXT), short=True)
     if kind not in _FIELDS:
         return None
     found, read = _FIELDS[kind]

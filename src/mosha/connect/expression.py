@@ -6,7 +6,8 @@ Python operators build it; nothing is computed here:
 (("days" > 3) and (not ("ward" is_null)))
 
 Every expression is total. No row can make an engine raise, for a raised error is an answer that nobody paid
-for: what has no value is NULL (a quotient by zero, an overflow, text that is no number).
+for: what has no value is NULL (a quotient by zero, an overflow, text that is no number or too long). Constants that
+some engine could not work with are refused when a call is built (`limits`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from mosha.connect.limits import MOST_PARTS, check_call, check_grid
 from mosha.connect.operator import Operator
 from mosha.connect.schema import Type, literal_type
 from mosha.core.errors import InvalidParameter
-from mosha.core.number import positive_integer, real
 
 __all__ = [
     "Call",
@@ -34,9 +35,6 @@ __all__ = [
     "null",
     "when",
 ]
-
-
-DATE_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
 
 
 class Expression:
@@ -137,21 +135,15 @@ class Expression:
         return _call(Operator.CEILING, self)
 
     def round(self, digits: int = 0) -> Expression:
-        """The nearest number of so many digits, halves upwards: floor(x * 10**digits + 1/2) / 10**digits."""
-        if digits == 0:
-            return (self + 0.5).floor()
-        power = float(f"1e{positive_integer('digits', digits)}")
-        return (self * power + 0.5).floor() / power
+        """The nearest number of so many digits, halves away from zero: an INTEGER for 0 digits (NULL from 2**53 on)."""
+        return Call(Operator.ROUND, (self,), (digits,))
 
     def clamp(self, low: float, high: float) -> Expression:
         """The value moved into [low, high]; a missing value stays missing."""
-        low, high = _range(low, high)
         return Call(Operator.CLAMP, (self, lit(low), lit(high)))
 
     def bin(self, width: float, origin: float = 0) -> Expression:
         """The lower edge of the bin [origin + i * width, origin + (i + 1) * width) that holds the value."""
-        if real("width", width) <= 0:
-            raise InvalidParameter("a bin's width must be above zero.")
         return Call(Operator.BIN, (self, lit(width), lit(origin)))
 
     def lower(self) -> Expression:
@@ -172,20 +164,22 @@ class Expression:
 
     def substring(self, start: int, length: int) -> Expression:
         """At most `length` code points from the place `start`, the first being 1."""
-        if isinstance(length, bool) or not isinstance(length, int) or length < 0:
-            raise InvalidParameter("length must be a whole number, zero or above.")
-        return Call(Operator.SUBSTRING, (self,), (positive_integer("start", start), length))
+        return Call(Operator.SUBSTRING, (self,), (start, length))
 
     def concat(self, *others: Any) -> Expression:
-        """The texts one after the other; NULL if one is missing."""
-        return _call(Operator.CONCAT, self, *others)
+        """The texts one after the other; NULL if one is missing, and beyond the 2**18 bytes that a text may have."""
+        parts = [as_expression(part) for part in (self, *others)]
+        while len(parts) > MOST_PARTS:
+            parts = [Call(Operator.CONCAT, tuple(parts[i : i + MOST_PARTS])) for i in range(0, len(parts), MOST_PARTS)]
+        return Call(Operator.CONCAT, tuple(parts))
 
     def like(self, pattern: str) -> Expression:
         r"""Whether the text matches: % is any text, _ any one code point, \ takes the next character as it is."""
-        if not isinstance(pattern, str) or (len(pattern) - len(pattern.rstrip("\\"))) % 2:
-            raise InvalidParameter("a pattern is a text that does not end in a single backslash.")
-        lit(pattern)
         return Call(Operator.LIKE, (self,), (pattern,))
+
+    def ilike(self, pattern: str) -> Expression:
+        """Whether the text matches, the case of letters aside: 'é' is 'É' (and 'ß' not 'SS': one letter is one)."""
+        return Call(Operator.LIKE, (self,), (pattern, True))
 
     def starts_with(self, text: str) -> Expression:
         return self.like(_as_it_is(text) + "%")
@@ -220,8 +214,6 @@ class Expression:
 
     def truncate(self, unit: str) -> Expression:
         """The first moment of the year, quarter, month, week (from Monday), day, hour or minute."""
-        if unit not in DATE_UNITS:
-            raise InvalidParameter(f"unit must be one of {', '.join(DATE_UNITS)}.")
         return Call(Operator.TRUNCATE_DATE, (self,), (unit,))
 
     def days_since(self, other: Any) -> Expression:
@@ -269,6 +261,13 @@ class Call(Expression):
     operator: Operator
     arguments: tuple[Expression, ...]
     options: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        constants = [part.value for part in self.arguments[1:] if isinstance(part, Literal)]
+        check_call(self.operator, len(self.arguments), constants, self.options)
+        for option in self.options:
+            if isinstance(option, str):
+                lit(option)
 
     def __repr__(self) -> str:
         parts = [repr(argument) for argument in self.arguments]
@@ -334,12 +333,6 @@ def _as_it_is(text: str) -> str:
     return "".join("\\" + c if c in "\\%_" else c for c in text)
 
 
-def _range(low: Any, high: Any) -> tuple[Any, Any]:
-    if not real("low", low) <= real("high", high):
-        raise InvalidParameter("a range needs low <= high.")
-    return low, high
-
-
 def grid(value: Any, between: Iterable[float], exponent: int, *, centre: int = 0) -> Call:
     """The INTEGER floor(clamp(value) * 2**exponent + 1/2) - centre; NULL stays NULL.
 
@@ -351,12 +344,7 @@ def grid(value: Any, between: Iterable[float], exponent: int, *, centre: int = 0
     >>> grid(col("days"), (0, 30), 4)
     ("days" grid 0.0 30.0 4)
     """
-    low, high = _range(*between)
-    if isinstance(exponent, bool) or not isinstance(exponent, int) or abs(exponent) > 400:
-        raise InvalidParameter("the exponent of a grid must be a whole number from -400 to 400.")
-    if max(abs(low), abs(high)) * 2.0**exponent >= 2.0**51:
-        raise InvalidParameter("a grid this fine over a range this wide does not fit: use a smaller exponent.")
-    if isinstance(centre, bool) or not isinstance(centre, int) or abs(centre) >= 2**51:
-        raise InvalidParameter("centre must be a whole number of grid units, below 2**51.")
+    low, high = between
+    check_grid(low, high, exponent, centre)
     options = (float(low), float(high), exponent, centre) if centre else (float(low), float(high), exponent)
     return Call(Operator.GRID, (as_expression(value),), options)

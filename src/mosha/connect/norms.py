@@ -84,7 +84,8 @@ def _kept(
     above = binary(exp.GT, total, number(limit))
     if value is not None and (wide or kind.magnitude > 1):
         scaled = _scaled(value, total.copy(), limit << fraction, dialect, wide=wide)
-        return choose((above, scaled), otherwise=binary(exp.Mul, value.copy(), one))
+        full = (dialect.wide(part) for part in (value.copy(), one)) if wide else (value.copy(), one)
+        return choose((above, scaled), otherwise=binary(exp.Mul, *full))
     scaled = _scaled(dialect.to(Type.INTEGER, number(1)), total.copy(), limit << fraction, dialect, wide=wide)
     weight = choose((above, scaled), otherwise=one)
     return weight if value is None else binary(exp.Mul, value, weight)

@@ -8,7 +8,7 @@ __all__ = ["Operator"]
 
 
 class Operator(StrEnum):
-    """All that an expression can do; `checking` types it, `compile` says it in SQL, the tests hold the oracle."""
+    """All that an expression can do; `checking` types it, `limits` says what it takes, `compile` says it in SQL."""
 
     ADD = "+"
     SUBTRACT = "-"
@@ -18,6 +18,7 @@ class Operator(StrEnum):
     ABSOLUTE = "absolute"
     FLOOR = "floor"
     CEILING = "ceiling"
+    ROUND = "round"
     CLAMP = "clamp"
     BIN = "bin"
     GRID = "grid"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from mosha.connect.checking import join_types, type_of
 from mosha.connect.expression import Column, Expression, as_expression
+from mosha.connect.limits import check_limit
 from mosha.connect.schema import Schema, Type
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.number import positive_integer
 
 if TYPE_CHECKING:
     from mosha.connect.source import Source
@@ -203,7 +203,7 @@ class Limit(_Step):
     key: bytes
 
     def __post_init__(self) -> None:
-        positive_integer("rows", self.rows)
+        check_limit("rows", self.rows)
         seeds(self.key)
         if self.parent.person is None:
             raise DataError("rows can be limited per person only where a column says whose a row is.")
@@ -260,7 +260,7 @@ class PublicJoin(_Join):
     how: str = "inner"
 
     def __post_init__(self) -> None:
-        positive_integer("at_most", self.at_most)
+        check_limit("at_most", self.at_most)
         if self.how not in {"inner", "left"}:
             raise InvalidParameter("a join is 'inner' or 'left'.")
         if self.right.stability != Stability(0, 0):
@@ -333,7 +333,7 @@ class BoundedJoin(_Join):
 
     def __post_init__(self) -> None:
         for limit in self.at_most:
-            positive_integer("at_most", limit)
+            check_limit("at_most", limit)
         seeds(self.key)
         self._check()
 

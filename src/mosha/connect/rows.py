@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -22,6 +23,10 @@ from mosha.connect.relation import (
     Where,
     seeds,
 )
+from mosha.connect.schema import Type
+
+if TYPE_CHECKING:
+    from mosha.connect.source import Field
 
 __all__ = ["fresh_names", "open_rows", "row_number", "subquery"]
 
@@ -36,9 +41,7 @@ def open_rows(relation: Relation, dialect: Dialect, names: Iterator[str]) -> Sco
     """The rows of a relation: nothing but its checked steps reaches the SQL."""
     if isinstance(relation, Scan):
         fields = relation.source.fields
-        columns = {
-            field.name: Typed(field.read(column(field.name)), field.type, field.wild, field.loose) for field in fields
-        }
+        columns = {field.name: Typed(_read(field, dialect), field.type, field.wild, field.loose) for field in fields}
         return Scope(dialect, relation.source.table(next(names)), columns, names)
     if isinstance(relation, Where):
         scope = open_rows(relation.parent, dialect, names)
@@ -54,6 +57,12 @@ def open_rows(relation: Relation, dialect: Dialect, names: Iterator[str]) -> Sco
         return _limited(relation, dialect, names)
     assert isinstance(relation, (PublicJoin, PersonJoin, BoundedJoin))
     return _joined(relation, dialect, names)
+
+
+def _read(field: Field, dialect: Dialect) -> Node:
+    """A column of the data; text that is too long is missing."""
+    node = field.read(column(field.name))
+    return dialect.short(node) if field.type is Type.TEXT and not field.short else node
 
 
 def row_number(partition: Sequence[Node], order: Sequence[Node]) -> exp.Window:

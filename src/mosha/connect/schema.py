@@ -11,11 +11,12 @@ from typing import Any
 
 from mosha.core.errors import DataError, InvalidParameter
 
-__all__ = ["LARGEST_INTEGER", "LARGEST_REAL", "SMALLEST_FACTOR", "Schema", "Type", "literal_type"]
+__all__ = ["LARGEST_INTEGER", "LARGEST_REAL", "LONGEST_TEXT", "SMALLEST_FACTOR", "Schema", "Type", "literal_type"]
 
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_REAL = 2.0**500
 SMALLEST_FACTOR = 2.0**-500
+LONGEST_TEXT = 2**18  # bytes of UTF-8
 
 
 class Type(StrEnum):
@@ -24,7 +25,7 @@ class Type(StrEnum):
     INTEGER    whole numbers of 64 bits; anything wider is missing
     REAL       doubles of magnitude below 2**500; NaN, infinities and anything larger are missing
     BOOLEAN    true and false
-    TEXT       Unicode text, compared code point by code point
+    TEXT       Unicode text of up to 2**18 bytes in UTF-8, compared code point by code point; anything longer is missing
     DATE       days from 0001-01-01 to 9999-12-31; anything else is missing
     TIMESTAMP  a reading of a wall clock, in microseconds, over the same years
     INSTANT    a moment with a time zone, read in UTC; it does not compare with a wall clock
@@ -70,9 +71,11 @@ def literal_type(value: Any) -> tuple[Any, Type]:
 
 def _encodable(value: str) -> str:
     try:
-        value.encode()
+        size = len(value.encode())
     except UnicodeEncodeError:
         raise InvalidParameter("a text constant must be valid Unicode (it holds half of a surrogate pair).") from None
+    if size > LONGEST_TEXT:
+        raise InvalidParameter(f"a text constant has at most {LONGEST_TEXT} bytes in UTF-8. Nothing was spent.")
     return value
 
 

@@ -27,7 +27,8 @@ __all__ = ["Engine", "Field", "Source", "answer", "engine_of", "explain"]
 class Field:
     """A column of a source: its public name and type, and how its raw form is read as that type.
 
-    A `wild` REAL may be NaN, infinite or too large; a `loose` TEXT is read as a number or a date where one is needed.
+    A `wild` REAL may be NaN, infinite or too large; a `loose` TEXT is read as a number or a date where one is needed;
+    a `short` TEXT cannot be too long.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Field:
     read: Callable[[Node], Node] = lambda node: node
     wild: bool = False
     loose: bool = False
+    short: bool = False
 
 
 @dataclass(frozen=True, eq=False)

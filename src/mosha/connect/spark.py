@@ -5,15 +5,16 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
 from mosha.connect.aggregation import Question
-from mosha.connect.dialect import SPARK, Kind, Node, binary, call, cast, choose, number, text
+from mosha.connect.dialect import Kind, Node, binary, call, cast, choose, column, number, text
 from mosha.connect.schema import LARGEST_INTEGER, Type
 from mosha.connect.source import Engine, Field, Source, plain_columns
+from mosha.connect.spark_dialect import SPARK
 from mosha.connect.statement import Query
 from mosha.connect.totals import Array
 from mosha.core.errors import DataError, SourceUnavailable
@@ -53,11 +54,13 @@ class Spark(Engine):
         return cls._known[id(session)]
 
     def frame(self, frame: Any) -> SparkTable:
+        """The frame as a view whose columns are numbered: Spark would read `${...}` in their names, and fold case."""
         name = f"mosha_frame_{next(_views)}"
-        frame.createOrReplaceTempView(name)
-        read = [(field.name, _field(field.name, field.dataType)) for field in frame.schema.fields]
+        columns = [(field.name, field.dataType) for field in frame.schema.fields]
+        frame.toDF(*(f"c{i}" for i in range(len(columns)))).createOrReplaceTempView(name)
+        read = [(title, _numbered(i, _field(title, kind))) for i, (title, kind) in enumerate(columns)]
         fields = tuple(field for _, field in read if field is not None)
-        source = SparkTable(self, fields, tuple(column for column, field in read if field is None), name)
+        source = SparkTable(self, fields, tuple(title for title, field in read if field is None), name)
         weakref.finalize(source, _forget, self._session, name)
         return source
 
@@ -135,6 +138,11 @@ _FIELDS: Mapping[str, tuple[Type, Read]] = {
     "TimestampNTZType": (Type.TIMESTAMP, _years(Type.TIMESTAMP)),
     "TimestampType": (Type.INSTANT, _moment),
 }
+
+
+def _numbered(place: int, field: Field | None) -> Field | None:
+    """The field, read from the column of that number."""
+    return None if field is None else replace(field, read=lambda _: field.read(column(f"c{place}")))
 
 
 def _field(name: str, kind: Any) -> Field | None:

@@ -1,0 +1,158 @@
+"""No admitted expression raises for any row: constants are refused when built, and rows without a value are NULL."""
+
+from datetime import date, datetime
+
+import pytest
+
+from mosha.connect import (
+    Aggregation,
+    Clamped,
+    NormBound,
+    Operator,
+    Product,
+    Rows,
+    Schema,
+    Truncate,
+    Type,
+    Unbounded,
+    answer,
+    col,
+    lit,
+    private,
+    when,
+)
+from mosha.connect.expression import Call
+from mosha.connect.growth import MOST_TEXTS, texts_in
+from mosha.connect.limits import LIMITS, MOST_PARTS, MOST_PLACES, WIDEST_BIN
+from mosha.connect.schema import LONGEST_TEXT
+from mosha.core.errors import DataError, InvalidParameter
+
+SCHEMA = Schema({"id": Type.INTEGER, "i": Type.INTEGER, "x": Type.REAL, "t": Type.TEXT})
+LONG = "a" * LONGEST_TEXT
+ROWS = [
+    (0, 2**63 - 1, 2.0**499, "Alice"),
+    (1, -(2**63), -(2.0**499), ""),
+    (2, 2**62 + 5, 5e-324, LONG),
+    (3, -(2**62) - 5, float("nan"), LONG + "a"),
+    (4, 0, float("inf"), "é" * (LONGEST_TEXT // 2) + "é"),
+    (5, None, None, None),
+]
+
+
+@pytest.fixture(scope="module")
+def extremes(place):
+    return private(place.load(SCHEMA, ROWS), person="id")
+
+
+def column_of(relation, expression):
+    keys = {"id": col("id"), "k": expression}
+    found = answer(Aggregation(relation, keys, {"n": Rows()}, bound=Unbounded()))
+    return [value for _, value in sorted(zip(*(column.tolist() for column in found.keys), strict=True))]
+
+
+def test_every_operator_has_limits_and_says_why_it_is_total():
+    assert set(LIMITS) == set(Operator)
+    assert all(entry.total and 0 < entry.least <= entry.most for entry in LIMITS.values())
+
+
+AT_THE_EDGE = {
+    Operator.SUBSTRING: [lambda a=a, b=b: col("t").substring(a, b) for a in (1, MOST_PLACES) for b in (0, MOST_PLACES)],
+    Operator.BIN: [
+        *[lambda o=o: col("i").bin(WIDEST_BIN, o) for o in (0, 2**63 - 1, -(2**63) + 1)],
+        *[lambda o=o: col("i").bin(WIDEST_BIN - 1, o) for o in (1, 2**62, -(2**62))],
+        *[lambda w=w, o=o: col("x").bin(w, o) for w in (2.0**-500, 2.0**499) for o in (0, 2.0**499, -(2.0**499))],
+    ],
+    Operator.ROUND: [lambda d=d, c=c: col(c).round(d) for d in (-15, -1, 0, 1, 15) for c in "ix"],
+    Operator.CLAMP: [lambda: col("i").clamp(-(2**63) + 1, 2**63 - 1), lambda: col("i").clamp(5, 5)],
+    Operator.CONCAT: [lambda: col("t").concat(*[col("t")] * (MOST_PARTS - 1)), lambda: col("t").concat(*[LONG] * 60)],
+    Operator.LIKE: [lambda p=p: col("t").like(p) for p in ("_" * 1000, "%_" * 500, "%a" * 499 + "%b")],
+    Operator.IN: [lambda: col("i").is_in(*range(2**10)), lambda: col("t").is_in(LONG)],
+}
+BEYOND = [
+    *[lambda a=a, b=b: col("t").substring(a, b) for a, b in [(1, 2**31), (2**31, 1), (1, 2**32), (1, 2**63)]],
+    *[lambda a=a: col("t").substring(a, 1) for a in (0, -1, 1.5, True, "1", 10**30)],
+    *[lambda w=w: col("i").bin(w) for w in (WIDEST_BIN + 1, 2**62 + 1, 2**63 - 1)],
+    *[lambda w=w: col("x").bin(w) for w in (5e-324, 2.0**-501, 2.0**500)],
+    *[lambda: col("x").bin(1, 2.0**500), lambda: Call(Operator.BIN, (col("i"), col("i"), lit(0)))],
+    *[lambda d=d: col("x").round(d) for d in (16, -16, 300, 0.5)],
+    *[lambda: col("t").like("a" * 1001), lambda: col("t").ilike("a\\")],
+    *[lambda: lit(LONG + "a"), lambda: col("t").concat("é" * (LONGEST_TEXT // 2 + 1)), lambda: col("t") == LONG + "a"],
+    *[lambda: Call(Operator.CONCAT, (col("t"),) * (MOST_PARTS + 1)), lambda: Call(Operator.AND, (col("b"),))],
+    *[lambda: col("i").clamp(2**63 - 1, 2**63 - 2), lambda: Call(Operator.ADD, (col("i"), col("i")), (1,))],
+    *[lambda: Call(Operator.CAST, (col("i"),), ("money",)), lambda: Truncate(bytes(16), rows=2**53 + 1)],
+]
+
+
+@pytest.mark.parametrize("make", BEYOND)
+def test_a_constant_that_some_engine_could_not_take_is_refused_when_the_expression_is_built(make):
+    with pytest.raises(InvalidParameter):
+        make()
+
+
+@pytest.mark.parametrize("operator", AT_THE_EDGE)
+def test_constants_at_the_edge_of_their_range_raise_for_no_row(extremes, operator):
+    for make in AT_THE_EDGE[operator]:
+        assert len(column_of(extremes, make())) == len(ROWS)
+
+
+def test_a_substring_reaches_as_far_as_any_text(extremes):
+    assert column_of(extremes, col("t").substring(1, MOST_PLACES)) == ["Alice", "", LONG, None, None, None]
+
+
+def test_bins_as_wide_as_they_may_be_are_right(extremes):
+    found = column_of(extremes, col("i").bin(WIDEST_BIN, 7))
+    expected = [None if i is None else i - (i - 7) % WIDEST_BIN for _, i, _, _ in ROWS]
+    assert found == [None if e is None or e < -(2**63) else e for e in expected]
+
+
+def test_text_that_doubles_without_end_becomes_missing_and_not_an_error(extremes):
+    grown = extremes.compute(y=when(col("t") == "Alice", "a" * 10).else_(""))
+    for _ in range(9):
+        grown = grown.compute(y=col("y").concat(*[col("y")] * 7))
+    assert column_of(grown, col("y").length()) == [None, 0, 0, 0, 0, 0]
+    assert column_of(extremes, col("t").concat(col("t")).length()) == [10, 0, None, None, None, None]
+
+
+def test_text_beyond_the_longest_is_missing_whoever_asks(extremes):
+    assert column_of(extremes, col("t").is_null()) == [False, False, False, True, True, True]
+    kept = extremes.where(col("t").length() == LONGEST_TEXT)
+    assert answer(Aggregation(kept, {}, {"n": Rows()}, bound=NormBound(1, {"n": 1}))).to_dict() == {(): (1,)}
+
+
+@pytest.mark.parametrize("pattern", ["%a%a%a%a%a%a%b", "%a_%a_%a_%a_%b", "%a%_a%_a%_a%c%", "a%a%a%a%a%a%_b"])
+def test_no_pattern_is_slow_on_a_text_made_for_it(extremes, pattern):
+    """A matcher that tries every way would take 2**18 to the power of four steps: it would never come back."""
+    for test in (col("t").like(pattern), col("t").ilike(pattern)):
+        assert column_of(extremes, test)[:3] == [False, False, False]
+
+
+def test_a_question_that_makes_too_many_texts_is_refused_before_it_is_sent(extremes):
+    many = col("t").like("a")
+    for _ in range(9):
+        many = when(many | many, True).else_(False)
+    assert texts_in(many) == MOST_TEXTS
+    Aggregation(extremes, {"k": many}, {"n": Rows()}, bound=Unbounded())
+    with pytest.raises(DataError, match="texts of every row"):
+        Aggregation(extremes, {"k": many, "l": col("t").lower()}, {"n": Rows()}, bound=Unbounded())
+    with pytest.raises(DataError, match="texts of every row"):
+        Aggregation(extremes.where(many).compute(l=col("t").lower()), {}, {"n": Rows()}, bound=Unbounded())
+
+
+def test_a_product_that_follows_a_count_does_not_overflow_for_a_person_below_the_limit(extremes):
+    """The value in full is 10**18 * 2**10: beyond 64 bits, which only rows that are not scaled down would reach."""
+    wide = Clamped(when(col("id") == 0, 1e9).else_(-1e9), (-1e9, 1e9), exponent=0)
+    bound = NormBound(1, {("n", "xx"): 4}, fraction=10)
+    found = answer(Aggregation(extremes, {}, {"n": Rows(), "xx": Product(wide, wide)}, bound=bound))
+    assert found.to_dict() == {(): (6 << 10, (6 * 10**18) << 10)}
+
+
+def test_dates_at_the_ends_of_their_range_have_parts_and_first_days(place):
+    schema = Schema({"id": Type.INTEGER, "d": Type.DATE, "w": Type.TIMESTAMP})
+    ends = [(date(1, 1, 1), datetime(1, 1, 1)), (date(9999, 12, 31), datetime(9999, 12, 31, 23, 59, 59, 999999))]
+    relation = private(place.load(schema, [(k, *pair) for k, pair in enumerate(ends)]))
+    for unit in ("year", "quarter", "month", "week", "day"):
+        assert column_of(relation, col("d").truncate(unit))[0] == date(1, 1, 1)
+    assert column_of(relation, col("d").truncate("week"))[1] == date(9999, 12, 27)
+    assert column_of(relation, col("w").truncate("minute"))[1] == datetime(9999, 12, 31, 23, 59)
+    assert column_of(relation, col("d").days_since(date(9999, 12, 31))) == [-3652058, 0]
+    assert column_of(relation, col("d").cast("timestamp").cast("date").cast("text")) == ["0001-01-01", "9999-12-31"]
