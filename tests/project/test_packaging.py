@@ -1,6 +1,5 @@
 """What is installed: a typed package with its proofs, a command, and nothing else."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -47,15 +46,6 @@ def test_the_wheel_installs_the_command(wheel):
 def test_the_base_install_stays_small():
     base = {re.match(r"[\w-]+", requirement)[0] for requirement in project()["dependencies"]}
     assert base == {"numpy", "scipy", "cryptography", "duckdb", "sqlglot", "typer", "rich"}
-
-
-def test_every_missing_extra_names_an_extra_that_exists():
-    extras = set(project()["optional-dependencies"])
-    for path in (ROOT / "src/mosha").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "MissingExtra" and node.args:
-                extra = node.args[0]
-                assert not isinstance(extra, ast.Constant) or extra.value in extras, path
 
 
 def test_no_file_of_the_package_is_long_and_none_is_named_after_nothing():

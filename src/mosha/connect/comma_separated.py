@@ -17,7 +17,6 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-import importlib
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -31,6 +30,7 @@ from mosha.connect.dialect import Node, binary, call, choose, column, number, te
 from mosha.connect.rows import subquery
 from mosha.connect.statement import alias, select
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.extras import load_guest
 
 __all__ = ["cell_columns", "header", "separator_of"]
 
@@ -55,7 +55,7 @@ def header(place: str, separator: str, problem: str) -> list[str]:
         with _bytes_of(path) as file:
             line = file.readline(MOST_HEADER).decode("utf-8-sig").rstrip("\r\n")
         names = next(csv.reader([line], delimiter=separator), [])
-    except (OSError, EOFError, ValueError, ImportError, csv.Error):
+    except (OSError, EOFError, ValueError, csv.Error):
         names = []
     if not names:
         raise DataError(f"{problem}. Nothing was spent.") from None
@@ -69,7 +69,7 @@ def _bytes_of(path: str) -> Any:
         return gzip.open(path, "rb")
     if not path.lower().endswith(".zst"):
         return Path(path).open("rb")
-    arrow = importlib.import_module("pyarrow")  # an extra
+    arrow = load_guest("pyarrow", extra="arrow", needed_for="reading a file that zstd packed")
     return io.BufferedReader(arrow.input_stream(path, compression="zstd"))
 
 

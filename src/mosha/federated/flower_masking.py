@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flwr.app import ConfigRecord, Message
-
-from mosha.core.errors import RunError
+from mosha.core.errors import MissingExtra, RunError
 from mosha.federated.flower_records import CONFIG, STAGE, record_of, told
 from mosha.federated.flower_secure import MASKED, _listed, _numbered
 from mosha.federated.keys import PublicKeys, Ring
 from mosha.federated.secure_client import SecureClient
 from mosha.federated.session import Session
 from mosha.noise import secure
+
+try:
+    from flwr.app import ConfigRecord, Message
+except ImportError:
+    raise MissingExtra("federated", needed_for="federated learning on Flower") from None
 
 __all__ = ["MaskedSteps", "answer"]
 

@@ -6,10 +6,13 @@ import time
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from flwr.app import MessageType
-
-from mosha.core.errors import SourceUnavailable
+from mosha.core.errors import MissingExtra, SourceUnavailable
 from mosha.federated.flower_records import messages, replies_by_node
+
+try:
+    from flwr.app import MessageType
+except ImportError:
+    raise MissingExtra("federated", needed_for="federated learning on Flower") from None
 
 __all__ = ["Network"]
 

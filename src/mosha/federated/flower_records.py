@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 from numpy.typing import NDArray
+
+from mosha.core.errors import MissingExtra
+
+try:
+    from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+except ImportError:
+    raise MissingExtra("federated", needed_for="federated learning on Flower") from None
 
 __all__ = ["ARRAYS", "CONFIG", "STAGE", "Reply", "arrays_of", "messages", "record_of", "replies_by_node", "told"]
 

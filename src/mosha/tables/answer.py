@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.extras import load_guest
 from mosha.core.number import strict_probability
 from mosha.core.release import Receipt
 
@@ -93,13 +94,13 @@ class Answer:
         return len(self._places)
 
     def to_pandas(self) -> Any:
-        return _guest("pandas", "pandas").DataFrame(self.table)
+        return load_guest("pandas", extra="pandas", needed_for="an answer as a pandas table").DataFrame(self.table)
 
     def to_polars(self) -> Any:
-        return _guest("polars", "polars").DataFrame(self.table)
+        return load_guest("polars", extra="polars", needed_for="an answer as a Polars table").DataFrame(self.table)
 
     def to_arrow(self) -> Any:
-        return _guest("pyarrow", "arrow").table(self.table)
+        return load_guest("pyarrow", extra="arrow", needed_for="an answer as an Arrow table").table(self.table)
 
     def plot(self) -> Any:
         """A picture: bars for each aggregate, with error bars of 95% (needs the extra `plot`)."""
@@ -123,12 +124,3 @@ class Answer:
             axes.set_title(name if error is None else f"{name} (bars: 95% of the noise)", fontsize=10)
             axes.spines[["top", "right"]].set_visible(False)
         return figure
-
-
-def _guest(module: str, extra: str) -> Any:
-    import importlib  # noqa: PLC0415
-
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise MissingExtra(extra, needed_for=f"an answer as a {module} table") from None
