@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mosha.core.account import Account as Account
     from mosha.core.account import Run as Run
     from mosha.core.measurement import Measurement as Measurement
+    from mosha.core.private_log import keep_private_log as keep_private_log
     from mosha.core.release import Receipt as Receipt
     from mosha.core.release import Release as Release
     from mosha.core.unit import Client as Client
@@ -75,6 +76,7 @@ _NAMES = {
     "Release": "core.release",
     "Run": "core.account",
     "col": "connect.expression",
+    "keep_private_log": "core.private_log",
     "protect": "tables",
     "query": "sql",
 } | dict.fromkeys(

@@ -92,6 +92,12 @@ class Payment:
     def failed(self, step):
         self.log.append(f"failed {step}")
 
+    def interrupted(self, step):
+        self.log.append(f"interrupted {step}")
+
+    def cancelled(self, step):
+        self.log.append(f"cancelled {step}")
+
     def close(self, unused):
         self.log.append(f"closed, {unused} unused")
 

@@ -18,9 +18,18 @@ from tests.ledger.place import PERSON, asking
 
 EVENTS = [events.Laplace(40), events.Laplace(12), events.RandomizedResponse(0.07)]
 ACCOUNTS = ["top", "top/pure", "top/renyi"]
-REFUSALS = (errors.BudgetExceeded, errors.Unpriced, errors.RunError, errors.AccountRetired, errors.InvalidParameter)
-TROUBLES = ["none"] * 4 + ["away", "broken", "interrupted"] * 2
-KINDS = {"ledger", "open", "pay", "lease", "release", "fail", "unreached", "claim", "close"}
+REFUSALS = (
+    errors.BudgetExceeded,
+    errors.Unpriced,
+    errors.RunError,
+    errors.AccountFrozen,
+    errors.AccountRetired,
+    errors.InvalidParameter,
+    errors.DataError,
+    errors.LedgerUnavailable,
+)
+TROUBLES = ["none"] * 4 + ["away", "broken", "broken off", "interrupted"] * 2
+KINDS = {"ledger", "open", "pay", "lease", "release", "fail", "failure", "lift", "unreached", "claim", "close"}
 
 
 class History:
@@ -54,6 +63,8 @@ class History:
             self.met.setdefault(run.receipt.entry, Counter())[place, event] += 1
             if trouble == "broken":
                 raise ValueError
+            if trouble == "broken off":
+                raise errors.Interrupted("broken off.")
             if trouble == "interrupted":
                 raise KeyboardInterrupt
             return self.dice.getrandbits(60), state
@@ -97,13 +108,15 @@ class History:
         if self.leases:
             self.dice.choice(self.leases[-3:]).close()
 
+    def lift(self):
+        self.ledger.account(self.dice.choice(ACCOUNTS)).lift()
+
     def go_on(self):
-        action = self.dice.choices(
-            [self.pay, self.lease, self.pay_from_lease, self.step, self.close, self.settle], [5, 1, 3, 12, 3, 1]
-        )[0]
+        actions = [self.pay, self.lease, self.pay_from_lease, self.step, self.close, self.settle, self.lift]
+        action = self.dice.choices(actions, [5, 1, 3, 12, 3, 1, 2])[0]
         try:
             action()
-        except (*REFUSALS, errors.SourceUnavailable, errors.LedgerUnavailable, KeyboardInterrupt):
+        except (*REFUSALS, KeyboardInterrupt):
             pass
 
     def check(self):

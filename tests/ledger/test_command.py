@@ -212,3 +212,18 @@ def test_what_is_left_of_a_spent_limit_is_shown_as_nothing(book, mosha_ledger):
         ledger.account("visits").open(asking(events.Pure(2.0), answer=7, unit=mosha.Row())).step(None)
     line = mosha_ledger("show", book)[1].splitlines()[1]
     assert line.split()[-1] == "0"
+
+
+def test_a_frozen_account_is_shown_and_lifted(book, mosha_ledger):
+    with mosha.Ledger(book) as ledger:
+        visits = ledger.account("visits", unit=mosha.Person("patient_id"), epsilon=3)
+        for _ in range(3):
+            with pytest.raises(errors.StepFailed):
+                visits.child("zhang", epsilon=1).open(asking(events.Laplace(99), answer=lambda data: 1 / 0)).step(None)
+    assert "visits (frozen)" in mosha_ledger("show", book)[1]
+    found = json.loads(mosha_ledger("show", book, "visits/zhang", "--json")[1])
+    assert (found["failures"], found["frozen"]) == (3, True)
+    assert "An account above it is frozen as well" in mosha_ledger("lift", book, "visits/zhang")[1]
+    said = json.loads(mosha_ledger("lift", book, "visits", "--json")[1])
+    assert said == {"account": "visits", "lifted": 3, "frozen": False}
+    assert mosha_ledger("lift", book, "nobody")[0] == 1

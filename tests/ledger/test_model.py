@@ -89,7 +89,7 @@ def test_a_failure_that_could_not_be_noted_waits_and_is_noted_before_the_next_st
         assert take(run, "none") is errors.LedgerUnavailable  # no data is read before the failure is noted
     assert told.met == ["broken"]
     take(run, "none")
-    assert [row.kind for row in account._ledger.entries()][3:] == ["fail", "release"]
+    assert [row.kind for row in account._ledger.entries()][3:] == ["fail", "failure", "release"]
 
 
 def test_what_another_holder_released_is_never_handed_back(account, monkeypatch):

@@ -194,12 +194,16 @@ def _described(account: LedgerAccount) -> dict[str, Any]:
         "expires": None if account.expires is None else account.expires.isoformat(timespec="seconds"),
         "expired": account.expired,
         "purpose": account.purpose,
+        "failures": account.failures,
+        "frozen": account.frozen,
     }
 
 
 def _state(row: dict[str, Any]) -> str:
     if row["retired"]:
         return " (retired)"
+    if row["frozen"]:
+        return " (frozen)"
     return "" if row["expires"] is None else f" ({'ended' if row['expired'] else 'until'} {row['expires']})"
 
 
@@ -228,6 +232,19 @@ def show_accounts(
         screen.print(f"head {head}", soft_wrap=True)
     if today is not None:
         screen.print(f"spent so far: {accounts[0].spent_as}; by the tightest accounting of today, for reading: {today}")
+
+
+@app.command()
+def lift(place: Place, name: Name, *, as_json: Json = False) -> None:
+    """Let a frozen account answer again, after its owner has read the private log and found no row to blame."""
+    with closing(open_ledger(place)) as ledger:
+        account = ledger.account(name)
+        failures = account.lift()
+        if as_json:
+            write_json({"account": name, "lifted": failures, "frozen": account.frozen})
+            return
+        left = " An account above it is frozen as well: lift that one." if account.frozen else ""
+    typer.echo(f"{name}: {failures} failures are lifted, and those of all accounts beneath it.{left}")
 
 
 @app.command()

@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from mosha.core.errors import (
+    AccountFrozen,
     HorizonExceeded,
     InsecureRandomness,
+    Interrupted,
     InvalidParameter,
     MoshaError,
     RunClosed,
@@ -18,6 +20,7 @@ from mosha.core.errors import (
     WrongUnit,
 )
 from mosha.core.measurement import Measurement
+from mosha.core.private_log import note_privately
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt, Release
 from mosha.core.unit import Unit
@@ -51,7 +54,17 @@ class Reservation(Protocol):
         """Durably note that a started step did not get to the data: it may be started again."""
 
     def failed(self, step: int) -> None:
-        """Note that a step broke: it stays paid. Raises AlreadyReleased where another holder has taken it over."""
+        """Durably note that a step broke: it stays paid, and counts as a failure; the error leaves only after this.
+
+        Raises AccountFrozen where the account may not tell one failure more: then the step is not over. Raises
+        AlreadyReleased where another holder has taken it over.
+        """
+
+    def interrupted(self, step: int) -> None:
+        """As `failed`, of a step that was broken off in the middle and may be started once more."""
+
+    def cancelled(self, step: int) -> None:
+        """The caller broke the step off. It may have met the data, and has told nothing."""
 
     def close(self, unused: int) -> None:
         """The run is over; `unused` steps never touched the data."""
@@ -117,7 +130,9 @@ class Run:
     """A measurement that has been paid for: `horizon` steps, each answered once.
 
     A step that breaks stays paid, for a failure may depend on the data; what broke it is not told, for the
-    same reason. Errors of Mosha itself are data-free and pass. Debug on public data, with `measurement.step`.
+    same reason. The words of Mosha's own errors are data-free and pass. That there was an error may depend on the
+    data all the same: it counts against the account's allowance of failures, whatever it was, unless the source was
+    gone before anything was read (`SourceUnavailable`). Debug on public data, with `measurement.step`.
     """
 
     def __init__(self, measurement: Measurement, reservation: Reservation, rng: Rng) -> None:
@@ -193,12 +208,15 @@ class Run:
         try:
             answer, state = self.measurement.step(self._state, data, ask, self._rng)
         except (KeyboardInterrupt, SystemExit):
+            self._reservation.cancelled(number)
             raise
         except MoshaError as error:  # data-free by the rule of the house; what it was raised from need not be
+            self._note(number, error)
             problem = error.with_traceback(None)
             problem.__cause__ = problem.__context__ = None
             vars(problem).pop("__notes__", None)
-        except BaseException:  # noqa: BLE001  (even a panic of native code: its text may hold data)
+        except BaseException as error:  # noqa: BLE001  (even a panic of native code: its text may hold data)
+            self._note(number, error)
             problem = StepFailed(
                 f"step {number} of {self.measurement.name} failed inside the private side. A failure may depend "
                 "on the data, so the reason is not shown and the price stays paid. Try the measurement on "
@@ -212,12 +230,28 @@ class Run:
         if isinstance(problem, SourceUnavailable):  # the payment waits for a retry
             self._reservation.unreached(number)
             self._met = met
+        elif isinstance(problem, Interrupted):
+            self._reservation.interrupted(number)
+            _say_paid(problem, "The payment stays; a release with the same key asks once more.")
         else:
-            self._taken = number
-            self._lost += steps
-            self._reservation.failed(number)
-            _stays_paid(problem)
+            self._fail(number, steps)
+            _say_paid(problem, "The price of this step stays paid.")
         raise problem
+
+    def _fail(self, number: int, steps: int) -> None:
+        """Count a step as lost, unless the account is frozen and nothing may be told about it."""
+        before = self._taken, self._lost
+        self._taken, self._lost = number, self._lost + steps
+        try:
+            self._reservation.failed(number)
+        except AccountFrozen:  # in the book the step is not over: as if it had not been taken
+            self._taken, self._lost = before
+            raise
+
+    def _note(self, number: int, error: BaseException) -> None:
+        """For the owner of the data; nothing of it leaves."""
+        name = str(self.measurement.name)
+        note_privately("step", error, measurement=name, step=number, payment=self.receipt.entry)
 
     def close(self) -> None:
         """End the run; steps that were never taken are handed back where the account's rule allows it."""
@@ -235,11 +269,11 @@ class Run:
         self.close()
 
 
-def _stays_paid(problem: MoshaError) -> None:
+def _say_paid(problem: MoshaError, sentence: str) -> None:
     """Let an error of a step that was paid for say so; elsewhere the same error is free."""
     said = str(problem)
     if "stays paid" not in said:
-        told = f"{said.replace(' Nothing was spent.', '')} The price of this step stays paid."
+        told = f"{said.replace(' Nothing was spent.', '')} {sentence}"
         problem.args = (told, *problem.args[1:])
         if isinstance(problem, ImportError):  # which keeps its sentence in a place of its own
             problem.msg = told

@@ -13,15 +13,19 @@
     │   ├── RunClosed                      the run has ended
     │   ├── AlreadyReleased                this payment has had its release
     │   ├── StateRefused                   the kept state of a run is another's, was edited or is in use
+    │   ├── AnswerPending                  the same step is being answered elsewhere; ask again under its key
     │   └── StepFailed                     the step broke; its price stays paid
     ├── DataError                          the data do not have the declared shape
-    │   └── SourceUnavailable              the place where the data live did not answer
+    │   ├── SourceUnavailable              the place where the data live did not answer, before anything was read
+    │   └── Interrupted                    a question was broken off in the middle; its key may ask once more
+    │       └── DeadlineExceeded           the time that was given for it was over
     ├── LedgerError
     │   ├── UnknownAccount                 no account of that name
     │   ├── AccountMismatch                the account exists under other terms
     │   ├── AccountRetired                 the account is closed for good
     │   ├── AccountExpired                 the account was granted until a date, which has passed
     │   ├── PolicyViolation                the policy of the book allows no such account
+    │   ├── AccountFrozen                  too many paid steps failed; its owner looks, and lifts it
     │   ├── LedgerUnavailable              locked, full or unreadable storage; nothing was spent
     │   └── LedgerTampered                 rows were edited, removed, reordered or rolled back
     └── MissingExtra (ImportError)         an optional part is not installed
@@ -36,13 +40,17 @@ from typing import Any
 
 __all__ = [
     "AccountExpired",
+    "AccountFrozen",
     "AccountMismatch",
     "AccountRetired",
     "AlreadyReleased",
+    "AnswerPending",
     "BudgetExceeded",
     "DataError",
+    "DeadlineExceeded",
     "HorizonExceeded",
     "InsecureRandomness",
+    "Interrupted",
     "InvalidParameter",
     "LedgerError",
     "LedgerTampered",
@@ -152,6 +160,10 @@ class StateRefused(RunError):
     """The kept state of a run is another's, is older than its ledger, was edited or is in use. Nothing is answered."""
 
 
+class AnswerPending(RunError):
+    """The same step is being answered elsewhere, for the same payment. Ask again with the same key in a moment."""
+
+
 class StepFailed(RunError):
     """The step broke on its way. A failure may depend on the data, so its price stays paid."""
 
@@ -161,7 +173,19 @@ class DataError(MoshaError):
 
 
 class SourceUnavailable(DataError):
-    """The place where the data live did not answer; a retry with the same key is free."""
+    """The place where the data live did not answer, before the question began; a retry with the same key is free."""
+
+
+class Interrupted(DataError):
+    """A question was broken off in the middle, for a reason that may depend on the data.
+
+    It counts as a failure of the account, like any other (`AccountFrozen`). The payment stays, and a release with the
+    same key asks once more.
+    """
+
+
+class DeadlineExceeded(Interrupted):
+    """The time that was given for a question was over before the engine had an answer."""
 
 
 class LedgerError(MoshaError):
@@ -195,6 +219,23 @@ class AccountExpired(LedgerError):
 
 class PolicyViolation(LedgerError):
     """The policy of the book allows no such account. Nothing was opened, nothing was spent."""
+
+
+class AccountFrozen(LedgerError):
+    """So many paid steps failed that the account answers nothing until its owner has looked and lifts it.
+
+    `failures` is the allowance that was used up.
+    """
+
+    def __init__(self, *, account: str, failures: int, paid: bool = False) -> None:
+        self.account = account
+        self.failures = failures
+        spent = "What was paid stays paid, and its key asks again afterwards." if paid else "Nothing was spent."
+        super().__init__(
+            f"account {account!r} is frozen: {failures} paid questions failed on the private side since it was last "
+            "looked at, and a failure may tell something about a row. Its owner finds the reasons in the private log "
+            f"and lifts it: account.lift(), or `mosha ledger lift`. {spent}"
+        )
 
 
 class LedgerUnavailable(LedgerError):

@@ -14,6 +14,7 @@ from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Member, Unit
+from mosha.ledger.failures import is_frozen
 from mosha.ledger.lease import Lease
 from mosha.ledger.moment import as_datetime
 from mosha.ledger.payment import Order, pay
@@ -190,6 +191,24 @@ class LedgerAccount(JointAccount):
     @property
     def purpose(self) -> str | None:
         return self.terms.purpose
+
+    @property
+    def failures(self) -> int:
+        """How many paid questions have failed on the private side since the account was opened or last lifted."""
+        return self._ledger._failures(self.name)  # noqa: SLF001
+
+    @property
+    def frozen(self) -> bool:
+        """Whether an account that pays here has used up its allowance of failures: nothing is answered then."""
+        return self._ledger._storage.read(lambda transaction: is_frozen(transaction, self._payers))  # noqa: SLF001
+
+    def lift(self) -> int:
+        """Say, as the owner, that the failures of this account and all beneath it were looked into; how many it had.
+
+        A failure may tell one thing about one row, whatever the price was, so only who has read the private log and
+        knows that the rows had no part in it should lift an account (see docs/how-to/failures.md).
+        """
+        return self._ledger._lift(self.name)  # noqa: SLF001
 
     def event(self) -> Event:
         """Everything this account has paid for so far, as one event; unused steps that were handed back left out."""

@@ -19,6 +19,7 @@ from mosha.core.number import positive
 from mosha.core.unit import Member, Neighbours, Unit, is_population_name
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.chain import Entry, Head, canonical
+from mosha.ledger.failures import failures_of, lift
 from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.sqlite import SQLiteStorage
 from mosha.ledger.statement import Statement, drawn_up, tight
@@ -116,6 +117,7 @@ class Ledger:
         delta_for_events: float | None = None,
         disjoint_blocks: bool | None = None,
         size: int | None = None,
+        failures: int | None = None,
         parent: LedgerAccount | str | None = None,
     ) -> LedgerAccount:
         """Open an account, or reopen it under the same terms; the name alone reopens it.
@@ -132,6 +134,8 @@ class Ledger:
             delta_for_events: how much of delta is kept for events that carry their own.
             disjoint_blocks: every unit lies in at most one block of this account (see `LedgerAccount.block`).
             size: how many units there are about, where that is public knowledge.
+            failures: how many paid questions may fail before the account is frozen (see `LedgerAccount.lift`); as many
+                as the parent's where there is one, else 3.
             parent: the account above, which pays for every release beneath it.
         """
         limits = Limits(
@@ -143,6 +147,7 @@ class Ledger:
             delta_for_events=delta_for_events,
             disjoint_blocks=disjoint_blocks,
             size=size,
+            failures=failures,
         )
         if isinstance(parent, LedgerAccount):
             self._check_ours(parent)
@@ -283,6 +288,12 @@ class Ledger:
             check_topic(topic)
         name = about.name if isinstance(about, LedgerAccount) else about
         return self._storage.read(lambda transaction: find_notes(transaction, topic, name))
+
+    def _failures(self, name: str) -> int:
+        return self._storage.read(lambda transaction: failures_of(transaction, name))
+
+    def _lift(self, name: str) -> int:
+        return self._storage.write(lambda transaction: lift(transaction, name)).get(name, 0)
 
     def entries(self, after: int = 0) -> list[Entry]:
         """The rows of the book after a place, in order: the whole book, and nothing private, as plain data."""

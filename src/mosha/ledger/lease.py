@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from mosha.accounting.rules import Price
 from mosha.core.account import Account, Reservation
-from mosha.core.errors import BudgetExceeded, InvalidParameter, RunClosed, StepFailed
+from mosha.core.errors import AccountFrozen, BudgetExceeded, InvalidParameter, RunClosed, StepFailed
 from mosha.core.event import Event, compose
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
@@ -24,9 +24,10 @@ from mosha.core.release import Receipt
 from mosha.core.unit import Unit
 from mosha.ledger.chain import Entry
 from mosha.ledger.charge import Charge, charge, check_ends, priced, write_charging
+from mosha.ledger.failures import count_failure, refuse_frozen
 from mosha.ledger.payment import remainder, scope_of, settle, surplus
 from mosha.ledger.storage import Storage, Transaction
-from mosha.ledger.tree import Payer
+from mosha.ledger.tree import Payer, Terms
 
 __all__ = ["Lease"]
 
@@ -51,6 +52,7 @@ class Lease(Account):
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._open = True
+        self._frozen: tuple[str, int] | None = None  # the account that is frozen, and its allowance
         self._opened: Counter[Event] = Counter()
         self._prices: dict[Event, list[Price]] = {}
         self._receipts: dict[Event, Receipt] = {}
@@ -59,6 +61,7 @@ class Lease(Account):
         self._left = [done.price for done in self._charges]
 
     def _reserve_slice(self, transaction: Transaction, event: Event) -> tuple[Entry, list[Charge]]:
+        refuse_frozen(transaction, self._payers, paid=False)
         paid = charge(transaction, self._payers, priced(self._payers, event))
         content: dict[str, Any] = {"event": event.to_dict(), "scope": list(self._scope)}
         entry = transaction.append("lease", content | {"charges": [done.to_dict() for done in paid]})
@@ -120,6 +123,8 @@ class Lease(Account):
     def _usable(self) -> None:
         if not self._open or self._process != os.getpid():
             raise RunClosed("this lease is over, or belongs to another process. No data was read. Take a new one.")
+        if self._frozen is not None:
+            raise AccountFrozen(account=self._frozen[0], failures=self._frozen[1])
 
     def _refusal(self, position: int, price: Price) -> BudgetExceeded:
         terms, slice_ = self._payers[position].terms, self._charges[position].price
@@ -143,6 +148,20 @@ class Lease(Account):
             self._opened[event] -= 1
             if kept.parts():
                 self._opened[kept] += 1
+
+    def _fail(self, step: int) -> None:
+        """Count a failure, durably; where the account is frozen by now, this lease answers nothing more."""
+
+        def note(transaction: Transaction) -> Terms | None:
+            return count_failure(transaction, self._payers, self._entry.sequence, step)
+
+        try:
+            frozen = self._storage.write(note)
+        except AccountFrozen as refusal:
+            self._frozen = (refusal.account, refusal.failures)
+            raise
+        if frozen is not None:
+            self._frozen = (frozen.name, frozen.failures)
 
     def _randomness(self) -> Rng:
         from mosha.noise import secure  # noqa: PLC0415  (as in LedgerAccount)
@@ -199,7 +218,13 @@ class _Debit:
         self._touched = self._touched_before
 
     def failed(self, step: int) -> None:
-        """The price stays paid."""
+        self._lease._fail(step)  # noqa: SLF001
+
+    def interrupted(self, step: int) -> None:
+        self._lease._fail(step)  # noqa: SLF001
+
+    def cancelled(self, step: int) -> None:
+        """Nothing was told."""
 
     def close(self, unused: int) -> None:
         event, horizon = self._measurement.event, self._measurement.horizon

@@ -3,6 +3,7 @@
     paid ──started──► released | failed          the answer leaves only after `released` is on disk
       ▲        │
       └────────┴── unreached                     the data did not answer: may be started again
+      └────────┴── interrupted                   broken off in the middle: counts as a failure, may be started once more
     claimed by another holder                    a retry under the same key; the first holder can no longer release
 
 A step that was started may have met the data. If its holder is gone without a word, one other holder may start it
@@ -22,7 +23,14 @@ from functools import lru_cache
 from typing import Any
 
 from mosha.accounting.rules import Price, Rule
-from mosha.core.errors import AlreadyReleased, InvalidParameter, LedgerUnavailable, RunClosed, StepFailed
+from mosha.core.errors import (
+    AccountFrozen,
+    AlreadyReleased,
+    InvalidParameter,
+    LedgerUnavailable,
+    RunClosed,
+    StepFailed,
+)
 from mosha.core.event import NOTHING, Event
 from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.measurement import Measurement
@@ -30,8 +38,10 @@ from mosha.core.release import Receipt
 from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, charge, hand_back, priced, write_charging
 from mosha.ledger.codec import Unkept, decode, encode
+from mosha.ledger.failures import count_failure, refuse_frozen
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import LONGEST, Payer
+from mosha.ledger.underway import begin, end
 
 __all__ = ["ATTEMPTS", "CLOSED", "VOID", "Order", "Payment", "pay", "remainder", "scope_of", "settle", "surplus"]
 
@@ -81,6 +91,7 @@ def pay(storage: Storage, order: Order) -> Payment:
             return _same(transaction.entry(found[0]), order), None
         if found:
             transaction.run("UPDATE payments SET key = NULL WHERE entry = ?", found[0])
+        refuse_frozen(transaction, order.payers, paid=False)
         paid = charge(transaction, order.payers, charges)
         entry = transaction.append("pay", order.described() | {"charges": [done.to_dict() for done in paid]})
         transaction.run("INSERT INTO payments VALUES (?, ?, ?, 1, 1, 0)", entry.sequence, scope, order.key)
@@ -152,6 +163,14 @@ class Payment:
         return True, decode(content["answer"])
 
     def started(self, step: int) -> None:
+        begin(self._storage, self._entry.sequence, self, name=self._order.name)
+        try:
+            self._start(step)
+        except BaseException:
+            end(self._storage, self._entry.sequence, self)
+            raise
+
+    def _start(self, step: int) -> None:
         if self._broken is not None:
             self._note_failure(self._broken)
         self._touched_before = self._touched
@@ -174,9 +193,11 @@ class Payment:
             raise self._overtaken(step)
         if attempts >= ATTEMPTS and not self._order.replays:
             raise StepFailed(
-                f"step {step} of {self._order.name} was started {ATTEMPTS} times and never answered. A crash may "
+                f"step {step} of {self._order.name} was started {ATTEMPTS} times and has no answer. If another process "
+                "is still at work on it, ask again later with the same key. If not, it was lost twice: a crash may "
                 "depend on the data, so it is not started again and stays paid. No data was read."
             )
+        refuse_frozen(transaction, self._order.payers, paid=True)
         self._set(transaction, claim=claim + 1, attempts=attempts + 1)
         transaction.append("claim", {"payment": self._entry.sequence, "step": step, "claim": claim + 1})
         return claim + 1, attempts
@@ -187,7 +208,10 @@ class Payment:
             with suppress(Unkept):
                 content["answer"] = encode(answer)
         self._waiting = (step, answer, content)
-        self._note()
+        try:
+            self._note()
+        finally:
+            end(self._storage, self._entry.sequence, self)
 
     def _note(self) -> None:
         """Write down the answer that waits; where the book is out of reach it goes on waiting."""
@@ -195,7 +219,7 @@ class Payment:
         content = self._waiting[2]
         try:
             self._storage.write(lambda transaction: self._resolve(transaction, "release", content))
-        except LedgerUnavailable:
+        except (LedgerUnavailable, AccountFrozen):
             raise
         except BaseException:
             self._waiting = None
@@ -203,16 +227,23 @@ class Payment:
         self._waiting = None
         self._ready = True
 
-    def _resolve(self, transaction: Transaction, kind: str, content: dict[str, Any]) -> None:
-        claim, _, closed = self._row(transaction)
+    def _resolve(self, transaction: Transaction, kind: str, content: dict[str, Any]) -> bool:
+        """Write down how a step ended; whether that was still to be done."""
         done = _outcome(transaction, content["payment"], content["step"])
         if done is not None and done.body == canonical(content):
-            return  # the first commit of this very answer got through, and only its confirmation was lost
-        if closed or done is not None or claim != self._claim:
-            raise self._overtaken(content["step"])
+            return False  # the first commit of this very answer got through, and only its confirmation was lost
+        self._check_held(transaction, content["step"])
+        refuse_frozen(transaction, self._order.payers, paid=True)
         entry = transaction.append(kind, content)
         transaction.run("INSERT INTO steps VALUES (?, ?, ?)", content["payment"], content["step"], entry.sequence)
-        self._set(transaction, claim=claim, attempts=1)
+        self._set(transaction, claim=self._claim, attempts=1)
+        return True
+
+    def _check_held(self, transaction: Transaction, step: int) -> None:
+        """Refuse a holder that was overtaken, and a step that has ended."""
+        claim, _, closed = self._row(transaction)
+        if closed or claim != self._claim or _outcome(transaction, self._entry.sequence, step) is not None:
+            raise self._overtaken(step)
 
     def unreached(self, step: int) -> None:
         def note(transaction: Transaction) -> None:
@@ -224,20 +255,45 @@ class Payment:
         with suppress(LedgerUnavailable):  # not noted, it counts as an attempt
             self._storage.write(note)
             self._touched = self._touched_before
+        end(self._storage, self._entry.sequence, self)
 
     def failed(self, step: int) -> None:
         self._broken = step
-        self._note_failure(step)
+        try:
+            self._note_failure(step)
+        except AccountFrozen:
+            self._broken = None
+            raise
+        finally:
+            end(self._storage, self._entry.sequence, self)
 
     def _note_failure(self, step: int) -> None:
         """Note that a step broke. Who was overtaken hears that alone, as after an answer, and goes no further."""
+
+        def note(transaction: Transaction) -> None:
+            if self._resolve(transaction, "fail", self._about(step)):
+                count_failure(transaction, self._order.payers, self._entry.sequence, step)
+
         try:
-            self._storage.write(lambda transaction: self._resolve(transaction, "fail", self._about(step)))
+            self._storage.write(note)
         except AlreadyReleased:
             self._broken = None
             raise
         self._broken = None
         self._ready = True
+
+    def interrupted(self, step: int) -> None:
+        def note(transaction: Transaction) -> None:
+            self._check_held(transaction, step)
+            count_failure(transaction, self._order.payers, self._entry.sequence, step)
+
+        try:
+            self._storage.write(note)
+        finally:
+            end(self._storage, self._entry.sequence, self)
+
+    def cancelled(self, step: int) -> None:  # noqa: ARG002
+        end(self._storage, self._entry.sequence, self)
 
     def _about(self, step: int) -> dict[str, Any]:
         return {"payment": self._entry.sequence, "step": step, "claim": self._claim}

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from mosha.core.errors import LedgerUnavailable, MissingExtra
-from mosha.ledger.storage import SCHEMA, Storage, Transaction
+from mosha.ledger.storage import ADDED, SCHEMA, Storage, Transaction
 from mosha.ledger.witness import Witness
 
 try:
@@ -101,6 +101,9 @@ class PostgreSQLStorage(Storage):
                     for statement in (*SCHEMA, *GUARDS):
                         run(statement)
             run("SET search_path TO mosha")
+            if run("SELECT to_regclass('mosha.failures')").fetchone()[0] is None:
+                for statement in ADDED:
+                    run(statement)
         finally:
             run("SELECT pg_advisory_unlock(%s)", (CREATION,))
 

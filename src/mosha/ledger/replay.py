@@ -36,6 +36,11 @@ class Balance:
     own: Price = FREE
     families: dict[str, dict[str, Price]] = field(default_factory=lambda: defaultdict(dict))
     retired: bool = False
+    failures: int = 0  # since the last lift
+
+    @property
+    def frozen(self) -> bool:
+        return self.failures >= self.terms.failures
 
     @property
     def spent(self) -> Price:
@@ -79,6 +84,8 @@ class Replay:
             "unreached": self._unreached,
             "release": self._resolve,
             "fail": self._resolve,
+            "failure": self._failure,
+            "lift": self._lift,
             "close": self._close,
             "note": self._note,
         }
@@ -140,6 +147,7 @@ class Replay:
             ended = balance.terms.expires is not None and balance.terms.expires <= entry.at
             self._require(entry, not balance.retired, f"charges the retired account {paid.account!r}")
             self._require(entry, not ended, f"charges account {paid.account!r} after its end")
+            self._require(entry, not balance.frozen, f"charges the frozen account {paid.account!r}")
             self._require(entry, balance.spent <= balance.terms.limit, f"overspends account {paid.account!r}")
             self._require(entry, balance.spent == paid.spent, f"misstates what {paid.account!r} has spent")
             self._judge(entry, paid.account, payment.event, paid.price)
@@ -156,8 +164,10 @@ class Replay:
         self._require(entry, possible, f"charges {account!r} less than what was bought certainly costs")
 
     def _claim(self, entry: Entry, content: dict[str, Any]) -> None:
-        fair = self.payments[content["payment"]].take_claim(content["claim"], content["step"])
+        payment = self.payments[content["payment"]]
+        fair = payment.take_claim(content["claim"], content["step"])
         self._require(entry, fair, "claims a payment that cannot be claimed")
+        self._require(entry, not self._is_frozen(payment), "claims a payment of a frozen account")
 
     def _unreached(self, entry: Entry, content: dict[str, Any]) -> None:
         fair = self.payments[content["payment"]].take_back_start(content["claim"], content["step"])
@@ -168,6 +178,27 @@ class Replay:
         self._require(entry, step not in payment.steps, "releases a step a second time")
         fair = payment.end_step(content["claim"], step, entry.sequence, entry.kind)
         self._require(entry, fair, "releases what was not paid for")
+        told = entry.kind == "release" and self._is_frozen(payment)
+        self._require(entry, not told, "releases an answer of a frozen account")
+
+    def _is_frozen(self, payment: PaymentState) -> bool:
+        return any(self.accounts[paid.account].frozen for paid in payment.charges)
+
+    def _failure(self, entry: Entry, content: dict[str, Any]) -> None:
+        payment = self.payments[content["payment"]]
+        self._require(entry, not self._is_frozen(payment), "tells a failure of a frozen account")
+        for paid in payment.charges:
+            self.accounts[paid.account].failures += 1
+        counts = {paid.account: self.accounts[paid.account].failures for paid in payment.charges}
+        self._require(entry, content["failures"] == counts, "misstates how many steps have failed")
+
+    def _lift(self, entry: Entry, content: dict[str, Any]) -> None:
+        name = content["account"]
+        beneath = [known for known in self.accounts if known == name or known.startswith(name + "/")]
+        counts = {known: self.accounts[known].failures for known in beneath if self.accounts[known].failures}
+        self._require(entry, bool(counts) and content["failures"] == counts, "lifts what had not failed")
+        for known in counts:
+            self.accounts[known].failures = 0
 
     def _close(self, entry: Entry, content: dict[str, Any]) -> None:
         payment = self.payments[content["payment"]]
@@ -247,3 +278,6 @@ class Replay:
 
     def _steps_table(self) -> list[tuple[Any, ...]]:
         return [(payment, step, row) for payment, p in self.payments.items() for step, (row, _) in p.steps.items()]
+
+    def _failures_table(self) -> list[tuple[Any, ...]]:
+        return [(name, balance.failures) for name, balance in self.accounts.items() if balance.failures]

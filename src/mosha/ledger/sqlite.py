@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import LedgerTampered, LedgerUnavailable
-from mosha.ledger.storage import SCHEMA, Storage, Transaction
+from mosha.ledger.storage import ADDED, SCHEMA, Storage, Transaction
 from mosha.ledger.witness import Witness
 
 __all__ = ["SQLiteStorage"]
@@ -87,6 +87,9 @@ class SQLiteStorage(Storage):
             for statement in (*SCHEMA, *GUARDS):
                 connection.execute(statement)
             connection.execute("COMMIT")
+        elif "failures" not in names:
+            for statement in ADDED:
+                connection.execute(statement)
 
     def _stat(self) -> tuple[int, int] | None:
         try:

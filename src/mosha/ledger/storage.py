@@ -36,7 +36,9 @@ SCHEMA = (
         claim INTEGER NOT NULL, attempts INTEGER NOT NULL, closed INTEGER NOT NULL, UNIQUE (scope, key))""",
     """CREATE TABLE IF NOT EXISTS steps (payment BIGINT NOT NULL, step BIGINT NOT NULL, entry BIGINT NOT NULL,
         PRIMARY KEY (payment, step))""",
+    """CREATE TABLE IF NOT EXISTS failures (account TEXT PRIMARY KEY, count BIGINT NOT NULL)""",
 )
+ADDED = SCHEMA[-1:]  # tables that a book may lack which was begun before they were there; empty then
 
 
 class Transaction(ABC):

@@ -12,7 +12,7 @@ from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount,
 from mosha.core.number import positive_integer
 from mosha.core.unit import Member, Unit
 from mosha.ledger.moment import as_text, read_moment
-from mosha.ledger.tree import LONGEST, Terms, ancestry, check_disjoint
+from mosha.ledger.tree import ALLOWANCE, LONGEST, Terms, ancestry, check_disjoint
 
 __all__ = ["GrantTerms", "Limits", "Wanted"]
 
@@ -28,6 +28,7 @@ class Limits(TypedDict, total=False):
     delta_for_events: float | None
     disjoint_blocks: bool | None
     size: int | None
+    failures: int | None
 
 
 class GrantTerms(Limits, total=False):
@@ -49,6 +50,7 @@ class Wanted:
     size: int | None = None
     expires: int | None = None
     purpose: str | None = None
+    failures: int | None = None
 
     @staticmethod
     def of(name: str, unit: Unit | None, limits: Limits | GrantTerms, *, block: bool) -> Wanted:
@@ -59,6 +61,7 @@ class Wanted:
         size = positive_integer("size", given.pop("size")) if "size" in given else None
         expires = read_moment("expires", given.pop("expires")) if "expires" in given else None
         purpose = _check_purpose(given.pop("purpose", None))
+        failures = positive_integer("failures", given.pop("failures")) if "failures" in given else None
         if unit is not None and not isinstance(unit, Unit):
             raise InvalidParameter(f"unit must be a unit such as mosha.Person(column), not {type(unit).__name__}.")
         unknown = set(given) - {"epsilon", "delta", "rho", "mu", "rule", "delta_for_events"}
@@ -67,7 +70,7 @@ class Wanted:
         rule = rule_for(**given) if given else None
         if rule is not None and rule.limit.amount == 0:
             raise InvalidParameter("this limit is so small that nothing could ever be paid from it. Say a larger one.")
-        return Wanted(name, unit, rule, disjoint, block, size, expires, purpose)
+        return Wanted(name, unit, rule, disjoint, block, size, expires, purpose, failures)
 
     def terms(self, known: Mapping[str, Terms], now: int) -> Terms:
         """The terms of an account that is opened now, beside those above it and the population that its unit names."""
@@ -90,6 +93,7 @@ class Wanted:
                 f"account {self.name!r} would have ended before it was opened: expires={as_text(self.expires)}."
             )
         options = {"size": self.size, "expires": self.expires, "purpose": self.purpose}
+        options["failures"] = self.failures or (ALLOWANCE if above is None else above.failures)
         return Terms(self.name, unit, rule, self.block, bool(self.disjoint_blocks), **options)  # type: ignore[arg-type]
 
     def _unit_beneath(self, above: Terms | None) -> Unit | None:
@@ -119,6 +123,8 @@ class Wanted:
             differing.append(f"expires (opened with: {granted})")
         if self.purpose is not None and self.purpose != terms.purpose:
             differing.append("purpose")
+        if self.failures is not None and self.failures != terms.failures:
+            differing.append(f"failures (opened with {terms.failures})")
         if self.block and not terms.block:
             differing.append("kind (opened as a child, not as a block)")
         if differing:

@@ -20,10 +20,11 @@ from mosha.accounting.rules import from_dict as rule_from_dict
 from mosha.core.errors import InvalidParameter
 from mosha.core.unit import Neighbours, Row, Unit
 
-__all__ = ["Payer", "Terms", "ancestry", "check_disjoint", "joined", "payers", "paying_for"]
+__all__ = ["ALLOWANCE", "Payer", "Terms", "ancestry", "check_disjoint", "joined", "payers", "paying_for"]
 
 LONGEST = 300
-OPTIONAL = ("size", "expires", "purpose")  # terms that an account may have, written down where it has them
+ALLOWANCE = 3
+OPTIONAL = {"size": None, "expires": None, "purpose": None, "failures": ALLOWANCE}  # written where they differ
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Terms:
     size: int | None = None  # how many units there are, where the steward has declared it: public
     expires: int | None = None  # pays for nothing from this moment on
     purpose: str | None = None
+    failures: int = ALLOWANCE
+    """How many paid steps may fail before the account is frozen."""
 
     @cached_property
     def limit(self) -> Price:
@@ -46,7 +49,7 @@ class Terms:
     def to_dict(self) -> dict[str, Any]:
         described = {"name": self.name, "block": self.block, "disjoint_blocks": self.disjoint_blocks}
         described |= {"unit": self.unit.to_dict(), "rule": self.rule.to_dict()}
-        return described | {name: value for name in OPTIONAL if (value := getattr(self, name)) is not None}
+        return described | {name: value for name, usual in OPTIONAL.items() if (value := getattr(self, name)) != usual}
 
     @staticmethod
     def from_dict(stored: dict[str, Any]) -> Terms:

@@ -31,7 +31,7 @@ from mosha.ledger.storage import Transaction
 __all__ = ["Report", "entries", "inspect", "replay"]
 
 PAGE = 1000
-TABLES = ("accounts", "lanes", "payments", "steps")
+TABLES = ("accounts", "lanes", "payments", "steps", "failures")
 
 
 @dataclass(frozen=True)
