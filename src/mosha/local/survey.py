@@ -7,6 +7,7 @@ import importlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosha.core.errors import DataError, InvalidParameter
@@ -31,7 +32,7 @@ FEWEST = 30  # reports; with fewer no error bar means anything
 
 
 class Survey(ABC):
-    """What is asked, at what epsilon, and how it is reported.
+    """What is asked, at what epsilon, and how it is reported. A survey cannot be changed: declare another.
 
     Guarantee:
         A report is `randomiser.draw` of the value, whose proof stands beside it. A value that cannot be reported is
@@ -47,6 +48,7 @@ class Survey(ABC):
         super().__init_subclass__(**arguments)
         if "kind" in vars(cls):
             Survey.kinds[cls.kind] = cls
+        _name_when_made(cls)
 
     @abstractmethod
     def _asked(self) -> dict[str, Any]:
@@ -112,7 +114,16 @@ class Survey(ABC):
     @property
     def id(self) -> bytes:
         """Eight bytes that name the survey: the start of the SHA-256 of its declaration."""
-        return hashlib.sha256(self.to_json().encode()).digest()[:8]
+        name: bytes = vars(self)["_id"]
+        return name
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_id" in vars(self):
+            raise InvalidParameter("a survey that was declared cannot be changed: declare another one.")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise InvalidParameter("a survey that was declared cannot be changed: declare another one.")
 
     @property
     def bytes_per_report(self) -> int:
@@ -191,3 +202,16 @@ def checked_sequence(values: Any) -> Sequence[Any]:
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise InvalidParameter("values must be a list, a tuple or a range.")
     return values
+
+
+def _name_when_made(kind: type[Survey]) -> None:
+    """Surveys of this kind know their name once they are made, and cannot be changed from then on."""
+    make = kind.__init__
+
+    @wraps(make)
+    def made(self: Survey, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        if type(self) is kind:  # and not on its way to become one of a kind below
+            vars(self)["_id"] = hashlib.sha256(self.to_json().encode()).digest()[:8]
+
+    kind.__init__ = made  # type: ignore[method-assign, assignment]
