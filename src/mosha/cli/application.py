@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mosha._version import __version__
-from mosha.cli import audit, graph, ledger, ledger_grants, ledger_notes, local, stream  # noqa: F401  (some add to others)
+from mosha.cli import audit, graph, ledger, ledger_grants, ledger_notes, ledger_statement, local, stream  # noqa: F401
 from mosha.cli.explain import explain
 from mosha.cli.plan import plan
 from mosha.cli.query import query

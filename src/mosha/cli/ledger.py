@@ -30,6 +30,7 @@ __all__ = [
     "app",
     "open_ledger",
     "show_accounts",
+    "write_text",
 ]
 
 VERIFICATION_FAILED = 3
@@ -294,26 +295,12 @@ def export(
         write_json({"head": head, "entries": described})
         return
     lines = "".join(json.dumps(row, sort_keys=True) + "\n" for row in described)
-    _write(lines, out)
+    write_text(lines, out)
     if out is not None and as_json:
         write_json({"head": head, "out": str(out), "entries": len(rows)})
 
 
-@app.command()
-def statement(place: Place, name: Name, *, out: Out = None, as_json: Json = False) -> None:
-    """State what was promised and released: Markdown, or JSON with the fields of deployment registries."""
-    with closing(open_ledger(place)) as ledger:
-        drawn = ledger.statement(name)
-    if not as_json:
-        _write(drawn.markdown(), out)
-    elif out is None:
-        write_json(drawn.to_dict())
-    else:
-        _write(json.dumps(drawn.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n", out)
-        write_json({"account": name, "out": str(out)})
-
-
-def _write(text: str, out: Path | None) -> None:
+def write_text(text: str, out: Path | None) -> None:
     if out is None:
         typer.echo(text, nl=False)
         return

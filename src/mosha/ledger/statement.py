@@ -1,44 +1,29 @@
 """The privacy statement: what was promised, to whom, and what has been released under the promise.
 
-Markdown for people, JSON for programs; the JSON holds the fields of the public registry of deployments of
-differential privacy. Fields that no ledger can know (who publishes, where, why) are null, for the steward to fill.
+Markdown for people, JSON for programs, and an entry of the public registry of deployments (`registry.py`).
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mosha._version import __version__
 from mosha.core.errors import Unpriced
 from mosha.core.event import from_dict
-from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
+from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.number import probability
-from mosha.core.unit import Client, Edge, Example, Node, Person, Row, Self
-from mosha.core.unit import Event as Reading
 from mosha.ledger.chain import Head
 from mosha.ledger.moment import as_text
 from mosha.ledger.payment import VOID
+from mosha.ledger.registry import draft_entry, make_entry, missing_fields
 from mosha.ledger.replay import Balance, Replay
 from mosha.ledger.state import PaymentState
 from mosha.ledger.tree import Terms, ancestry
 
 __all__ = ["ReleaseLine", "Statement", "drawn_up", "tight"]
-
-_VARIANTS = {Pure: "Pure DP", Approx: "Approximate DP", ZeroConcentrated: "zCDP", Gaussian: "Gaussian DP"}
-_UNITS: dict[type, str] = {
-    Person: "user-level",
-    Row: "record-level",
-    Reading: "event-level",
-    Edge: "edge-level",
-    Node: "node-level",
-    Example: "example-level",
-    Client: "client-level",
-    Self: "user-level, local",
-}
 
 
 @dataclass(frozen=True)
@@ -75,7 +60,7 @@ class Statement:
         return self.balance.terms.rule.spent_as(self.balance.spent)
 
     def to_dict(self) -> dict[str, Any]:
-        """The statement for programs; `registry` has the fields of the registry of deployments."""
+        """The statement for programs; `registry` is what the ledger can say for the registry of deployments."""
         terms = self.balance.terms
         spent, limit = self.balance.spent.as_floats(), terms.limit.as_floats()
         return {
@@ -99,58 +84,20 @@ class Statement:
             "releases": [vars(line) for line in self.releases],
             "head": str(self.head),
             "at": self.at,
-            "registry": self.registry(),
+            "registry": draft_entry(self) | {"missing": missing_fields(draft_entry(self), 1)},
         }
 
-    def registry(self) -> dict[str, Any]:
-        """The statement as an entry of the registry of deployments; what a ledger cannot know is null."""
-        terms = self.balance.terms
-        parameters = {"epsilon": None, "delta": None, "rho": None, "mu": None} | {
-            name: value for name, value in self.promise.to_dict().items() if name != "guarantee"
-        }
-        basic = dict.fromkeys(
-            ("data_curators", "description", "intended_use", "data_product_type", "data_product_region",
-             "data_product_sector", "publication_date")
-        )  # fmt: skip
-        model = (
-            "Local" if isinstance(terms.unit, Self) else "Federated" if isinstance(terms.unit, Client) else "Central"
-        )
-        kinds = sorted({kind for line in self.releases for kind in _kinds(line.event)})
-        return {
-            "status": "Draft",
-            "tier": None,
-            "basic": {"name": self.account, **basic},
-            "dp_variant": {
-                "variant_name": _VARIANTS[type(self.promise)],
-                "data_domain": None,
-                "unprotected_quantities": "the events, prices and number of releases listed here",
-            },
-            "privacy_loss": {
-                "privacy_unit": _UNITS.get(type(terms.unit), "custom"),
-                "privacy_unit_details": terms.unit.describe(),
-                "privacy_parameters": parameters,
-                "privacy_parameters_details": f"a limit on all releases of this account together, kept by the "
-                f"{terms.rule.name} rule; spent so far: {self.spent}",
-            },
-            "deployment_model": {
-                "model_name": model,
-                "actors": None,
-                "release_type": "Many" if len(self.releases) > 1 else "One",
-                "data_source_type": "Dynamic" if any(b.terms.block for b in self.accounts) else None,
-                "access_type": None,
-            },
-            "accounting": {
-                "post_processing": None,
-                "composition": f"{terms.rule.measure} adds up over adaptively chosen releases (a privacy filter)",
-            },
-            "implementation": {
-                "preprocessing_and_hyperparameter_tuning": None,
-                "mechanisms": f"Mosha {__version__}: {', '.join(kinds) or 'none yet'}; exact noise on integers, "
-                "randomness of the operating system",
-                "justification": None,
-            },
-            "administrative": {"sources": None, "notes": f"ledger head {self.head}", "registry_authors": None},
-        }
+    def registry(self, details: Mapping[str, Any] | None = None, *, tier: int | None = None) -> dict[str, Any]:
+        """The statement as an entry of the public registry of deployments, in its current form.
+
+        Args:
+            details: what no ledger knows, by the registry's names: data_curators, description, intended_use,
+                data_product_type, data_product_region and registry_authors at least; further fields for higher tiers,
+                or in place of what the ledger would say.
+            tier: 1 (basic), 2 (variant, unit, parameters, model) or 3 (accounting and implementation too); the highest
+                one that the fields reach by default.
+        """
+        return make_entry(self, details, tier)
 
     def markdown(self) -> str:
         """The statement for people."""
@@ -234,20 +181,6 @@ def _state(payment: PaymentState) -> str:
     if payment.horizon == 1:
         return "released" if released else "failed" if failed else "reserved"
     return f"{released} of {payment.horizon} steps released" + (f", {failed} failed" if failed else "")
-
-
-def _kinds(event: dict[str, Any]) -> set[str]:
-    """The names of all events inside an event, but for the composition itself."""
-    found = {event["kind"]} - {"Composed"}
-    for value in event.values():
-        found |= _inner(value)
-    return found
-
-
-def _inner(value: Any) -> set[str]:
-    if isinstance(value, dict):
-        return _kinds(value)
-    return set().union(*map(_inner, value)) if isinstance(value, list) else set()
 
 
 def _beneath(balance: Balance) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""Small files that people write: TOML, JSON or YAML, one table of settings each."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from mosha.core.errors import InvalidParameter, MissingExtra
+
+__all__ = ["read_document"]
+
+
+def read_document(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
+    """The table that a file holds; `what` it is, for the sentence where it is none."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidParameter(f"{what} {str(file)!r} could not be read: {why}.") from None
+    try:
+        found = _parse(text, file.suffix)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidParameter(f"{what} {str(file)!r} is a table of names and values, in TOML (.toml), JSON or YAML.")
+    return found
+
+
+def _parse(text: str, suffix: str) -> Any:
+    if suffix == ".toml":
+        return tomllib.loads(text)
+    if suffix == ".json":
+        return json.loads(text)
+    try:
+        import yaml  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise MissingExtra("yaml", needed_for="a file in YAML") from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
