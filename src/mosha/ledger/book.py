@@ -297,7 +297,7 @@ class Ledger:
 
     def entries(self, after: int = 0) -> list[Entry]:
         """The rows of the book after a place, in order: the whole book, and nothing private, as plain data."""
-        return self._storage.read(lambda transaction: list(entries(transaction, after)))
+        return self._storage.read(lambda transaction: list(entries(transaction, after)), recognise=False)
 
     def verify(self, *, head: Head | str | None = None) -> Report:
         """Read the whole book again: every hash, every sum, every limit.
@@ -310,7 +310,7 @@ class Ledger:
             heads.append(("the witness", witnessed))
         if head is not None:
             heads.append(("elsewhere", parsed(head)))
-        report = self._storage.read(lambda transaction: inspect(transaction, heads))
+        report = self._storage.read(lambda transaction: inspect(transaction, heads), recognise=False)
         return report if witnessed else replace(report, notes=(_UNWITNESSED, *report.notes))
 
     def reprice(self, account: LedgerAccount | str, *, delta: float | None = None) -> Guarantee:

@@ -106,6 +106,7 @@ class Lease(Account):
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
         if key is not None:
             raise InvalidParameter("a lease keeps no answers and takes no key: open on the account. Nothing was spent.")
+        self._usable()  # before the lock, which a fork may have copied while somebody held it
         prices = self._price(measurement.event)
         with self._lock:
             self._usable()
@@ -139,6 +140,8 @@ class Lease(Account):
         """Steps that were never started return to the slice, where every payer's rule allows it."""
         if kept == event or not all(payer.terms.rule.returns_unused for payer in self._payers):
             return
+        if self._process != os.getpid():
+            return
         before, after = self._price(event), self._price(kept)
         with self._lock:
             if not self._open or not all(keep <= paid for keep, paid in zip(after, before, strict=True)):
@@ -170,8 +173,10 @@ class Lease(Account):
 
     def close(self) -> None:
         """End the lease; what is left of the slice goes back to the accounts whose rules allow it."""
+        if self._process != os.getpid():
+            return
         with self._lock:
-            if not self._open or self._process != os.getpid():
+            if not self._open:
                 return
             self._open = False
             kept = compose((event, count) for event, count in self._opened.items() if count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -53,13 +54,13 @@ class PostgreSQLStorage(Storage):
     ) -> None:
         super().__init__(clock=clock, patience=patience, witness=witness, create=create)
         self._url = url
-        self._connection: Any = None
         self._abandoned: list[Any] = []
         self._place = "postgresql://"
         with self._translated():
             parts = psycopg.conninfo.conninfo_to_dict(url)
         self._place = f"postgresql://{parts.get('host') or 'local'}/{parts.get('dbname') or ''}"
-        self._connect()
+        with self._turn:
+            self._connect()
         self.recognise()
 
     @property
@@ -67,16 +68,42 @@ class PostgreSQLStorage(Storage):
         return self._place
 
     def _connect(self) -> None:
-        self._abandoned.append(self._connection)  # a parent's socket must not be closed by its child
+        self._connection = self._opened(self._settle)
+
+    def _opened(self, settle: Callable[[Any], None]) -> Any:
         with self._translated():
             wait = max(2, int(self._patience))
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=wait)
             try:
-                self._settle(connection)
+                settle(connection)
             except BaseException:
                 connection.close()
                 raise
-        self._connection = connection
+        return connection
+
+    def _open_reader(self) -> Any:
+        return self._opened(self._bound_waiting)
+
+    def _begin_reading(self, connection: Any) -> None:
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+
+    def _bound_waiting(self, connection: Any) -> None:
+        milliseconds = max(1, int(self._patience * 1000))
+        connection.execute(f"SET lock_timeout TO {milliseconds}")
+        connection.execute(f"SET idle_in_transaction_session_timeout TO {milliseconds + 60_000}")
+        connection.execute("SET search_path TO mosha")
+
+    def prepare_fork(self) -> None:
+        """A child can leave the sockets of its parent alone: nothing has to be closed."""
+
+    def resume_in_parent(self) -> None:
+        """Nothing was prepared."""
+
+    def begin_in_child(self) -> None:
+        """The sockets are the parent's: they are neither used nor closed here."""
+        self._abandoned += [self._connection, *self._readers.connections]
+        self._connection = None
+        self._fresh()
 
     def _settle(self, connection: Any) -> None:
         """Make every commit durable and every wait bounded, and begin the book where there is none."""
@@ -86,21 +113,17 @@ class PostgreSQLStorage(Storage):
                 f"the server of {self.place} runs with fsync=off: a payment could be forgotten after its release. "
                 "Switch it on. Nothing was spent."
             )
-        milliseconds = max(1, int(self._patience * 1000))
         run("SET synchronous_commit TO on")
-        run(f"SET lock_timeout TO {milliseconds}")
-        run(f"SET idle_in_transaction_session_timeout TO {milliseconds + 60_000}")
+        self._bound_waiting(connection)
         run("SELECT pg_advisory_lock(%s)", (CREATION,))
         try:
             if run("SELECT to_regclass('mosha.entries')").fetchone()[0] is None:
                 if not self._create:
                     raise self._missing()
                 run("CREATE SCHEMA IF NOT EXISTS mosha")
-                run("SET search_path TO mosha")
                 with connection.transaction():
                     for statement in (*SCHEMA, *GUARDS):
                         run(statement)
-            run("SET search_path TO mosha")
             if run("SELECT to_regclass('mosha.failures')").fetchone()[0] is None:
                 for statement in ADDED:
                     run(statement)
@@ -109,28 +132,32 @@ class PostgreSQLStorage(Storage):
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        with self._translated(), self._held("BEGIN", "COMMIT") as connection:
+        if self._connection.closed:
+            self._connect()
+        connection = self._connection
+        with self._translated(), self._held(connection, "BEGIN", "COMMIT"):
             # the lock is taken before the first snapshot: what is read afterwards is what stands
             connection.execute("LOCK TABLE entries IN SHARE ROW EXCLUSIVE MODE")
             yield PostgreSQLTransaction(connection, self._clock)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        with self._translated(), self._held(begin, "ROLLBACK") as connection:
+        lent = self._readers.lend(self._patience, self._open_reader, self._begin_reading)
+        with self._translated(), lent as connection, self._held(connection, "", "ROLLBACK"):
             yield PostgreSQLTransaction(connection, self._clock)
 
     @contextmanager
-    def _held(self, begin: str, end: str) -> Iterator[Any]:
-        if self._connection is None or self._connection.closed:
-            self._connect()
-        self._connection.execute(begin)
+    def _held(self, connection: Any, begin: str, end: str) -> Iterator[None]:
+        process = os.getpid()
+        if begin:
+            connection.execute(begin)
         try:
-            yield self._connection
-            self._connection.execute(end)
+            yield
+            self._check_process(process)
+            connection.execute(end)
         except BaseException:
-            if not self._connection.closed:
-                self._connection.execute("ROLLBACK")
+            if os.getpid() == process and not connection.closed:
+                connection.execute("ROLLBACK")
             raise
 
     @contextmanager
@@ -143,10 +170,6 @@ class PostgreSQLStorage(Storage):
                 f"({error.sqlstate or type(error).__name__}). Nothing left the private side. "
                 "A retry with the same key never pays twice."
             ) from None
-
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
 
 
 _REASONS = {

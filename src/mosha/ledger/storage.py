@@ -17,11 +17,18 @@ from typing import Any, Generic, TypeVar
 
 from mosha.core.errors import LedgerTampered, LedgerUnavailable, MoshaError
 from mosha.ledger.chain import GENESIS, Entry, Head, follow
+from mosha.ledger.fork import notice_fork, watch
+from mosha.ledger.readers import Disturbed, Readers
 from mosha.ledger.witness import Witness
 
-__all__ = ["SCHEMA", "Storage", "Transaction"]
+__all__ = ["INHERITED", "SCHEMA", "Storage", "Transaction"]
 
 Result = TypeVar("Result")
+INHERITED = (
+    "this process was forked off in the middle of an operation on the ledger {place}, or behind Python's back, and "
+    "cannot hold its locks. Nothing was spent. Fork while no operation is going on, or start a process afresh (spawn)."
+)
+DISTURBANCES = 20  # forks that one reading outlives
 BATCH = 256  # operations that share one commit at most: bounds what waits behind one of them
 
 # `entries` is the book. The other tables are an index of it, made from it and compared with it by `verify`.
@@ -114,7 +121,10 @@ class _Ticket(Generic[Result]):
 
 
 class Storage(ABC):
-    """A place for a book. Threads may share it; a process that was forked off opens it anew."""
+    """A place for a book. Threads may share it; a process that was forked off opens it anew.
+
+    Whoever pays takes a turn, and all who pay share one connection. Readings have connections of their own.
+    """
 
     def __init__(self, *, clock: Callable[[], int], patience: float, witness: Witness | None, create: bool) -> None:
         self._clock = clock
@@ -123,7 +133,10 @@ class Storage(ABC):
         self._create = create
         self._seen = GENESIS
         self._over = False
+        self._lost = ""  # why this process cannot use the place
+        self._connection: Any = None  # the one that writes; opened when it is needed
         self._fresh()
+        watch(self)
 
     def clock(self) -> int:
         """Microseconds since 1970, as the clock of this book says."""
@@ -132,7 +145,8 @@ class Storage(ABC):
     def _fresh(self) -> None:
         self._process = os.getpid()
         self._queue: deque[_Ticket[Any]] = deque()
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
+        self._readers = Readers()
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Transaction]:
@@ -141,6 +155,14 @@ class Storage(ABC):
     @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
         """One unchanging view of the book."""
+
+    @abstractmethod
+    def _open_reader(self) -> Any:
+        """A connection that only reads."""
+
+    @abstractmethod
+    def _begin_reading(self, connection: Any) -> None:
+        """Begin a view of the book."""
 
     def __del__(self) -> None:
         with suppress(Exception):
@@ -152,14 +174,19 @@ class Storage(ABC):
     def place(self) -> str:
         """Where this is, for people: no password in it."""
 
-    @abstractmethod
     def _disconnect(self) -> None:
         """Give the file or the connection back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        self._readers.clear()
 
     def close(self) -> None:
         """Use this place no more."""
+        notice_fork()
         with self._turn:
-            if not self._over and os.getpid() == self._process:
+            if not self._over and not self._lost:
+                self._readers.close()
                 self._disconnect()
             self._over = True
         if self._witness:
@@ -170,18 +197,48 @@ class Storage(ABC):
         """Open the place anew, and begin a book where there is none and `create` allows it."""
 
     def _ours(self) -> None:
+        notice_fork()
+        if self._lost:
+            raise LedgerUnavailable(self._lost)
         if self._over:
             raise LedgerUnavailable(
                 f"the ledger {self.place} was closed. Nothing left the private side. Open it again."
             )
-        if os.getpid() != self._process:  # forked: the parent's connection and locks are not ours to touch
-            self._fresh()
-            self._connect()
 
-    def read(self, operation: Callable[[Transaction], Result]) -> Result:
+    @abstractmethod
+    def prepare_fork(self) -> None:
+        """Close what must not be open in two processes."""
+
+    @abstractmethod
+    def resume_in_parent(self) -> None:
+        """Let everybody go on."""
+
+    def _check_process(self, process: int) -> None:
+        """Refuse to end, in a child, a transaction that its parent began."""
+        if os.getpid() != process:
+            raise LedgerUnavailable(INHERITED.format(place=self.place))
+
+    @abstractmethod
+    def begin_in_child(self) -> None:
+        """Forget all that belongs to the parent."""
+
+    def read(self, operation: Callable[[Transaction], Result], *, recognise: bool = True) -> Result:
+        """Run `operation` on one unchanging view of the book, beside whoever pays.
+
+        Args:
+            operation: changes nothing, so that it may be run again where a fork broke it off.
+            recognise: refuse a book that was set back or exchanged. To look into such a book, leave it out.
+        """
         self._ours()
-        with self._turn, self.reading() as transaction:
-            return operation(transaction)
+        for _ in range(DISTURBANCES):
+            expected = self._expected() if recognise else ()  # before the book, which may grow meanwhile
+            with suppress(Disturbed), self.reading() as transaction:
+                _recognise(transaction, expected)
+                return operation(transaction)
+        raise LedgerUnavailable(
+            f"the ledger {self.place} could not be read to its end: this process forked {DISTURBANCES} times "
+            "meanwhile. Nothing was spent; try again."
+        )
 
     def write(self, operation: Callable[[Transaction], Result]) -> Result:
         """Run `operation` alone in the book and return when it is on disk.
@@ -190,12 +247,19 @@ class Storage(ABC):
         into one transaction, so that they share one flush of the disk.
         """
         self._ours()
+        if self._is_inside():
+            raise LedgerUnavailable("a ledger was used from inside one of its own operations. Nothing was spent.")
         ticket = _Ticket(operation)
         self._queue.append(ticket)
         with self._turn:
             while not ticket.settled:
                 self._serve(ticket)
         return ticket.result()
+
+    def _is_inside(self) -> bool:
+        """Whether this very thread has its turn right now."""
+        owned: bool = self._turn._is_owned()  # type: ignore[attr-defined]  # noqa: SLF001
+        return owned
 
     def _serve(self, mine: _Ticket[Any]) -> None:
         if not self._queue:  # an interrupt took the ticket out of the queue and went no further
@@ -205,8 +269,11 @@ class Storage(ABC):
         try:
             while self._queue and len(batch) < BATCH:
                 batch.append(self._queue.popleft())
+            if self._connection is None:
+                self._connect()
             with self.transaction() as transaction:
-                self._recognise(transaction)
+                # read while the book is held: nobody commits now, so no witness can be ahead of an untouched book
+                _recognise(transaction, self._expected())
                 _perform(batch, transaction)
             self._note(transaction.head)
         except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
@@ -218,9 +285,7 @@ class Storage(ABC):
     def recognise(self) -> None:
         """Refuse a book that is older than its witness, or another one."""
         try:
-            expected = self.witnessed  # before the book, which may grow meanwhile
-            self._seen = max(self._seen, expected or GENESIS, key=lambda head: head.sequence)
-            self.read(self._recognise)
+            self._seen = self.read(lambda transaction: transaction.head)
         except BaseException:
             self.close()
             raise
@@ -233,10 +298,23 @@ class Storage(ABC):
         """The last head that the witness remembers, where there is a witness."""
         return self._witness.read() if self._witness else None
 
-    def _recognise(self, transaction: Transaction) -> None:
-        seen = self._seen
+    def _expected(self) -> tuple[Head, ...]:
+        """The heads that the book must hold: the last one seen here, and the last one that anybody saw."""
+        own, witnessed = self._seen, self.witnessed
+        return (own,) if witnessed is None or witnessed == own else (own, witnessed)
+
+    def _note(self, head: Head) -> None:
+        if head != self._seen:
+            self._seen = head
+            if self._witness:
+                self._witness.note(head)
+
+
+def _recognise(transaction: Transaction, expected: Sequence[Head]) -> None:
+    """Refuse a book that lacks one of these heads."""
+    for seen in expected:
         if seen == transaction.head:
-            return
+            continue
         if seen.sequence > transaction.head.sequence:
             raise LedgerTampered(
                 f"the book ends at row {transaction.head.sequence} and was seen at row {seen.sequence}: an older "
@@ -247,12 +325,6 @@ class Storage(ABC):
                 f"row {seen.sequence} of the book is not the row that was seen there: the history was rewritten, "
                 "or this is another book. Nothing was spent."
             )
-
-    def _note(self, head: Head) -> None:
-        if head != self._seen:
-            self._seen = head
-            if self._witness:
-                self._witness.note(head)
 
 
 def _told(error: BaseException) -> MoshaError:

@@ -1,14 +1,19 @@
 """A witness beside the book: the last head that was written, so that an older copy of the book is noticed.
 
-Two slots of one fixed size are written in turn, each with its own checksum: a torn write spoils one of them and
-the other one still holds. The witness is written after each commit and may lag behind the book (a crash, a late
-writer); it is never ahead of it, unless the book went back.
+Two slots of one fixed size, each with its own checksum. A head is written over the older of the two, and only if it
+is later than both: a torn write spoils what was older anyway, and a late writer sets nothing back. The witness is
+written after each commit, one writer at a time, and may lag behind the book (a crash); it is never ahead of it, unless
+the book went back.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mosha.core.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
@@ -17,6 +22,8 @@ from mosha.ledger.chain import Head
 __all__ = ["Witness"]
 
 SLOT = 128
+TRIES = 500  # a millisecond apart
+BINARY = getattr(os, "O_BINARY", 0)
 
 
 def _slot(head: Head) -> bytes:
@@ -35,6 +42,59 @@ def _head(slot: bytes) -> Head | None:
     return None
 
 
+def _place(head: Head | None) -> int:
+    return -1 if head is None else head.sequence
+
+
+def _slots(file: int) -> tuple[Head | None, Head | None]:
+    os.lseek(file, 0, os.SEEK_SET)
+    content = os.read(file, 2 * SLOT)
+    return _head(content[:SLOT]), _head(content[SLOT:])
+
+
+@contextmanager
+def _alone(file: int) -> Iterator[None]:
+    """One writer at a time. Whoever waits too long gives up (OSError); where nothing can be locked, nobody waits."""
+    locked = False
+    for attempt in range(TRIES):
+        try:
+            _lock(file)
+            locked = True
+            break
+        except (BlockingIOError, PermissionError):  # somebody else writes
+            if attempt == TRIES - 1:
+                raise
+            time.sleep(0.001)
+        except OSError:
+            break
+    try:
+        yield
+    finally:
+        if locked:
+            _unlock(file)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: int) -> None:
+        os.lseek(file, 2 * SLOT, os.SEEK_SET)  # behind what is read
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+
+    def _unlock(file: int) -> None:
+        os.lseek(file, 2 * SLOT, os.SEEK_SET)
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(file: int) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
 class Witness:
     """The file that remembers the head.
 
@@ -51,26 +111,36 @@ class Witness:
 
     def read(self) -> Head | None:
         try:
-            content = self.path.read_bytes()
+            file = os.open(self.path, os.O_RDONLY | BINARY)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise LedgerUnavailable(f"the witness {self.path} cannot be read ({error.strerror}).") from None
-        heads = [head for start in (0, SLOT) if (head := _head(content[start : start + SLOT]))]
+        try:
+            heads = [head for head in _slots(file) if head]
+        finally:
+            os.close(file)
         if not heads:
             raise LedgerTampered(
                 f"the witness {self.path} holds no head that can be read. Compare the book with a head that was "
                 "kept elsewhere (`mosha ledger verify --head`), then remove this file to begin a new witness."
             )
-        return max(heads, key=lambda head: head.sequence)
+        return max(heads, key=_place)
 
     def note(self, head: Head) -> None:
-        """Remember `head`. A witness that cannot be written falls behind, and the book stays right without it."""
+        """Remember `head`, unless a later one is remembered. Called after its commit.
+
+        A witness that cannot be written falls behind, and the book stays right without it.
+        """
         try:
-            file = os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | BINARY, 0o644)
             try:
-                os.lseek(file, SLOT * (head.sequence % 2), os.SEEK_SET)
-                os.write(file, _slot(head))
+                with _alone(file):
+                    slots = _slots(file)
+                    older = min((0, 1), key=lambda number: _place(slots[number]))
+                    if _place(slots[1 - older]) < head.sequence:
+                        os.lseek(file, SLOT * older, os.SEEK_SET)
+                        os.write(file, _slot(head))
             finally:
                 os.close(file)
         except OSError:
