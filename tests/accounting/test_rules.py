@@ -7,7 +7,7 @@ from random import SystemRandom
 import pytest
 
 from mosha.accounting import rules
-from mosha.accounting.rules import GaussianRule, Price, PureRule, RenyiRule, ZeroConcentratedRule, rule_for
+from mosha.accounting.rules import EitherRule, GaussianRule, Price, PureRule, RenyiRule, ZeroConcentratedRule, rule_for
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.guarantee import Approx
 from mosha.events import Approx as ApproxEvent
@@ -29,6 +29,7 @@ EVERY_RULE = [
     rule_for(epsilon=3, delta=1e-6),
     rule_for(epsilon=3, delta=1e-6, delta_for_events=5e-7),
     rule_for(epsilon=0.01, delta=1e-12),
+    rule_for(epsilon=3, delta=1e-6, rule="zero-concentrated"),
     rule_for(epsilon=3, delta=1e-6, rule="renyi"),
     rule_for(epsilon=3, delta=1e-6, rule="gaussian"),
     rule_for(rho=0.5),
@@ -69,7 +70,7 @@ def test_n_parts_of_a_limit_fit_into_it_in_spite_of_binary_fractions(tenth, coun
 
 
 def test_the_limit_of_an_epsilon_and_delta_is_the_converted_one():
-    rule = rule_for(epsilon=3, delta=1e-6)
+    rule = rule_for(epsilon=3, delta=1e-6, rule="zero-concentrated")
     assert isinstance(rule, ZeroConcentratedRule)
     assert rule.promise() == Approx(3.0, 1e-6)
     assert rule.limit.as_floats()[1] == pytest.approx(1e-7, rel=1e-12)
@@ -94,9 +95,11 @@ def test_the_share_for_events_is_taken_from_the_conversion():
     assert most.limit.delta == 0
 
 
-def test_four_kinds_of_limits_choose_four_rules():
+def test_kinds_of_limits_choose_their_rules():
     assert isinstance(rule_for(epsilon=1), PureRule)
-    assert isinstance(rule_for(epsilon=1, delta=1e-6), ZeroConcentratedRule)
+    assert isinstance(rule_for(epsilon=1, delta=1e-6), EitherRule)
+    assert isinstance(rule_for(epsilon=1, delta=1e-6, delta_for_events=1e-8), ZeroConcentratedRule)
+    assert isinstance(rule_for(epsilon=1e20, delta=1e-6), PureRule)
     assert isinstance(rule_for(rho=1), ZeroConcentratedRule)
     assert isinstance(rule_for(mu=1), GaussianRule)
     assert isinstance(rule_for(epsilon=1, delta=1e-6, rule="renyi"), RenyiRule)
@@ -223,17 +226,17 @@ def test_a_description_that_is_no_price_is_refused(stored):
         Price.from_dict(stored)
 
 
-def transcripts(rule, left, depth, random):
+def transcripts(rule, spent, depth, random):
     """Exact laws, in both worlds, of all answers to an adversary that chooses the next price by what it has seen."""
     choices = [RandomizedResponse(epsilon) for epsilon in (0.05, 0.1, 0.3, 0.6, 1.2)]
-    affordable = [event for event in choices if rule.price(event) <= left]
+    affordable = [event for event in choices if rule.admits(spent + rule.price(event), "either")]
     if depth == 0 or not affordable:
         return [(1.0, 1.0)]
     event = random.choice(affordable)
     truth = 1 / (1 + math.exp(-event.epsilon))
     found = []
     for here, there in ((truth, 1 - truth), (1 - truth, truth)):
-        rest = transcripts(rule, left - rule.price(event), depth - 1, random)
+        rest = transcripts(rule, spent + rule.price(event), depth - 1, random)
         found += [(here * p, there * q) for p, q in rest]
     return found
 
@@ -243,6 +246,7 @@ def transcripts(rule, left, depth, random):
     [
         rule_for(epsilon=1.5),
         rule_for(epsilon=2, delta=0.05),
+        rule_for(epsilon=2, delta=0.05, rule="zero-concentrated"),
         rule_for(epsilon=2, delta=0.05, rule="renyi"),
         rule_for(epsilon=2, delta=0.05, rule="gaussian"),
         rule_for(rho=0.5, delta=0.01),
@@ -256,7 +260,7 @@ def test_no_adaptive_adversary_exceeds_the_promise(rule):
     epsilon, delta = promise.epsilon, getattr(promise, "delta", 0.0)
     largest = 0.0
     for _ in range(6):
-        laws = transcripts(rule, rule.limit, 9, random)
+        laws = transcripts(rule, rules.FREE, 9, random)
         assert math.fsum(p for p, _ in laws) == pytest.approx(1, rel=1e-9)
         lost = math.fsum(max(0.0, p - math.exp(epsilon) * q) for p, q in laws)
         assert lost <= delta + 1e-12
@@ -267,5 +271,5 @@ def test_no_adaptive_adversary_exceeds_the_promise(rule):
 def test_an_adversary_that_is_let_in_beyond_the_limit_is_noticed():
     """The same game with a limit half again as high breaks the promise: the check above can fail."""
     promised, real = rule_for(epsilon=1.0), rule_for(epsilon=1.5)
-    laws = transcripts(real, real.limit, 9, SystemRandom())
+    laws = transcripts(real, rules.FREE, 9, SystemRandom())
     assert max(math.log(p / q) for p, q in laws) > promised.epsilon * (1 + 1e-9)

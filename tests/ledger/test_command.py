@@ -7,6 +7,7 @@ import pytest
 
 import mosha
 from mosha import errors, events
+from mosha.accounting import concentrated
 from mosha.cli import main
 from tests.ledger.place import asking
 
@@ -48,8 +49,12 @@ def test_open_makes_an_account_and_says_so(book, mosha_ledger):
     code, out, _ = mosha_ledger("open", book, "visits", *UNIT, *LIMIT, "--json")
     found = json.loads(out)
     assert code == 0
-    assert (found["account"], found["spent"], found["rule"]) == ("visits", 0.0, "zero-concentrated")
-    assert found["promise"] == {"guarantee": "Approx", "epsilon": 3.0, "delta": 1e-6}
+    assert (found["account"], found["spent"], found["rule"]) == ("visits", 0.0, "either")
+    assert found["promise"] == {
+        "guarantee": "Approx",
+        "epsilon": pytest.approx(3.0, rel=1e-15),
+        "delta": pytest.approx(1e-6, rel=1e-15),
+    }
     with mosha.Ledger(book) as ledger:
         assert ledger.account("visits").unit == mosha.Person("patient_id")
 
@@ -111,10 +116,12 @@ def test_show_says_what_is_left(visits, mosha_ledger):
     spend(visits)
     code, out, _ = mosha_ledger("show", visits)
     assert code == 0
-    for part in ("visits", "rho 0.00125", "head 4:"):
+    spent = concentrated.epsilon_from_rho(0.00125, 4e-7)
+    for part in ("visits", f"epsilon {spent:.4g}", "head 4:"):
         assert part in out
     found = json.loads(mosha_ledger("show", visits, "--json")[1])
-    assert found["accounts"][0]["remaining"] == pytest.approx(found["accounts"][0]["limit"] - 0.00125)
+    left = concentrated.rho_from_epsilon(3, 9e-7) - 0.00125
+    assert concentrated.rho_of_pure(found["accounts"][0]["remaining"]) == pytest.approx(left)
     one = json.loads(mosha_ledger("show", visits, "visits", "--json")[1])
     assert one.pop("today")["epsilon"] <= one["spent_as"]["epsilon"]
     assert one == found["accounts"][0]
@@ -191,8 +198,8 @@ def test_a_refusal_states_asked_spent_and_limit(visits):
     with mosha.Ledger(visits) as ledger, pytest.raises(errors.BudgetExceeded) as refusal:
         ledger.account("visits").open(asking(events.Gaussian(0.5)))
     told = refusal.value.to_dict()
-    assert (told["error"], told["asked"], told["spent"]) == ("BudgetExceeded", 2.0, 0.0)
-    assert told["limit"] == pytest.approx(0.1835, rel=0.01)
+    assert (told["error"], told["spent"], told["limit"]) == ("BudgetExceeded", 0.0, 3.0)
+    assert told["asked"] == pytest.approx(concentrated.epsilon_from_rho(2.0, 4e-7))
 
 
 def test_a_limit_that_can_never_pay_is_refused(book, mosha_ledger):

@@ -6,6 +6,7 @@ forger states every balance as the book would have it, so that nothing but the g
 
 import copy
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -358,4 +359,4 @@ def test_no_rule_prices_below_what_is_certain_and_half_a_price_is(event, limits)
     rule = rule_for(**limits)
     price = rule.price(event * 3)
     assert not is_below_certain(rule, event * 3, price)
-    assert is_below_certain(rule, event * 3, Price(price.amount // 2, price.delta))
+    assert is_below_certain(rule, event * 3, replace(price, amount=price.amount // 2, rho=price.rho // 2))

@@ -32,6 +32,14 @@ def limit_units(value: float | Fraction) -> int:
     return exact.numerator // exact.denominator
 
 
+def repeats_within(limit: Price, price: Price, spent: Price) -> int | None:
+    """How often `price` fits into what is left of one limit; None where it is free."""
+    if not spent <= limit:
+        return 0
+    rooms = zip(limit.parts, spent.parts, price.parts, strict=True)
+    return min(((most - before) // part for most, before, part in rooms if part), default=None)
+
+
 @dataclass(frozen=True)
 class Rule(ABC):
     """The root of all rules: frozen, comparable, JSON.
@@ -53,6 +61,31 @@ class Rule(ABC):
     def limit(self) -> Price:
         """What may be spent in total."""
 
+    def way(self, first: Price) -> str:
+        """How the sums go on after a first payment of this price, where a rule can add up in several ways."""
+        del first
+        return ""
+
+    def limits(self, way: str) -> tuple[Price, ...]:
+        """What the sums are compared with: within one of these is within the limit."""
+        del way
+        return (self.limit,)
+
+    def admits(self, total: Price, way: str) -> bool:
+        """Whether so much may have been spent."""
+        return any(total <= limit for limit in self.limits(way))
+
+    def repeats(self, price: Price, way: str, spent: Price = FREE) -> int | None:
+        """How often `price` can be paid when this much was spent; None where it is free.
+
+        >>> from mosha.accounting.rules import rule_for
+        >>> rule = rule_for(epsilon=1)
+        >>> rule.repeats(rule.price(Event.kinds["Laplace"](10)), "")
+        10
+        """
+        found = [repeats_within(limit, price, spent) for limit in self.limits(way)]
+        return None if None in found else max(count for count in found if count is not None)
+
     @abstractmethod
     def promise(self) -> Guarantee:
         """What holds for everything the account will ever pay for, together."""
@@ -65,6 +98,25 @@ class Rule(ABC):
     def _cost(self, part: Event) -> Cost:
         """What one part costs in the measure of this rule."""
 
+    def describe(self, way: str) -> str:
+        """What adds up, as a half-sentence for people."""
+        del way
+        return f"{self.measure} adds up"
+
+    def amount_of(self, price: Price) -> float:
+        """A price as one number of the measure, rounded up: for people, and never for a decision."""
+        return price.as_floats()[0]
+
+    @property
+    def amount_limit(self) -> float:
+        """The limit as the number that it was opened with: for people."""
+        return float(getattr(self, self.measure))
+
+    def amount_left(self, spent: Price, way: str) -> float:
+        """What can still be spent, as a number of the measure, rounded down: for people."""
+        del way
+        return max(0.0, round_down(Fraction(self.amount_limit) - Fraction(spent.amount, UNIT)))
+
     def price(self, event: Event) -> Price:
         """What `event` costs under this rule; Unpriced where it cannot be paid at all.
 
@@ -74,7 +126,10 @@ class Rule(ABC):
         """
         if not isinstance(event, Event):
             raise InvalidParameter(f"a price is asked for an event (see mosha.events), not {type(event).__name__}.")
-        return fold(event, lambda part: _price(self, part), FREE)
+        return fold(event, self._part_price, FREE)
+
+    def _part_price(self, part: Event) -> Price:
+        return _price(self, part)
 
     def to_dict(self) -> dict[str, Any]:
         """The rule as plain data; its meaning never changes."""
@@ -135,6 +190,10 @@ class Converted(Rule):
     @cached_property
     def limit(self) -> Price:
         return Price(limit_units(self._amount), limit_units(self.delta_for_events))
+
+    @property
+    def amount_limit(self) -> float:
+        return float(self._amount)
 
     @cached_property
     def _conversion_delta(self) -> float:

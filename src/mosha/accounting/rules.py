@@ -4,8 +4,9 @@ A rule is fixed when the account is opened. Each is valid when an adversary choo
 seeing all earlier answers, runs several of them at once, and stops when it likes: theorem 1 of `rules.md`. The tight
 numerical accountant is not such a rule; it may price a `Plan`, whose parameters are fixed before it starts.
 
-    PureRule                 epsilons add, and so do the deltas of events that carry one
-    ZeroConcentratedRule     rhos add; the default where a delta is allowed
+    EitherRule               either the epsilons and deltas or the rhos stay within the limit; in `either.py`
+    PureRule                 epsilons add, and so do the deltas of events that carry one; the default without a delta
+    ZeroConcentratedRule     rhos add
     RenyiRule                Rényi divergences of one order, fixed beforehand, add
     GaussianRule             squares of mu add; tight where all noise is Gaussian
 """
@@ -20,6 +21,7 @@ from typing import Any, ClassVar
 
 from mosha.accounting import concentrated, gaussian, pure, renyi
 from mosha.accounting.composition import Cost
+from mosha.accounting.either import LARGEST_EPSILON, EitherRule
 from mosha.accounting.price import FREE, UNIT, Price
 from mosha.accounting.rounding import above, below, round_down
 from mosha.accounting.rule import VERSION, Converted, Rule, limit_units
@@ -30,6 +32,7 @@ from mosha.core.number import non_negative, positive, probability, real, strict_
 
 __all__ = [
     "FREE",
+    "EitherRule",
     "GaussianRule",
     "Price",
     "PureRule",
@@ -194,7 +197,9 @@ class GaussianRule(Converted):
         return gaussian.cost_of(part)
 
 
-_KINDS: dict[str, type[Rule]] = {k.name: k for k in (PureRule, ZeroConcentratedRule, RenyiRule, GaussianRule)}
+_KINDS: dict[str, type[Rule]] = {
+    kind.name: kind for kind in (EitherRule, PureRule, ZeroConcentratedRule, RenyiRule, GaussianRule)
+}
 
 
 def from_dict(stored: dict[str, Any]) -> Rule:
@@ -224,27 +229,32 @@ def rule_for(
     rule: str = "auto",
     delta_for_events: float | None = None,
 ) -> Rule:
-    """The rule for a limit: epsilon alone is pure, epsilon with delta is zero-concentrated unless `rule` says else.
+    """The rule for a limit: epsilon alone is pure; epsilon with delta adds up both ways unless `rule` says else.
 
     Args:
         epsilon: the limit as (epsilon, delta), or one of
         rho: the limit in zero-concentrated, or
         mu: in Gaussian differential privacy; with a delta these promise (epsilon, delta) too.
         delta: zero, or the probability that the promise may fail with.
-        rule: "auto", "pure", "zero-concentrated", "renyi" (its order is the best one for Gaussians) or "gaussian".
-        delta_for_events: how much of delta is kept for events that carry their own; a tenth by default.
+        rule: "auto", or one that is to be kept to: "either", "pure", "zero-concentrated", "renyi" (its order is the
+            best one for Gaussians), "gaussian".
+        delta_for_events: how much of delta a rule that converts keeps for events that carry their own (a tenth by
+            default); with "auto" this means the zero-concentrated rule.
 
-    >>> rule_for(epsilon=1), rule_for(epsilon=1, delta=1e-6).measure, rule_for(mu=1).measure
-    (PureRule(epsilon=1.0, delta=0.0), 'rho', 'mu squared')
+    >>> rule_for(epsilon=1), rule_for(epsilon=1, delta=1e-6).name, rule_for(mu=1).measure
+    (PureRule(epsilon=1.0, delta=0.0), 'either', 'mu squared')
     """
     delta = probability("delta", delta)
     given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
     if len(given) != 1:
         raise InvalidParameter("a limit is said once: epsilon (with delta), rho or mu.")
-    chosen = _chosen(given[0], delta, rule)
-    if chosen is PureRule:
+    default = "zero-concentrated" if delta_for_events is not None else "either"
+    chosen = _chosen(given[0], delta, rule, default)
+    if chosen in (PureRule, EitherRule):
         if delta_for_events is not None:
-            raise InvalidParameter("the pure rule keeps all of delta for events: leave delta_for_events out.")
+            raise InvalidParameter(f"the {chosen.name} rule divides delta by itself: leave delta_for_events out.")
+        if chosen is EitherRule and positive("epsilon", epsilon) <= LARGEST_EPSILON:
+            return EitherRule.of(epsilon, delta)  # type: ignore[arg-type]
         return PureRule(epsilon, delta)  # type: ignore[arg-type]
     share = delta * SHARE_FOR_EVENTS if delta_for_events is None else non_negative("delta_for_events", delta_for_events)
     split = {"delta": delta, "delta_for_events": share}
@@ -255,8 +265,8 @@ def rule_for(
     return _from_epsilon(chosen, positive("epsilon", epsilon), split)
 
 
-def _chosen(given: str, delta: float, rule: str) -> type[Rule]:
-    automatic = {"epsilon": "zero-concentrated" if delta else "pure", "rho": "zero-concentrated", "mu": "gaussian"}
+def _chosen(given: str, delta: float, rule: str, default: str) -> type[Rule]:
+    automatic = {"epsilon": default if delta else "pure", "rho": "zero-concentrated", "mu": "gaussian"}
     name = automatic[given] if rule == "auto" else rule
     if name not in _KINDS:
         raise InvalidParameter(f"rule must be one of auto, {', '.join(_KINDS)}.")

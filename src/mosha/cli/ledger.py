@@ -222,9 +222,9 @@ def show_accounts(
     table = Table("account", "hidden", "promise", "spent", "limit", "left", box=None, pad_edge=False)
     for account, row in zip(accounts, described, strict=True):
         numbers = (
-            f"{row['measure']} {row['spent']:.6g}",
-            f"{row['limit']:.6g}",
-            f"{left_of(row['remaining'], row['limit']):.6g}",
+            f"{row['measure']} {row['spent']:.4g}",
+            f"{row['limit']:.4g}",
+            f"{left_of(row['remaining'], row['limit']):.4g}",
         )
         table.add_row(row["account"] + _state(row), row["hidden"], str(account.promise), *numbers)
     screen = console()

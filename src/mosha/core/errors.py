@@ -118,20 +118,29 @@ class WrongUnit(MoshaError):
 class BudgetExceeded(MoshaError):
     """The account cannot pay. No data was read, nothing was spent.
 
-    `asked`, `spent` and `limit` are in the unit named by `measure` ("epsilon", "rho", "delta", ...); `advice` is one
-    more sentence for people.
+    `asked`, `spent` and `limit` are in the unit named by `measure` ("epsilon", "rho", "delta", ...), and so is
+    `reached`: what would be spent with this release, the sum of the two or less. `advice` is one more sentence.
     """
 
     def __init__(
-        self, *, account: str, measure: str, asked: float, spent: float, limit: float, advice: str = ""
+        self,
+        *,
+        account: str,
+        measure: str,
+        asked: float,
+        spent: float,
+        limit: float,
+        reached: float | None = None,
+        advice: str = "",
     ) -> None:
         self.account = account
         self.measure = measure
         self.asked = asked
         self.spent = spent
         self.limit = limit
+        self.reached = asked + spent if reached is None else reached
         super().__init__(
-            f"account {account!r} cannot pay: this release would bring {measure} to {asked + spent:.6g} "
+            f"account {account!r} cannot pay: this release would bring {measure} to {self.reached:.6g} "
             f"of {limit:.6g} (spent {spent:.6g}). No data was read, nothing was spent." + (advice and f" {advice}")
         )
 

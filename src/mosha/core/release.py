@@ -34,11 +34,12 @@ class Receipt:
     limit: float
     delta: float = 0.0
     spent_as: Guarantee | None = None
+    left: float | None = None
 
     @property
     def remaining(self) -> float:
         """What was left of the account after this payment."""
-        return max(0.0, self.limit - self.spent)
+        return max(0.0, self.limit - self.spent) if self.left is None else self.left
 
     def __str__(self) -> str:
         also = f" and delta {self.delta:.3g}" if self.delta else ""

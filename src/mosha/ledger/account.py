@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Unpack
 
-from mosha.accounting.price import UNIT, Price
+from mosha.accounting.price import Price
 from mosha.accounting.rules import Rule
 from mosha.core.account import Account, Reservation
 from mosha.core.errors import InvalidParameter
@@ -100,19 +100,25 @@ class LedgerAccount(JointAccount):
         return self._ledger._balance(self.name)[0]  # noqa: SLF001
 
     @property
+    def way(self) -> str:
+        """How the account adds up, where its rule knows several ways; empty until its first payment has chosen one."""
+        return self._ledger._balance(self.name)[1]  # noqa: SLF001
+
+    @property
     def spent(self) -> float:
         """What has been spent, in the measure of the rule, rounded up."""
-        return self.spent_price.as_floats()[0]
+        return self.rule.amount_of(self.spent_price)
 
     @property
     def limit(self) -> float:
-        """The limit, in the measure of the rule."""
-        return self.terms.limit.as_floats()[0]
+        """The limit, in the measure of the rule, as it was opened."""
+        return self.rule.amount_limit
 
     @property
     def remaining(self) -> float:
-        """What can still be spent here; an ancestor may have less left."""
-        return max(0, self.terms.limit.amount - self.spent_price.amount) / UNIT
+        """What can still be spent here: as epsilon, in one pure release. An ancestor may have less left."""
+        spent, way, _ = self._ledger._balance(self.name)  # noqa: SLF001
+        return self.rule.amount_left(spent, way)
 
     @property
     def spent_as(self) -> Guarantee:
@@ -121,7 +127,7 @@ class LedgerAccount(JointAccount):
 
     @property
     def retired(self) -> bool:
-        return self._ledger._balance(self.name)[1]  # noqa: SLF001
+        return self._ledger._balance(self.name)[2]  # noqa: SLF001
 
     @property
     def parent(self) -> LedgerAccount | None:

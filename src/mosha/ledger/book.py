@@ -19,6 +19,7 @@ from mosha.core.number import positive
 from mosha.core.unit import Member, Neighbours, Unit, is_population_name
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.chain import Entry, Head, canonical
+from mosha.ledger.charge import from_columns
 from mosha.ledger.failures import failures_of, lift
 from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.sqlite import SQLiteStorage
@@ -246,13 +247,14 @@ class Ledger:
     def _now(self) -> int:
         return self._storage.read(lambda transaction: transaction.now())
 
-    def _balance(self, name: str) -> tuple[Price, bool]:
+    def _balance(self, name: str) -> tuple[Price, str, bool]:
+        """What an account has spent, the way it adds up, and whether it is retired."""
         row = self._storage.read(
             lambda transaction: transaction.row("SELECT amount, delta, retired FROM accounts WHERE name = ?", name)
         )
         if row is None:
             raise UnknownAccount(f"this ledger has no account {name!r}.")
-        return Price(int(row[0]), int(row[1])), bool(row[2])
+        return *from_columns(row[0], row[1]), bool(row[2])
 
     def _retire(self, name: str, reason: str | None = None) -> None:
         def retire(transaction: Transaction) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from mosha.accounting.rule import Converted
-from mosha.accounting.rules import FREE, Price, Rule
+from mosha.accounting.either import ANY
+from mosha.accounting.price import as_float, greatest
+from mosha.accounting.rules import FREE, Price
 from mosha.core.errors import AccountExpired, AccountRetired, BudgetExceeded, LedgerError, UnknownAccount
 from mosha.core.event import Event
 from mosha.ledger.moment import as_text
@@ -16,41 +17,48 @@ from mosha.ledger.note import OWN, append_note
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import Payer, Terms
 
-__all__ = ["Charge", "charge", "check_ends", "greatest", "hand_back", "priced", "refusal", "write_charging"]
+__all__ = [
+    "Charge",
+    "charge",
+    "check_ends",
+    "from_columns",
+    "hand_back",
+    "priced",
+    "refusal",
+    "to_columns",
+    "write_charging",
+]
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What one account pays for one release, and what it has spent with it."""
+    """What one account pays for one release, and what it has spent with it.
+
+    `way` is how the account adds up, where its rule knows several ways: chosen by its first payment, and kept.
+    """
 
     account: str
     family: str
     lanes: tuple[str, ...]
     price: Price
     spent: Price = FREE
+    way: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        described = {"account": self.account, "price": _plain(self.price), "spent": _plain(self.spent)}
+        described = {"account": self.account, "price": self._plain(self.price), "spent": self._plain(self.spent)}
+        described |= {"way": self.way} if self.way else {}
         return described | ({"family": self.family, "lanes": list(self.lanes)} if self.lanes else {})
+
+    def _plain(self, price: Price) -> list[str]:
+        return [str(part) for part in price.parts[: 4 if self.way else 2]]
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> Charge:
         price, spent = (Price(*map(int, stored[part])) for part in ("price", "spent"))
-        return Charge(stored["account"], stored.get("family", ""), tuple(stored.get("lanes", ())), price, spent)
-
-
-def _plain(price: Price) -> list[str]:
-    return [str(price.amount), str(price.delta)]
-
-
-def greatest(prices: Iterable[Price]) -> Price:
-    """The least price that is at least each of these, part by part."""
-    amount = delta = 0
-    for price in prices:
-        amount, delta = max(amount, price.amount), max(delta, price.delta)
-    return Price(amount, delta)
+        lanes, way = tuple(stored.get("lanes", ())), stored.get("way", "")
+        return Charge(stored["account"], stored.get("family", ""), lanes, price, spent, way)
 
 
 def priced(payers: Sequence[Payer], event: Event) -> list[Charge]:
@@ -59,16 +67,18 @@ def priced(payers: Sequence[Payer], event: Event) -> list[Charge]:
 
 
 def charge(transaction: Transaction, payers: Sequence[Payer], charges: Sequence[Charge]) -> list[Charge]:
-    """Take every charge, or raise and take none."""
+    """Take every charge, or raise and take none. A first payment chooses the way of an account, for good."""
     check_ends(payers, transaction.now())
     balances = _balances(transaction, [payer.terms.name for payer in payers])
     paid, lanes = [], []
     for payer, asked in zip(payers, charges, strict=True):
         increase, changed = _increase(transaction, asked)
-        spent = balances[asked.account]
-        if not spent + increase <= payer.terms.limit:
-            raise refusal(payer.terms, increase, spent)
-        paid.append(replace(asked, spent=spent + increase))
+        spent, chosen = balances[asked.account]
+        rule = payer.terms.rule
+        way = chosen or rule.way(asked.price)
+        if not rule.admits(spent + increase, way):
+            raise refusal(payer.terms, increase, spent, way)
+        paid.append(replace(asked, spent=spent + increase, way=way))
         lanes.append(changed)
     for done, changed in zip(paid, lanes, strict=True):
         _write(transaction, done, changed)
@@ -99,27 +109,29 @@ def _note_end(transaction: Transaction, ended: Terms) -> None:
         append_note(transaction, f"{OWN}expired", {"expires": as_text(ended.expires)}, ended.name)
 
 
-def refusal(terms: Terms, asked: Price, spent: Price) -> BudgetExceeded:
+def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceeded:
     """Say which part of the limit is too small: public numbers, all of them."""
-    limit, part, measure = terms.limit, 0, terms.rule.measure
-    if asked.amount + spent.amount <= limit.amount:
-        part, measure = 1, "delta"
-    asks, spends, limits = (price.as_floats()[part] for price in (asked, spent, limit))
-    return BudgetExceeded(
-        account=terms.name, measure=measure, asked=asks, spent=spends, limit=limits, advice=_advice(terms.rule, asked)
-    )
+    rule, total = terms.rule, asked + spent
+    left = rule.amount_left(spent, way)
+    numbers = {"asked": rule.amount_of(asked), "spent": rule.amount_of(spent), "reached": rule.amount_of(total)}
+    numbers["limit"], measure = rule.amount_limit, rule.measure
+    lacking = _lacking_delta(rule.limits(way), total)
+    if lacking is not None:
+        part, limit = lacking
+        prices = {"asked": asked, "spent": spent, "reached": total, "limit": limit}
+        numbers, measure = {name: as_float(getattr(price, part)) for name, price in prices.items()}, "delta"
+    advice = f"What is left is {rule.measure} {left:.4g}." if left else ""
+    return BudgetExceeded(account=terms.name, measure=measure, **numbers, advice=advice)
 
 
-def _advice(rule: Rule, asked: Price) -> str:
-    """For a price that the whole limit could not pay, where the rule adds up another measure than it promises."""
-    if asked <= rule.limit or not isinstance(rule, Converted) or rule.epsilon is None:
-        return ""
-    amount, delta = rule.limit.as_floats()
-    return (
-        f"This account promises {rule.promise()} and adds up {rule.measure}, of which that is {amount:.6g}, with delta "
-        f"{delta:.6g} for releases that carry one: good for many small releases, and this one is more than all of it. "
-        'An account opened with rule="pure" adds up epsilons and deltas themselves: good for a few large ones.'
-    )
+def _lacking_delta(limits: tuple[Price, ...], total: Price) -> tuple[str, Price] | None:
+    """The limit that a sum would be within but for its delta, and which of its deltas that is."""
+    for limit in limits:
+        if limit.amount < ANY and total.amount <= limit.amount:
+            return "delta", limit
+        if limit.amount >= ANY and total.rho <= limit.rho:
+            return "rho_delta", limit
+    return None
 
 
 def hand_back(transaction: Transaction, charges: Sequence[Charge]) -> list[Charge]:
@@ -129,12 +141,36 @@ def hand_back(transaction: Transaction, charges: Sequence[Charge]) -> list[Charg
         decrease, changed = _decrease(transaction, back)
         row = transaction.row("SELECT amount, delta FROM accounts WHERE name = ?", back.account)
         assert row is not None
-        given.append(replace(back, spent=Price(int(row[0]), int(row[1])) - decrease))
+        given.append(replace(back, spent=from_columns(*row)[0] - decrease))
         _write(transaction, given[-1], changed)
     return given
 
 
-def _balances(transaction: Transaction, names: list[str]) -> dict[str, Price]:
+def to_columns(price: Price, way: str) -> tuple[str, str]:
+    """A sum as the columns `amount` and `delta` keep it: where an account has chosen a way, both of its sums.
+
+    >>> to_columns(Price(5, 0), ""), to_columns(Price(5, 1, 3, 2), "either")
+    (('5', '0'), ('either 5 3', '1 2'))
+    """
+    if not way:
+        return str(price.amount), str(price.delta)
+    return f"{way} {price.amount} {price.rho}", f"{price.delta} {price.rho_delta}"
+
+
+def from_columns(amount: str, delta: str) -> tuple[Price, str]:
+    """The sum, and the way, that the columns keep; no way where none is chosen or the rule knows one only.
+
+    >>> from_columns("either 5 3", "1 2") == (Price(5, 1, 3, 2), "either")
+    True
+    """
+    if " " not in amount:
+        return Price(int(amount), int(delta)), ""
+    way, epsilon, rho = amount.split(" ")
+    beside_epsilon, beside_rho = delta.split(" ")
+    return Price(int(epsilon), int(beside_epsilon), int(rho), int(beside_rho)), way
+
+
+def _balances(transaction: Transaction, names: list[str]) -> dict[str, tuple[Price, str]]:
     marks = ", ".join("?" * len(names))
     statement = f"SELECT name, amount, delta, retired FROM accounts WHERE name IN ({marks})"  # noqa: S608
     rows = transaction.rows(statement, *names)
@@ -143,7 +179,7 @@ def _balances(transaction: Transaction, names: list[str]) -> dict[str, Price]:
     for name, *_, retired in rows:
         if retired:
             raise AccountRetired(f"account {name!r} is retired: nothing is charged to it or beneath it any more.")
-    return {name: Price(int(amount), int(delta)) for name, amount, delta, _ in rows}
+    return {name: from_columns(amount, delta) for name, amount, delta, _ in rows}
 
 
 def _lanes(transaction: Transaction, account: str, family: str, lanes: Sequence[str] = ()) -> dict[str, Price]:
@@ -151,7 +187,7 @@ def _lanes(transaction: Transaction, account: str, family: str, lanes: Sequence[
     chosen = f" AND lane IN ({', '.join('?' * len(lanes))})" if lanes else ""
     statement = f"SELECT lane, amount, delta FROM lanes WHERE account = ? AND family = ?{chosen}"  # noqa: S608
     rows = transaction.rows(statement, account, family, *lanes)
-    return {lane: Price(int(amount), int(delta)) for lane, amount, delta in rows}
+    return {lane: from_columns(amount, delta)[0] for lane, amount, delta in rows}
 
 
 def _increase(transaction: Transaction, asked: Charge) -> tuple[Price, dict[str, Price]]:
@@ -178,10 +214,10 @@ def _decrease(transaction: Transaction, back: Charge) -> tuple[Price, dict[str, 
 
 def _write(transaction: Transaction, done: Charge, lanes: Mapping[str, Price]) -> None:
     statement = "UPDATE accounts SET amount = ?, delta = ? WHERE name = ?"
-    transaction.run(statement, *_plain(done.spent), done.account)
+    transaction.run(statement, *to_columns(done.spent, done.way), done.account)
     statement = (
         "INSERT INTO lanes VALUES (?, ?, ?, ?, ?) ON CONFLICT (account, family, lane) "
         "DO UPDATE SET amount = excluded.amount, delta = excluded.delta"
     )
     for lane, price in lanes.items():
-        transaction.run(statement, done.account, done.family, lane, *_plain(price))
+        transaction.run(statement, done.account, done.family, lane, *to_columns(price, done.way))

@@ -95,9 +95,10 @@ class Lease(Account):
         if found is None:
             position = [payer.terms.name for payer in self._payers].index(self._scope[0])
             terms, paid = self._payers[position].terms, self._charges[position]
-            cost, delta = self._price(event)[position].as_floats()
-            numbers = {"cost": cost, "delta": delta, "spent": paid.spent.as_floats()[0]}
-            numbers["limit"] = terms.limit.as_floats()[0]
+            rule, price = terms.rule, self._price(event)[position]
+            numbers = {"cost": rule.amount_of(price), "delta": price.as_floats()[1]}
+            numbers |= {"spent": rule.amount_of(paid.spent), "limit": rule.amount_limit}
+            numbers["left"] = rule.amount_left(paid.spent, paid.way)
             where = {"account": self.name, "entry": self._entry.label, "measure": terms.rule.measure}
             found = Receipt(**where, **numbers, unit=terms.unit, event=event)  # type: ignore[arg-type]
             self._receipts[event] = found
@@ -129,10 +130,10 @@ class Lease(Account):
 
     def _refusal(self, position: int, price: Price) -> BudgetExceeded:
         terms, slice_ = self._payers[position].terms, self._charges[position].price
-        part = 0 if price.amount > self._left[position].amount else 1
-        spent = slice_ - self._left[position]
-        asks, spends, limits = (value.as_floats()[part] for value in (price, spent, slice_))
-        measure = "delta" if part else terms.rule.measure
+        rule, spent, measure = terms.rule, slice_ - self._left[position], terms.rule.measure
+        asks, spends, limits = map(rule.amount_of, (price, spent, slice_))
+        if price.amount <= self._left[position].amount and price.rho <= self._left[position].rho:
+            measure, (asks, spends, limits) = "delta", (value.as_floats()[1] for value in (price, spent, slice_))
         name = f"{terms.name} (lease)"
         return BudgetExceeded(account=name, measure=measure, asked=asks, spent=spends, limit=limits)
 

@@ -93,18 +93,13 @@ def is_below_certain(rule: Rule, event: Event, paid: Price) -> bool:
     """
     from mosha.accounting import bounds  # noqa: PLC0415  (numerical, and only where a price looks low)
 
-    most = min((limit // part for limit, part in _parts(rule.limit, paid) if part), default=MANY)
+    most = rule.repeats(paid, rule.way(paid)) or MANY
     for times in {1, max(1, min(MANY, most))}:
         for delta, epsilon in _promises(rule, paid * times):
             with suppress(MoshaError):  # an event without any price has no certain one either
                 if bounds(event * times, delta=delta)[0] > epsilon:
                     return True
     return False
-
-
-def _parts(*prices: Price) -> list[tuple[int, ...]]:
-    """The coordinates of some prices, side by side."""
-    return list(zip(*(vars(price).values() for price in prices), strict=True))
 
 
 def _promises(rule: Rule, paid: Price) -> list[tuple[float, float]]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from mosha.accounting.rules import Price, Rule
+from mosha.accounting.rules import EitherRule, Price, Rule
 from mosha.core.errors import (
     AccountFrozen,
     AlreadyReleased,
@@ -135,8 +135,9 @@ class Payment:
         order, leaf = self._order, self._order.scope[0]
         terms = next(payer.terms for payer in order.payers if payer.terms.name == leaf)
         paid = next(done for done in self._charges if done.account == leaf)
-        (cost, delta), (spent, _), (limit, _) = (p.as_floats() for p in (paid.price, paid.spent, terms.limit))
-        numbers = {"cost": cost, "spent": spent, "limit": limit, "delta": delta}
+        rule = terms.rule
+        numbers = {"cost": rule.amount_of(paid.price), "spent": rule.amount_of(paid.spent), "limit": rule.amount_limit}
+        numbers |= {"delta": paid.price.as_floats()[1], "left": rule.amount_left(paid.spent, paid.way)}
         where = {"account": " + ".join(order.scope), "entry": self._entry.label, "unit": terms.unit}
         meant = _meant(terms.rule, paid.spent)
         said = {"event": order.event, "measure": terms.rule.measure, "spent_as": meant}
@@ -342,9 +343,9 @@ class Payment:
 
 @lru_cache(maxsize=256)
 def _meant(rule: Rule, spent: Price) -> Guarantee | None:
-    """What has been spent as epsilon and delta, where the rule counts in another measure and has a delta."""
-    meant = rule.spent_as(spent) if rule.measure != "epsilon" else None
-    return meant if isinstance(meant, Approx) else None
+    """What has been spent as epsilon and delta, where the rule counts in another measure or in two."""
+    meant = rule.spent_as(spent) if rule.measure != "epsilon" or isinstance(rule, EitherRule) else None
+    return meant if isinstance(meant, Approx) and meant.delta else None
 
 
 def _outcome(transaction: Transaction, payment: int, step: int) -> Entry | None:

@@ -258,7 +258,9 @@ def _releases(statement: Statement) -> dict[str, str]:
 
 def _explain_composition(statement: Statement) -> str:
     terms = statement.balance.terms
-    said = f"{terms.rule.measure} adds up over releases that may be chosen adaptively (a privacy filter)"
+    said = (
+        f"{terms.rule.describe(statement.balance.way)} over releases that may be chosen adaptively (a privacy filter)"
+    )
     if terms.disjoint_blocks or any(balance.terms.disjoint_blocks for balance in statement.accounts):
         said += "; blocks of data that were declared disjoint compose in parallel"
     return _sentence(said)

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mosha.accounting.rules import FREE, Price
+from mosha.accounting.price import FREE, Price, greatest
 from mosha.core.errors import MoshaError
 from mosha.core.event import NOTHING, Event, compose, from_dict, from_json
 from mosha.core.events import Parallel
 from mosha.core.unit import Member
 from mosha.ledger.chain import Entry, canonical
-from mosha.ledger.charge import Charge, greatest
+from mosha.ledger.charge import Charge, to_columns
 from mosha.ledger.note import is_well_formed
 from mosha.ledger.opinion import Opinion, keeps_enough
 from mosha.ledger.payment import CLOSED, VOID, scope_of
@@ -34,6 +34,7 @@ class Balance:
 
     terms: Terms
     own: Price = FREE
+    way: str = ""
     families: dict[str, dict[str, Price]] = field(default_factory=lambda: defaultdict(dict))
     retired: bool = False
     failures: int = 0  # since the last lift
@@ -143,12 +144,15 @@ class Replay:
         self._require(entry, right, "does not charge exactly the accounts it must")
         for paid in charges:
             balance = self.accounts[paid.account]
+            balance.way = balance.way or balance.terms.rule.way(paid.price)
             balance.move(paid, 1)
+            self._require(entry, paid.way == balance.way, f"misstates how {paid.account!r} adds up")
             ended = balance.terms.expires is not None and balance.terms.expires <= entry.at
             self._require(entry, not balance.retired, f"charges the retired account {paid.account!r}")
             self._require(entry, not ended, f"charges account {paid.account!r} after its end")
             self._require(entry, not balance.frozen, f"charges the frozen account {paid.account!r}")
-            self._require(entry, balance.spent <= balance.terms.limit, f"overspends account {paid.account!r}")
+            within = balance.terms.rule.admits(balance.spent, balance.way)
+            self._require(entry, within, f"overspends account {paid.account!r}")
             self._require(entry, balance.spent == paid.spent, f"misstates what {paid.account!r} has spent")
             self._judge(entry, paid.account, payment.event, paid.price)
         if payment.key is not None:
@@ -225,8 +229,9 @@ class Replay:
             if given is None:
                 continue
             rule = self._terms[paid.account].rule
-            same = (given.family, given.lanes) == (paid.family, paid.lanes) and rule.returns_unused
-            self._require(entry, same and given.price <= paid.price, "hands back more than was paid")
+            same = (given.family, given.lanes, given.way) == (paid.family, paid.lanes, paid.way)
+            fair = same and rule.returns_unused and given.price <= paid.price
+            self._require(entry, fair, "hands back more than was paid")
             self._judge(entry, paid.account, text, paid.price - given.price)
             self.accounts[paid.account].move(given, -1)
         self._require(entry, not back, "hands back to an account that did not pay")
@@ -257,13 +262,13 @@ class Replay:
 
     def _accounts_table(self) -> list[tuple[Any, ...]]:
         return [
-            (name, canonical(b.terms.to_dict()), str(b.spent.amount), str(b.spent.delta), int(b.retired))
+            (name, canonical(b.terms.to_dict()), *to_columns(b.spent, b.way), int(b.retired))
             for name, b in self.accounts.items()
         ]
 
     def _lanes_table(self) -> list[tuple[Any, ...]]:
         return [
-            (name, family, lane, str(price.amount), str(price.delta))
+            (name, family, lane, *to_columns(price, balance.way))
             for name, balance in self.accounts.items()
             for family, lanes in balance.families.items()
             for lane, price in (lanes | {"": greatest(lanes.values())}).items()

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mosha.accounting.rules import Rule
 from mosha.core.errors import Unpriced
 from mosha.core.event import from_dict
 from mosha.core.guarantee import Approx, Guarantee
@@ -62,7 +63,8 @@ class Statement:
     def to_dict(self) -> dict[str, Any]:
         """The statement for programs; `registry` is what the ledger can say for the registry of deployments."""
         terms = self.balance.terms
-        spent, limit = self.balance.spent.as_floats(), terms.limit.as_floats()
+        rule, spent = terms.rule, self.balance.spent
+        numbers = {"amount": rule.amount_of(spent), "delta": spent.as_floats()[1]}
         return {
             "account": self.account,
             "unit": terms.unit.to_dict(),
@@ -71,8 +73,9 @@ class Statement:
             "promise": self.promise.to_dict(),
             "rule": terms.rule.to_dict(),
             "measure": terms.rule.measure,
-            "spent": {"amount": spent[0], "delta": spent[1], "as": self.spent.to_dict()},
-            "limit": {"amount": limit[0], "delta": limit[1]},
+            "spent": numbers | {"as": self.spent.to_dict()},
+            "limit": {"amount": rule.amount_limit, "delta": terms.limit.as_floats()[1]},
+            "left": rule.amount_left(spent, self.balance.way),
             "today": None if self.today is None else self.today.to_dict(),
             "retired": self.balance.retired,
             "disjoint_blocks": terms.disjoint_blocks,
@@ -102,12 +105,12 @@ class Statement:
     def markdown(self) -> str:
         """The statement for people."""
         terms = self.balance.terms
-        spent, limit = self.balance.spent.as_floats()[0], terms.limit.as_floats()[0]
+        spent, limit = terms.rule.amount_of(self.balance.spent), terms.rule.amount_limit
         facts = [
             ("promise", f"{self.promise}, for all releases together"),
             ("hidden", f"whether {terms.unit.describe()}"),
             ("neighbours", str(terms.unit.neighbours)),
-            ("rule", f"{terms.rule.name}: {terms.rule.measure} adds up, to at most {limit:.6g}"),
+            ("rule", f"{terms.rule.name}: {terms.rule.describe(self.balance.way)}, to at most {limit:.6g}"),
             ("spent so far", f"{terms.rule.measure} {spent:.6g} of {limit:.6g}; this is {self.spent}"),
             ("releases", str(len(self.releases))),
             (
@@ -154,7 +157,8 @@ def drawn_up(said: Replay, account: str, *, head: Head, at: int) -> Statement:
     """The statement of one account, from what the rows of the book say."""
     payments = [payment for payment in said.payments.values() if any(c.account == account for c in payment.charges)]
     beneath = tuple(b for name, b in sorted(said.accounts.items()) if _pays_into(b.terms, account))
-    lines = tuple(_line(payment, account) for payment in payments)
+    rule = said.accounts[account].terms.rule
+    lines = tuple(_line(payment, account, rule) for payment in payments)
     return Statement(account, said.accounts[account], lines, beneath, tight(said, account), head, _date(at))
 
 
@@ -163,10 +167,11 @@ def _pays_into(terms: Terms, account: str) -> bool:
     return terms.name != account and account in {*ancestry(terms.name), terms.unit.of}
 
 
-def _line(payment: PaymentState, account: str) -> ReleaseLine:
+def _line(payment: PaymentState, account: str, rule: Rule) -> ReleaseLine:
     paid = next(charge.price for charge in payment.charges if charge.account == account)
     back = next((charge.price for charge in payment.returned if charge.account == account), None)
-    cost, delta = (paid if back is None else paid - back).as_floats()
+    kept = paid if back is None else paid - back
+    cost, delta = rule.amount_of(kept), kept.as_floats()[1]
     event = json.loads(payment.event)
     return ReleaseLine(payment.label, _date(payment.at), payment.name, event, cost, delta, _state(payment))
 
@@ -184,7 +189,7 @@ def _state(payment: PaymentState) -> str:
 
 
 def _beneath(balance: Balance) -> dict[str, Any]:
-    spent, limit = balance.spent.as_floats()[0], balance.terms.limit.as_floats()[0]
+    spent, limit = balance.terms.rule.amount_of(balance.spent), balance.terms.rule.amount_limit
     described = {"account": balance.terms.name, "block": balance.terms.block, "retired": balance.retired}
     described |= {"promise": balance.terms.rule.promise().to_dict(), "spent": spent, "limit": limit}
     return described | {"expires": _end(balance), "purpose": balance.terms.purpose}
@@ -202,7 +207,7 @@ def _condition(balance: Balance) -> str:
 
 
 def _fraction(balance: Balance) -> str:
-    spent, limit = balance.spent.as_floats()[0], balance.terms.limit.as_floats()[0]
+    spent, limit = balance.terms.rule.amount_of(balance.spent), balance.terms.rule.amount_limit
     return f"{balance.terms.rule.measure} {spent:.6g} of {limit:.6g}"
 
 

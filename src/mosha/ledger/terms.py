@@ -51,6 +51,7 @@ class Wanted:
     expires: int | None = None
     purpose: str | None = None
     failures: int | None = None
+    any_rule: bool = False  # epsilon and delta were said, and not by which rule they are kept
 
     @staticmethod
     def of(name: str, unit: Unit | None, limits: Limits | GrantTerms, *, block: bool) -> Wanted:
@@ -70,7 +71,8 @@ class Wanted:
         rule = rule_for(**given) if given else None
         if rule is not None and rule.limit.amount == 0:
             raise InvalidParameter("this limit is so small that nothing could ever be paid from it. Say a larger one.")
-        return Wanted(name, unit, rule, disjoint, block, size, expires, purpose, failures)
+        said = {"rho", "mu", "rule", "delta_for_events"} & set(given)
+        return Wanted(name, unit, rule, disjoint, block, size, expires, purpose, failures, any_rule=not said)
 
     def terms(self, known: Mapping[str, Terms], now: int) -> Terms:
         """The terms of an account that is opened now, beside those above it and the population that its unit names."""
@@ -107,12 +109,19 @@ class Wanted:
             )
         return self.unit if self.unit is not None and isinstance(above.unit, Member) else above.unit
 
+    def _is_kept_by(self, rule: Rule) -> bool:
+        """Whether an account under `rule` is wanted: the same rule, or the same promise where no rule was named."""
+        if self.rule == rule:
+            return True
+        asked, found = (vars(one) for one in (self.rule, rule))
+        return self.any_rule and all(asked.get(name) == found.get(name) for name in ("epsilon", "delta"))
+
     def compare(self, terms: Terms) -> None:
         """Refuse other terms than those the account was opened under; what was left out is not compared."""
         differing = []
         if self.unit is not None and not _is_same_or_less(self.unit, terms.unit):
             differing.append(f"unit (opened for: {terms.unit.describe()})")
-        if self.rule is not None and self.rule != terms.rule:
+        if self.rule is not None and not self._is_kept_by(terms.rule):
             differing.append(f"limit (opened for: {terms.rule.promise()}, by the {terms.rule.name} rule)")
         if self.disjoint_blocks is not None and self.disjoint_blocks != terms.disjoint_blocks:
             differing.append(f"disjoint_blocks (opened with {terms.disjoint_blocks})")

@@ -1,0 +1,190 @@
+"""The rule of an (epsilon, delta) account: it pays while *either* the plain sums *or* the concentrated sum allow it.
+
+A few large releases are best counted by adding epsilons and deltas, many small ones by adding rhos. This rule keeps
+both sums and admits while one of them is within its limit. Both may not have all of delta (`rules.md`, proposition 6),
+so delta is divided once, by the first payment, which nobody could choose after seeing an answer:
+
+    either          half of delta for the sums, two fifths for the conversion of rho, a tenth for deltas beside rho
+    sums            all of delta for the sums, where the first payment could be repeated more often that way
+    concentrated    all of delta for rho, where the first payment has no price in epsilon and delta at all
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+from mosha.accounting import concentrated, pure
+from mosha.accounting.composition import Cost
+from mosha.accounting.price import OUT_OF_REACH, UNIT, Price, as_float
+from mosha.accounting.rounding import round_down, round_up
+from mosha.accounting.rule import Rule, limit_units
+from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.event import Event
+from mosha.core.guarantee import Approx, Guarantee
+from mosha.core.number import positive, strict_probability
+
+__all__ = ["LARGEST_EPSILON", "EitherRule"]
+
+SHARE_FOR_SUMS, SHARE_FOR_EVENTS = Fraction(1, 2), Fraction(1, 10)
+LARGEST_EPSILON = 2.0**64
+ANY = 2**4096  # more than any sum: a way that does not look at this part of a price
+
+
+@dataclass(frozen=True)
+class EitherRule(Rule):
+    """Epsilons and deltas add up, rhos add up, and one of the two sums has to stay within its limit.
+
+    `delta_for_sums` and `delta_for_events` are the shares of delta in the way "either"; `rho` is what the rest of delta
+    converts to epsilon there, `rho_alone` where the sums are given up and `delta_for_events` is the only share.
+
+    >>> rule = EitherRule.of(1.0, 1e-6)
+    >>> few, many = rule.price(Event.kinds["Laplace"](2)), rule.price(Event.kinds["Laplace"](50))
+    >>> rule.way(few), rule.repeats(few, "either"), rule.repeats(many, "either")
+    ('either', 2, 113)
+    >>> rule.way(rule.price(Event.kinds["Approx"](1.0, 1e-6)))
+    'sums'
+    """
+
+    epsilon: float
+    delta: float
+    delta_for_sums: float
+    delta_for_events: float
+    rho: float
+    rho_alone: float
+    name: ClassVar[str] = "either"
+    advice: ClassVar[str] = "Sell it as one piece with a delta of its own: mosha.events.Plan(event, delta)."
+
+    @staticmethod
+    def of(epsilon: float, delta: float) -> EitherRule:
+        """The rule that promises (epsilon, delta)."""
+        epsilon, delta = positive("epsilon", epsilon), strict_probability("delta", delta)
+        sums, events = round_down(Fraction(delta) * SHARE_FOR_SUMS), round_down(Fraction(delta) * SHARE_FOR_EVENTS)
+        rests = _rest(delta, sums, events), _rest(delta, events)
+        if min(rests) <= 0:
+            raise InvalidParameter("delta is too small to be divided. Say a larger one.")
+        rho, alone = (concentrated.rho_from_epsilon(epsilon, rest) for rest in rests)
+        if rho == 0:
+            raise InvalidParameter("delta is too small for this epsilon: nothing could ever be paid for.")
+        return EitherRule(epsilon, delta, sums, events, rho, max(rho, alone))
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "rho", "rho_alone"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        for name in ("delta", "delta_for_sums", "delta_for_events"):
+            object.__setattr__(self, name, strict_probability(name, getattr(self, name)))
+        if self.epsilon > LARGEST_EPSILON:
+            raise InvalidParameter(f"epsilon must be at most {LARGEST_EPSILON:g} for this rule.")
+        either, alone = self._limit_of_rho("either"), self._limit_of_rho("concentrated")
+        reached = [
+            concentrated.epsilon_from_rho(
+                as_float(either), _rest(self.delta, self.delta_for_sums, self.delta_for_events)
+            ),
+            concentrated.epsilon_from_rho(as_float(alone), _rest(self.delta, self.delta_for_events)),
+        ]
+        if max(reached) > as_float(self.limit.amount):
+            raise InvalidParameter("a limit of this rho allows more than epsilon at this delta.")
+
+    @property
+    def measure(self) -> str:
+        return "epsilon"
+
+    @cached_property
+    def limit(self) -> Price:
+        return Price(limit_units(self.epsilon), limit_units(self.delta))
+
+    def _limit_of_rho(self, way: str) -> int:
+        return limit_units(self.rho if way == "either" else self.rho_alone)
+
+    def limits(self, way: str) -> tuple[Price, ...]:
+        epsilon, events = self.limit.amount, limit_units(self.delta_for_events)
+        sums = Price(epsilon, self.limit.delta if way == "sums" else limit_units(self.delta_for_sums), ANY, ANY)
+        if way == "sums":
+            return (sums,)
+        concentrated_sum = Price(ANY, ANY, self._limit_of_rho(way), events)
+        return (concentrated_sum,) if way == "concentrated" else (sums, concentrated_sum)
+
+    def way(self, first: Price) -> str:
+        """Under which of the three ways this very payment could be repeated most often; "either" where it is equal."""
+        if first.amount >= OUT_OF_REACH:
+            return "concentrated"
+        either, sums = (self.repeats(first, way) for way in ("either", "sums"))
+        return "either" if either is None or sums is None or either >= sums else "sums"
+
+    def promise(self) -> Guarantee:
+        epsilon, delta = self.limit.as_floats()
+        return Approx(epsilon, max(delta, self.delta))  # a delta below one unit is none for the sums
+
+    def spent_as(self, price: Price) -> Guarantee:
+        """The lesser of the two readings; the promise about adaptive spending is that of the limit."""
+        if price.amount == 0:
+            return Approx(0.0, as_float(price.delta))
+        return min(self._readings(price), key=lambda meant: meant.epsilon)
+
+    def _readings(self, price: Price) -> list[Approx]:
+        found = [Approx(*price.as_floats())] if price.amount < OUT_OF_REACH else []
+        if price.rho < OUT_OF_REACH:
+            left = _rest(self.delta, self.delta_for_sums, self.delta_for_events)
+            delta = round_up(Fraction(left) + Fraction(price.rho_delta, UNIT))
+            found.append(Approx(concentrated.epsilon_from_rho(as_float(price.rho), left), min(1.0, delta)))
+        return found
+
+    def describe(self, way: str) -> str:
+        sums, rhos = "the sum of epsilons and deltas", "the sum of rho, converted to epsilon at delta,"
+        said = {"sums": f"{sums} stays within epsilon", "concentrated": f"{rhos} stays within epsilon"}
+        return said.get(way, f"either {sums} or {rhos} stays within epsilon")
+
+    def amount_of(self, price: Price) -> float:
+        """The lesser of the two readings, as epsilon at the account's delta."""
+        return min((meant.epsilon for meant in self._readings(price)), default=math.inf) if price.amount else 0.0
+
+    def amount_left(self, spent: Price, way: str) -> float:
+        """The largest epsilon of a pure release that would still be admitted, rounded down."""
+        left = max(_largest(limit, spent) for limit in self.limits(way or "either"))
+        return min(left, self.epsilon) if left > self.epsilon * 2.0**-49 else 0.0
+
+    def _cost(self, part: Event) -> Cost:
+        return pure.cost_of(part)
+
+    def _part_price(self, part: Event) -> Price:
+        return _price(part, self)
+
+
+@lru_cache(maxsize=16384)
+def _price(part: Event, rule: EitherRule) -> Price:
+    sums, concentrated_cost = pure.cost_of(part), concentrated.cost_of(part)
+    if not (sums.is_finite or concentrated_cost.is_finite):
+        raise Unpriced(
+            f"{type(part).__name__} has no price as epsilon and delta, nor as rho: this account cannot pay for it. "
+            f"{rule.advice} Nothing was spent."
+        )
+    return Price(*_units(sums), *_units(concentrated_cost))
+
+
+def _units(cost: Cost) -> tuple[int, int]:
+    if not cost.is_finite or cost.amount > LARGEST_EPSILON:
+        return OUT_OF_REACH, 0
+    price = Price.of(cost.amount, cost.delta)
+    return price.amount, price.delta
+
+
+def _largest(limit: Price, spent: Price) -> float:
+    """The largest epsilon that one limit still pays for, rounded down."""
+    if not spent <= limit:
+        return 0.0
+    if limit.amount < ANY:
+        return round_down(Fraction(limit.amount - spent.amount, UNIT))
+    room = round_down(Fraction(limit.rho - spent.rho, UNIT))
+    low, high = 0.0, room + 2 * math.sqrt(room) + 1e-300
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if concentrated.rho_of_pure(middle) <= room else (low, middle)
+    return low
+
+
+def _rest(delta: float, *shares: float) -> float:
+    """What the shares, as limits, leave of delta."""
+    return round_down(Fraction(delta) - sum((Fraction(limit_units(share), UNIT) for share in shares), Fraction(0)))
