@@ -10,7 +10,7 @@ from mosha.audit import entries
 from mosha.audit.contract import additive_contract
 from mosha.audit.trainer import trainer_contract
 from mosha.core.errors import InvalidParameter
-from tests.audit.trainers import DPSGD, FAULTY
+from tests.audit.trainers import DPSGD, FAULTY, Signs
 
 
 @pytest.mark.parametrize("faulty", FAULTY, ids=lambda trainer: trainer.__doc__.splitlines()[0])
@@ -20,8 +20,8 @@ def test_a_faulty_trainer_breaks_the_clause_that_names_its_fault(faulty):
 
 def test_a_correct_trainer_keeps_its_contract_every_time():
     """False-alarm rate 1e-9 each."""
-    trainer = DPSGD()
-    assert all(trainer_contract(trainer).kept for _ in range(5))
+    for trainer in (DPSGD(), Signs()):
+        assert all(trainer_contract(trainer).kept for _ in range(5))
 
 
 def test_a_trainer_that_meets_nan_breaks_its_contract():

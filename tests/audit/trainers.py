@@ -1,4 +1,4 @@
-"""A small DP-SGD in NumPy, and eight ways to get it wrong."""
+"""A small DP-SGD in NumPy, and ways to get it wrong."""
 
 from __future__ import annotations
 
@@ -126,7 +126,51 @@ class FullBatch(DPSGD):
         return np.arange(self.population)
 
 
+class Signs(DPSGD):
+    """Gradients of norm clip that point one way or the other: nothing but places can move a sum too far."""
+
+    def __init__(self):
+        super().__init__()
+        self.gradients[:] = 0
+        self.gradients[:, 0] = np.where(np.arange(self.population) % 2, self.clip, -self.clip)
+
+
+class MicroBatches(Signs):
+    """Sums of four neighbours are clipped, in place of single examples."""
+
+    size = 4
+
+    def update(self, batch, rng):
+        starts = range(0, len(batch), self.size)
+        sums = [self.gradients[batch[start : start + self.size]].sum(axis=0) for start in starts]
+        total = self.clipped(np.array(sums).reshape(-1, WIDTH)).sum(axis=0)
+        return self.layers(total + self.noise(rng, batch))
+
+
+class Eights(MicroBatches):
+    """Sums of eight neighbours are clipped."""
+
+    size = 8
+
+
+class FirstCountsTwice(Signs):
+    """The first example of a batch counts twice."""
+
+    def update(self, batch, rng):
+        found = self.clipped(self.gradients[batch])
+        return self.layers(found.sum(axis=0) + found[:1].sum(axis=0) + self.noise(rng, batch))
+
+
+class Alternating(Signs):
+    """Examples count with the sign of their place."""
+
+    def update(self, batch, rng):
+        signs = np.where(np.arange(len(batch)) % 2, 1.0, -1.0)[:, None]
+        return self.layers((signs * self.clipped(self.gradients[batch])).sum(axis=0) + self.noise(rng, batch))
+
+
 FAULTY = {
+    **dict.fromkeys((MicroBatches, Eights, FirstCountsTwice, Alternating), "sensitivity at most clip"),
     Shuffled: "batch sizes vary",
     NoiseLow: "noise law at batch size 0",
     Unclipped: "sensitivity at most clip",

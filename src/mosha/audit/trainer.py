@@ -6,7 +6,7 @@ Needs no deep-learning library: a trainer is anything that can sample a batch an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,8 @@ __all__ = ["Trainer", "trainer_contract"]
 
 Floats = NDArray[np.float64]
 CLAUSES = 9  # statistical clauses that share the false-alarm rate
+CROWDS = 32  # batches out of which examples are left, one at a time: half of them large
+MANY = 400  # examples of a large one: places move far more of them than one clip
 ENOUGH = 150_000  # numbers that show noise 3% too small at any sensible false-alarm rate
 
 
@@ -79,7 +81,7 @@ def trainer_contract(
     if examples is None:
         examples = np.unique(np.linspace(0, population - 1, 24).astype(int)).tolist()
     rng = secure()
-    checks = [_sensitivity(trainer, examples, clip)]
+    checks = [_sensitivity(trainer, examples, clip, rng)]
     if updates is None:
         width = sum(values.size for values in _update(trainer, [], rng).values())
         updates = min(2_000, max(12, -(-ENOUGH // max(1, width))))
@@ -93,20 +95,38 @@ def _update(trainer: Trainer, batch: Sequence[int], rng: Rng) -> dict[str, Float
     return {name: np.asarray(values, dtype=np.float64).ravel() for name, values in layers.items()}
 
 
-def _sensitivity(trainer: Trainer, examples: Sequence[int], clip: float) -> Check:
-    """With common random numbers the noise cancels: what remains is what one example adds."""
+def _sensitivity(trainer: Trainer, examples: Sequence[int], clip: float, rng: Rng) -> Check:
+    """With common random numbers the noise cancels: what remains is what one example adds, wherever it stands."""
     from mosha.noise import SeededRandom  # noqa: PLC0415
 
-    crowd = [index for index in range(trainer.population) if index not in set(examples)]
     worst = 0.0
-    for i, example in enumerate(examples):
-        others = crowd[: (0, 1, 8)[i % 3]]
-        with_it = _update(trainer, [*others, example], SeededRandom(i))
-        without = _update(trainer, others, SeededRandom(i))
-        moved = np.concatenate([with_it[name] - without[name] for name in without])
-        worst = max(worst, math.inf if np.isnan(moved).any() else float(np.linalg.norm(moved)))
+    for number, (batch, places) in enumerate(_crowds(trainer, examples, rng)):
+        with_all = _update(trainer, batch, SeededRandom(number))
+        for place in places:
+            without = _update(trainer, [*batch[:place], *batch[place + 1 :]], SeededRandom(number))
+            moved = np.concatenate([with_all[name] - without[name] for name in without])
+            worst = max(worst, math.inf if np.isnan(moved).any() else float(np.linalg.norm(moved)))
     seen = f"one example moves an update by up to {worst:.6g}, allowed {clip:.6g}"
     return Check("sensitivity at most clip", worst <= clip * (1 + 1e-5), seen)
+
+
+def _crowds(trainer: Trainer, examples: Sequence[int], rng: Rng) -> Iterator[tuple[list[int], list[int]]]:
+    """Batches, each with the places of an example that is left out of it in turn.
+
+    Chosen examples stand first, last or in the middle of few others. Out of many and of few examples in random order
+    somebody is left out at the front, at the end and between: whoever comes after moves up by one, which shows where a
+    trainer treats examples by their place, as one that clips sums of a few neighbours does.
+    """
+    crowd = [index for index in range(trainer.population) if index not in set(examples)]
+    for i, example in enumerate(examples):
+        others = crowd[: (0, 1, 8)[i % 3]]
+        place = (len(others), 0, len(others) // 2)[i // 3 % 3]
+        yield [*others[:place], example, *others[place:]], [place]
+    order = np.random.default_rng(int.from_bytes(rng.bytes(16), "little"))
+    for number in range(CROWDS):
+        most = min(trainer.population, MANY if number % 2 else 3 + number)
+        batch = order.permutation(trainer.population)[:most].tolist()
+        yield batch, sorted({0, 1, most // 4, most // 2, most - 2, most - 1} & set(range(most)))
 
 
 def _noise(trainer: Trainer, sigma: float, updates: int, alpha: float, rng: Rng) -> list[Check]:
