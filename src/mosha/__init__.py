@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mosha.core.unit import Self as Self
     from mosha.core.unit import Unit as Unit
     from mosha.core.unit import Window as Window
+    from mosha.core.weakness import WeakPromise as WeakPromise
     from mosha.ledger import Ledger as Ledger
     from mosha.sql import query as query
     from mosha.tables import protect as protect
@@ -75,6 +76,7 @@ _NAMES = {
     "Receipt": "core.release",
     "Release": "core.release",
     "Run": "core.account",
+    "WeakPromise": "core.weakness",
     "col": "connect.expression",
     "keep_private_log": "core.private_log",
     "protect": "tables",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +18,7 @@ from mosha.cli.plan import plan
 from mosha.cli.query import query
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import MoshaError
+from mosha.core.weakness import WeakPromise
 
 __all__ = ["application", "run"]
 
@@ -74,7 +77,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
-        code = application()(given, prog_name="mosha", standalone_mode=False)
+        with _weak_promises_on_standard_error():
+            code = application()(given, prog_name="mosha", standalone_mode=False)
     except MoshaError as error:
         return _told(error.to_dict(), as_json=as_json, code=1)
     except _CommandError as error:
@@ -90,6 +94,22 @@ def run(arguments: Sequence[str] | None = None) -> int:
         sentence = f"unexpected {type(error).__name__}. Please report it, with what MOSHA_TRACEBACK=1 shows."
         return _told({"error": "Unexpected", "message": sentence}, as_json=as_json, code=1)
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _weak_promises_on_standard_error() -> Iterator[None]:
+    """A promise that is weak by anybody's standard is told in one line, like an error."""
+    with warnings.catch_warnings():
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *details: Any) -> None:
+            if issubclass(category, WeakPromise):
+                typer.echo(f"mosha: warning: {message}", err=True)
+            else:
+                shown(message, category, *details)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def _usage(error: Any) -> str:

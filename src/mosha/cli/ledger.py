@@ -25,6 +25,7 @@ __all__ = [
     "Name",
     "Out",
     "Place",
+    "PolicyFile",
     "Rho",
     "Rule",
     "app",
@@ -61,13 +62,19 @@ DeltaForEvents = Annotated[
     float | None, typer.Option(help="How much of delta is kept for events that carry their own (a tenth).")
 ]
 Size = Annotated[int | None, typer.Option(help="How many units there are about, where that is public.")]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy", help="Ceilings that accounts obey (mosha-policy.toml): in force from now on in this book."
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", help="Write to this file instead of standard output.")]
 
 
-def open_ledger(place: str, *, create: bool = False) -> Ledger:
+def open_ledger(place: str, *, create: bool = False, policy: Path | None = None) -> Ledger:
     from mosha.ledger import Ledger as Book  # noqa: PLC0415  (a command that fails early loads nothing)
 
-    return Book(place, create=create)
+    return Book(place, create=create, policy=policy)
 
 
 def _unit(text: str | None, neighbours: str | None, of: str | None) -> Unit | None:
@@ -109,6 +116,7 @@ def open_account(
     rule: Rule = None,
     delta_for_events: DeltaForEvents = None,
     size: Size = None,
+    policy: PolicyFile = None,
     parent: Annotated[str | None, typer.Option(help="The account above, which pays for every release too.")] = None,
     block: Annotated[bool, typer.Option("--block", help="A block of the parent's data, under its limits.")] = False,
     disjoint_blocks: Annotated[
@@ -122,7 +130,7 @@ def open_account(
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
     limits["disjoint_blocks"], limits["size"] = disjoint_blocks, size
     hidden = _unit(unit, neighbours, of)
-    with closing(open_ledger(place, create=True)) as ledger:
+    with closing(open_ledger(place, create=True, policy=policy)) as ledger:
         if block:
             if parent is None or hidden is not None:
                 raise InvalidParameter("--block needs --parent, and inherits its unit.")
@@ -145,6 +153,7 @@ def population(
     rule: Rule = None,
     delta_for_events: DeltaForEvents = None,
     size: Size = None,
+    policy: PolicyFile = None,
     as_json: Json = False,
 ) -> None:
     """Open the account of a population: one cap over all that is ever asked about the same people."""
@@ -155,7 +164,7 @@ def population(
     limits["size"] = size
     if neighbours is not None and neighbours not in {str(each) for each in Neighbours}:
         raise InvalidParameter("--neighbours must be add-remove or replace-one.")
-    with closing(open_ledger(place, create=True)) as ledger:
+    with closing(open_ledger(place, create=True, policy=policy)) as ledger:
         said = None if neighbours is None else Neighbours(neighbours)
         show_accounts([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
 

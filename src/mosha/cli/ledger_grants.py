@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from mosha.cli.ledger import Delta, DeltaForEvents, Epsilon, Mu, Name, Place, Rho, Rule, app, open_ledger, show_accounts
+from mosha.cli.ledger import (
+    Delta,
+    DeltaForEvents,
+    Epsilon,
+    Mu,
+    Name,
+    Place,
+    PolicyFile,
+    Rho,
+    Rule,
+    app,
+    open_ledger,
+    show_accounts,
+)
 from mosha.cli.terminal import Json
 from mosha.core.errors import InvalidParameter
 
@@ -28,13 +41,14 @@ def grant(
     mu: Mu = None,
     rule: Rule = None,
     delta_for_events: DeltaForEvents = None,
+    policy: PolicyFile = None,
     as_json: Json = False,
 ) -> None:
     """Open an account beneath another one that may be used until a date."""
     from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
 
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
-    with closing(open_ledger(place)) as ledger:
+    with closing(open_ledger(place, policy=policy)) as ledger:
         made = ledger.account(account).grant(name, expires=expires, purpose=purpose, **limits)
         show_accounts([made], as_json=as_json)
 

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
 
 from mosha.accounting.rules import Price
-from mosha.core.errors import InvalidParameter, LedgerUnavailable, UnknownAccount, WrongUnit
+from mosha.core.errors import InvalidParameter, UnknownAccount, WrongUnit
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.number import positive
 from mosha.core.unit import Member, Neighbours, Unit, is_population_name
+from mosha.core.weakness import WeakPromise
 from mosha.ledger.account import JointAccount, LedgerAccount
-from mosha.ledger.chain import Entry, Head, canonical
+from mosha.ledger.chain import Entry, Head
 from mosha.ledger.charge import from_columns
 from mosha.ledger.failures import failures_of, lift
 from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
+from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, read_terms
+from mosha.ledger.policy import Policy, find_policy, set_policy
 from mosha.ledger.sqlite import SQLiteStorage
 from mosha.ledger.statement import Statement, drawn_up, tight
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.terms import GrantTerms, Limits, Wanted
 from mosha.ledger.tree import Terms, ancestry, joined
 from mosha.ledger.verify import Report, entries, inspect, parsed, replay
+from mosha.ledger.weakness import describe_weaknesses
 from mosha.ledger.witness import Witness
 
 __all__ = ["Ledger"]
 
-VERSION = 1
 _UNWITNESSED = "There is no witness of this book: only a head that was kept elsewhere would show an older copy of it."
 
 
@@ -64,6 +67,7 @@ class Ledger:
         witness: str | os.PathLike[str] | None = None,
         create: bool = True,
         clock: Callable[[], int] = _microseconds,
+        policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     ) -> None:
         """Open the book, or begin one.
 
@@ -74,12 +78,17 @@ class Ledger:
                 an SQLite file by default (`privacy.db.head`), none for PostgreSQL.
             create: begin a book where there is none; otherwise that is LedgerUnavailable.
             clock: microseconds since 1970; entries keep their order whatever it says.
+            policy: ceilings that accounts obey when they are opened (a file such as mosha-policy.toml): noted in the
+                chain, and in force from then on for whoever opens this book.
         """
         if place == ":memory:":
             raise InvalidParameter("a book that is forgotten is mosha.Ledger.memory(); ':memory:' would be a file.")
         seen = Witness(Path(witness).absolute()) if witness is not None else None
         options = {"patience": positive("patience", patience), "witness": seen, "create": create, "clock": clock}
-        self._begin(_storage(place, options))
+        said = None if policy is None else Policy.of(policy)
+        self._begin(choose_storage(place, options))
+        if said is not None:
+            self._storage.write(lambda transaction: set_policy(transaction, said))
 
     @classmethod
     def memory(cls) -> Self:
@@ -92,13 +101,18 @@ class Ledger:
         self._storage = storage
         self._terms: dict[str, Terms] = {}
         if storage.read(lambda transaction: transaction.head.sequence) == 0:
-            storage.write(_begin_book)
-        storage.read(_check_version)
+            storage.write(begin_book)
+        storage.read(check_version)
 
     @property
     def place(self) -> str:
         """Where the book is kept (without a password)."""
         return self._storage.place
+
+    @property
+    def policy(self) -> Policy | None:
+        """The policy that holds for new accounts of this book: the last one that was noted in the chain."""
+        return self._storage.read(find_policy)
 
     @property
     def head(self) -> Head:
@@ -178,7 +192,7 @@ class Ledger:
         if not is_population_name(name):
             raise InvalidParameter("a population has the name of an account, without '/'.")
         if neighbours is None:
-            known = self._storage.read(lambda transaction: _read(transaction, [name]))
+            known = self._storage.read(lambda transaction: read_terms(transaction, [name]))
             neighbours = known[name].unit.neighbours if name in known else Neighbours.ADD_REMOVE
         return self._account(None, name, Member(of=name, neighbours=neighbours), limits, block=False)
 
@@ -189,19 +203,11 @@ class Ledger:
         wanted = Wanted.of(joined(parent, name), unit, limits, block=block)
         population = () if unit is None or unit.of is None else (unit.of,)
         path = [*ancestry(wanted.name), *population]
-        known = self._storage.read(lambda transaction: _read(transaction, path))
+        known = self._storage.read(lambda transaction: read_terms(transaction, path))
         if wanted.name not in known:
-
-            def find_or_open(transaction: Transaction) -> dict[str, Terms]:
-                known = _read(transaction, path)
-                if wanted.name not in known:
-                    terms = known[wanted.name] = wanted.terms(known, transaction.now())
-                    transaction.append("open", terms.to_dict())
-                    insert = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0)"
-                    transaction.run(insert, terms.name, canonical(terms.to_dict()))
-                return known
-
-            known = self._storage.write(find_or_open)
+            known, opened = self._storage.write(lambda transaction: find_or_open(transaction, wanted, path))
+            for sentence in describe_weaknesses(known[wanted.name], known) if opened else ():
+                warnings.warn(f"account {wanted.name!r}: {sentence}", WeakPromise, stacklevel=4)
         wanted.compare(known[wanted.name])
         self._terms |= known
         return LedgerAccount(self, known[wanted.name])
@@ -212,7 +218,7 @@ class Ledger:
 
     def accounts(self) -> list[LedgerAccount]:
         """Every account of the book, by name."""
-        known = self._storage.read(lambda transaction: _read(transaction, None))
+        known = self._storage.read(lambda transaction: read_terms(transaction, None))
         self._terms |= known
         return [LedgerAccount(self, terms) for _, terms in sorted(known.items())]
 
@@ -242,7 +248,7 @@ class Ledger:
 
     def _read_terms(self, needed: set[str]) -> None:
         if missing := sorted(needed - set(self._terms)):
-            self._terms |= self._storage.read(lambda transaction: _read(transaction, missing))
+            self._terms |= self._storage.read(lambda transaction: read_terms(transaction, missing))
 
     def _now(self) -> int:
         return self._storage.read(lambda transaction: transaction.now())
@@ -365,33 +371,3 @@ def _protect_same(unit: Unit, other: Unit) -> bool:
     """Whether one release can protect both: the same unit, or persons of one population, however they are named."""
     of_one = unit.of is not None and unit.of == other.of and unit.neighbours is other.neighbours
     return unit.protects_same(other) or of_one
-
-
-def _storage(place: str | os.PathLike[str], options: dict[str, Any]) -> Storage:
-    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
-        from mosha.ledger.postgresql import PostgreSQLStorage  # noqa: PLC0415  (an extra)
-
-        return PostgreSQLStorage(place, **options)
-    if not isinstance(place, str | os.PathLike) or not os.fspath(place):
-        raise InvalidParameter("a ledger is kept in a file or at a URL: mosha.Ledger('privacy.db').")
-    if isinstance(place, str) and "://" in place:
-        raise InvalidParameter("this kind of URL is not known: a ledger is kept in a file or at postgresql://...")
-    return SQLiteStorage(Path(place), **options)
-
-
-def _begin_book(transaction: Transaction) -> None:
-    """Write the first row."""
-    if transaction.head.sequence == 0:
-        transaction.append("ledger", {"version": VERSION, "book": os.urandom(16).hex()})
-
-
-def _check_version(transaction: Transaction) -> None:
-    row = transaction.row("SELECT body FROM entries WHERE sequence = 1")
-    if row is not None and json.loads(row[0]).get("version", VERSION) > VERSION:
-        raise LedgerUnavailable("this book was begun by a newer version of mosha. Nothing was spent; upgrade.")
-
-
-def _read(transaction: Transaction, names: list[str] | None) -> dict[str, Terms]:
-    chosen = "" if names is None else f" WHERE name IN ({', '.join('?' * len(names))})"
-    rows = transaction.rows(f"SELECT name, terms FROM accounts{chosen}", *(names or ()))  # noqa: S608
-    return {name: Terms.from_dict(json.loads(terms)) for name, terms in rows}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 from mosha.core.errors import InvalidParameter, MissingExtra
 
 __all__ = ["read_document"]
+
+_SCIENTIFIC = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
 def read_document(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
@@ -40,6 +43,12 @@ def _parse(text: str, suffix: str) -> Any:
     except ImportError:
         raise MissingExtra("yaml", needed_for="a file in YAML") from None
     try:
-        return yaml.safe_load(text)
+        found = yaml.safe_load(text)
     except yaml.YAMLError:
         return None
+    return {name: _read_number(value) for name, value in found.items()} if isinstance(found, dict) else found
+
+
+def _read_number(value: Any) -> Any:
+    """YAML 1.1 takes 1e-6 for a text, because it has no point; people mean a number."""
+    return float(value) if isinstance(value, str) and _SCIENTIFIC.fullmatch(value) else value

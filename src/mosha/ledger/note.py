@@ -8,6 +8,7 @@ in force. Nothing in the ledger ever pays, refunds or refuses because of what so
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,10 @@ class Note:
     def entry(self) -> str:
         """How the row is named: its place and the beginning of its hash."""
         return f"{self.sequence}-{self.hash[:12]}"
+
+    @staticmethod
+    def of_row(row: Sequence[Any]) -> Note:
+        return Note.of(Entry(*row))
 
     @staticmethod
     def of(entry: Entry) -> Note:
@@ -111,7 +116,7 @@ def append_note(transaction: Transaction, topic: str, content: Any, about: str |
 def find_notes(transaction: Transaction, topic: str | None, about: str | None) -> list[Note]:
     """The notes of a topic and the topics under it, about an account; all of them by default."""
     rows = transaction.rows("SELECT sequence, at, kind, body, hash FROM entries WHERE kind = 'note' ORDER BY sequence")
-    notes = (Note.of(Entry(*row)) for row in rows)
+    notes = (Note.of_row(row) for row in rows)
     return [note for note in notes if _is_under(note.topic, topic) and about in (None, note.about)]
 
 

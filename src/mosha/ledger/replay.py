@@ -22,6 +22,7 @@ from mosha.ledger.charge import Charge, to_columns
 from mosha.ledger.note import is_well_formed
 from mosha.ledger.opinion import Opinion, keeps_enough
 from mosha.ledger.payment import CLOSED, VOID, scope_of
+from mosha.ledger.policy import TOPIC, Policy, read_policy
 from mosha.ledger.state import PaymentState
 from mosha.ledger.tree import Terms, check_disjoint, joined, payers
 
@@ -75,6 +76,7 @@ class Replay:
         self.keys: dict[tuple[tuple[str, ...], str], int] = {}
         self.problems: list[str] = []
         self.opinion = Opinion()
+        self.policy: Policy | None = None
         self._kinds: dict[str, Callable[[Entry, dict[str, Any]], None]] = {
             "ledger": self._ledger,
             "open": self._open,
@@ -117,6 +119,8 @@ class Replay:
         self._require(entry, not parent or parent in self.accounts, "opens a child without its parent")
         self._require(entry, self._is_protected(terms), "opens an account that those who pay with it do not protect")
         self._require(entry, terms.expires is None or entry.at < terms.expires, "opens an account that has ended")
+        fits = self.policy is None or not self.policy.violations(terms, entry.at)
+        self._require(entry, fits, "opens an account against the policy of the book")
         self.accounts[terms.name] = Balance(terms)
         self._terms[terms.name] = terms
 
@@ -243,6 +247,8 @@ class Replay:
         about = content.get("about")
         self._require(entry, is_well_formed(content), "is not a note as the ledger writes them")
         self._require(entry, about is None or about in self.accounts, "is a note about an account that is not there")
+        if content["topic"] == TOPIC:
+            self.policy = read_policy(content["content"])
 
     def event(self, name: str) -> Event:
         """All that an account has paid for: its own releases, and for disjoint blocks the dearest one of them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.accounting.rules import Rule
@@ -23,6 +23,7 @@ from mosha.ledger.registry import draft_entry, make_entry, missing_fields
 from mosha.ledger.replay import Balance, Replay
 from mosha.ledger.state import PaymentState
 from mosha.ledger.tree import Terms, ancestry
+from mosha.ledger.weakness import describe_weaknesses
 
 __all__ = ["ReleaseLine", "Statement", "drawn_up", "tight"]
 
@@ -51,6 +52,7 @@ class Statement:
     today: Guarantee | None
     head: Head
     at: str
+    warnings: tuple[str, ...] = ()
 
     @property
     def promise(self) -> Guarantee:
@@ -85,6 +87,7 @@ class Statement:
             "purpose": terms.purpose,
             "accounts": [_beneath(balance) for balance in self.accounts],
             "releases": [vars(line) for line in self.releases],
+            "warnings": list(self.warnings),
             "head": str(self.head),
             "at": self.at,
             "registry": draft_entry(self) | {"missing": missing_fields(draft_entry(self), 1)},
@@ -129,6 +132,8 @@ class Statement:
         if terms.disjoint_blocks:
             facts.insert(-3, ("blocks", "declared disjoint: nobody lies in two of them, and the dearest one counts"))
         parts = [f"# Privacy statement: {_cell(self.account)}", _table(("", ""), facts)]
+        if self.warnings:
+            parts += ["## Warnings", "\n".join(f"- {sentence}" for sentence in self.warnings)]
         if self.accounts:
             beneath = [(b.terms.name, str(b.terms.rule.promise()), _fraction(b), _condition(b)) for b in self.accounts]
             parts += ["## Accounts beneath", _table(("account", "promise", "spent", "state"), beneath)]
@@ -159,7 +164,20 @@ def drawn_up(said: Replay, account: str, *, head: Head, at: int) -> Statement:
     beneath = tuple(b for name, b in sorted(said.accounts.items()) if _pays_into(b.terms, account))
     rule = said.accounts[account].terms.rule
     lines = tuple(_line(payment, account, rule) for payment in payments)
-    return Statement(account, said.accounts[account], lines, beneath, tight(said, account), head, _date(at))
+    drawn = account, said.accounts[account], lines, beneath, tight(said, account), head, _date(at)
+    return Statement(*drawn, _warnings(said, account, at))
+
+
+def _warnings(said: Replay, account: str, at: int) -> tuple[str, ...]:
+    """Where the promise is weak by anybody's standard, and where it is above what the policy allows today."""
+    known = {name: balance.terms for name, balance in said.accounts.items()}
+    terms = known[account]
+    found = describe_weaknesses(terms, known)
+    if said.policy is not None:
+        lasting = replace(terms, expires=None, block=True)  # an end was judged when it was set
+        above = said.policy.violations(lasting, at)
+        found += [f"Against the present policy of the book: {each}." for each in above]
+    return tuple(each[0].upper() + each[1:] for each in found)
 
 
 def _pays_into(terms: Terms, account: str) -> bool:

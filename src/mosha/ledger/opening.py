@@ -1,0 +1,66 @@
+"""Opening: the place of a book, its first row, and accounts in it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mosha.core.errors import InvalidParameter, LedgerUnavailable
+from mosha.ledger.chain import canonical
+from mosha.ledger.policy import find_policy
+from mosha.ledger.sqlite import SQLiteStorage
+from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.terms import Wanted
+from mosha.ledger.tree import Terms
+
+__all__ = ["begin_book", "check_version", "choose_storage", "find_or_open", "read_terms"]
+
+VERSION = 1
+
+
+def choose_storage(place: str | os.PathLike[str], options: dict[str, Any]) -> Storage:
+    """PostgreSQL for a URL, SQLite for a file."""
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        from mosha.ledger.postgresql import PostgreSQLStorage  # noqa: PLC0415  (an extra)
+
+        return PostgreSQLStorage(place, **options)
+    if not isinstance(place, str | os.PathLike) or not os.fspath(place):
+        raise InvalidParameter("a ledger is kept in a file or at a URL: mosha.Ledger('privacy.db').")
+    if isinstance(place, str) and "://" in place:
+        raise InvalidParameter("this kind of URL is not known: a ledger is kept in a file or at postgresql://...")
+    return SQLiteStorage(Path(place), **options)
+
+
+def begin_book(transaction: Transaction) -> None:
+    """Write the first row."""
+    if transaction.head.sequence == 0:
+        transaction.append("ledger", {"version": VERSION, "book": os.urandom(16).hex()})
+
+
+def check_version(transaction: Transaction) -> None:
+    row = transaction.row("SELECT body FROM entries WHERE sequence = 1")
+    if row is not None and json.loads(row[0]).get("version", VERSION) > VERSION:
+        raise LedgerUnavailable("this book was begun by a newer version of mosha. Nothing was spent; upgrade.")
+
+
+def read_terms(transaction: Transaction, names: list[str] | None) -> dict[str, Terms]:
+    """The terms of these accounts, as far as there are any; of all by default."""
+    chosen = "" if names is None else f" WHERE name IN ({', '.join('?' * len(names))})"
+    rows = transaction.rows(f"SELECT name, terms FROM accounts{chosen}", *(names or ()))  # noqa: S608
+    return {name: Terms.from_dict(json.loads(terms)) for name, terms in rows}
+
+
+def find_or_open(transaction: Transaction, wanted: Wanted, path: list[str]) -> tuple[dict[str, Terms], bool]:
+    """The terms of an account and of those that pay with it, and whether it was opened for this."""
+    known = read_terms(transaction, path)
+    if wanted.name in known:
+        return known, False
+    terms = known[wanted.name] = wanted.terms(known, transaction.now())
+    if policy := find_policy(transaction):
+        policy.check(terms, transaction.now())
+    transaction.append("open", terms.to_dict())
+    insert = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0)"
+    transaction.run(insert, terms.name, canonical(terms.to_dict()))
+    return known, True

@@ -1,0 +1,67 @@
+"""Promises that are weak by anybody's standard, and what to say about them.
+
+Thresholds, each with its reason:
+
+    epsilon above 10            an answer may change the odds of anything by more than e^10, about 22,000 times
+    delta above 1 in 1,000      whatever the data: one person in a thousand may be told in full
+    size * delta above 1 / 100  a mechanism that publishes every person's data with probability delta keeps the promise;
+                                with a declared size it would be expected to publish size * delta persons
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mosha.core.guarantee import Approx, Guarantee, Pure
+from mosha.ledger.tree import Terms
+
+__all__ = ["describe_weaknesses"]
+
+LARGE_EPSILON = 10.0
+LARGE_DELTA = 1e-3
+PERSONS_EXPECTED = 0.01
+_ROUNDING = 1 + 1e-9  # an account keeps its limit to one part in 2**51
+
+
+def describe_weaknesses(terms: Terms, known: Mapping[str, Terms]) -> list[str]:
+    """Sentences about a promise that protects hardly anybody; none for one that does."""
+    promise = terms.rule.promise()
+    said = []
+    epsilon, delta = _parameters(promise)
+    if epsilon > LARGE_EPSILON * _ROUNDING:
+        said.append(
+            f"epsilon {epsilon:.6g} lets an answer change the odds of anything by a factor of e^{epsilon:.6g}: above "
+            f"{LARGE_EPSILON:g}, hardly anything is hidden."
+        )
+    if delta > LARGE_DELTA * _ROUNDING:
+        said.append(
+            f"delta {delta:.3g} allows one person in {1 / delta:,.0f} to be told in full: it should be far below one "
+            "over the number of people."
+        )
+    size = _size(terms, known)
+    if size is not None and size * delta > PERSONS_EXPECTED * _ROUNDING:
+        said.append(
+            f"delta {delta:.3g} is not far below one over {size:,}, the declared size: publishing everybody's data "
+            f"with that probability would keep the promise, and {size * delta:.3g} persons would be expected to be "
+            f"published. Choose a delta of at most {PERSONS_EXPECTED / size:.1g}."
+        )
+    return said
+
+
+def _parameters(promise: Guarantee) -> tuple[float, float]:
+    """Epsilon and delta; of rho and mu the epsilon at a delta of a millionth, and no delta of their own."""
+    if isinstance(promise, Pure):
+        return promise.epsilon, 0.0
+    if isinstance(promise, Approx):
+        return promise.epsilon, promise.delta
+    from mosha.ledger.policy import epsilon_at  # noqa: PLC0415  (numerics are loaded when they are needed)
+
+    return epsilon_at(promise, 1e-6), 0.0
+
+
+def _size(terms: Terms, known: Mapping[str, Terms]) -> int | None:
+    """The declared size: the account's own, that of the nearest account above it, or that of its population."""
+    path = terms.name.split("/")
+    above = ["/".join(path[:depth]) for depth in range(len(path), 0, -1)]
+    near = [terms, *(known[name] for name in [*above, terms.unit.of or ""] if name in known)]
+    return next((each.size for each in near if each.size is not None), None)
