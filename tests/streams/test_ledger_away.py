@@ -156,8 +156,10 @@ def test_a_state_that_lacks_something_is_refused(account, tmp_path):
 def test_a_chunk_is_held_to_the_steps_that_broken_ones_left(account):
     run = account.open(made())
     for _ in range(4):
+        account.lift()
         with pytest.raises(errors.StepFailed):
             run.step(Breaks())
+    account.lift()
     with pytest.raises(errors.HorizonExceeded, match="1 of the 5"):
         run.step(Batches([[1]] * 2))
     assert run.step(Batches([[1]])).value.shape == (1,)

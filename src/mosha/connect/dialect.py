@@ -229,6 +229,7 @@ class Dialect:
 
 class _DuckDB(Dialect):
     name = "duckdb"
+    barrier = True  # beside a join the optimiser writes layers into each other, which doubles them at every one
 
     def finite(self, node: Node) -> Node | None:
         """DuckDB takes comparisons for true where a Parquet file's bounds say so, and bounds leave NaN out."""

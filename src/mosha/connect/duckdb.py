@@ -11,7 +11,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -27,6 +26,7 @@ from mosha.connect.comma_separated import cell_columns, header, separator_of
 from mosha.connect.compiled import Compiled
 from mosha.connect.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
 from mosha.connect.duckdb_fields import by_code_point, field_of, key_array, listed_array
+from mosha.connect.duckdb_frames import check_frame, object_columns
 from mosha.connect.labels import MISSING
 from mosha.connect.public_keys import FEW
 from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
@@ -36,6 +36,7 @@ from mosha.connect.slices import OutOfMemory, in_slices, slices_for
 from mosha.connect.source import Engine, Field, Source
 from mosha.connect.statement import Query, alias, select
 from mosha.connect.totals import Array, Totals, integers
+from mosha.connect.tried import warn_if_untried
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
 
@@ -112,11 +113,14 @@ class DuckDB(Engine):
             config["threads"] = positive_integer("threads", threads)
         if spill is not None:
             config["temp_directory"] = str(spill)
+        warn_if_untried("DuckDB", duckdb.__version__)
         self._connection = duckdb.connect(":memory:", config=config)
         # The statistics of a Parquet file leave NaN out, and the optimiser would drop the guards that catch it: one
         # person's NaN could then make a question fail.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         self._connection.execute("SET enable_progress_bar = false")
+        # Barriers between layers keep to one thread where rows must stay in order, which no question asks for.
+        self._connection.execute("SET preserve_insertion_order = false")
         self._lock = threading.Lock()
         self._frames = 0
         self._forgotten: deque[str] = deque()
@@ -183,11 +187,11 @@ class DuckDB(Engine):
         with self._lock:
             self._frames += 1
             name = f"frame_{self._frames}"
-        _check_frame(frame)
+        check_frame(frame)
         self._told(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem)
-        mixed = {column_name for column_name in _object_columns(frame) if not self._is_read(origin(), column_name)}
+        mixed = {column_name for column_name in object_columns(frame) if not self._is_read(origin(), column_name)}
         fields, skipped = _left_out(mixed, fields, skipped)
         kind = type(frame)  # what may change in place (pandas) or outside (lazy frames, data sets) is not kept
         frozen = kind.__module__.split(".")[0] in {"polars", "pyarrow"} and kind.__name__ in {"DataFrame", "Table"}
@@ -328,50 +332,12 @@ def _plain(found: Any) -> Array:
     return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
-def _check_frame(frame: Any) -> None:
-    """Refuse frames that can be read only once, text that is no UTF-8, and moments in different time zones."""
-    kind = type(frame)
-    if kind.__name__ in {"RecordBatchReader", "Scanner"}:
-        raise DataError(f"a {kind.__name__} can be read only once: read it into a table first.")
-    if kind.__module__.split(".")[0] == "pyarrow" and kind.__name__ in {"Table", "RecordBatch"}:
-        _check_text(frame)
-    for name, values in _object_columns(frame).items():
-        if len({str(value.tzinfo) for value in values if isinstance(value, datetime)}) > 1:
-            raise DataError(
-                f"column {name!r} mixes time zones: convert it to one (pandas.to_datetime(..., utc=True)) first."
-            )
-
-
-def _check_text(table: Any) -> None:
-    """Arrow takes bytes for text unseen; the engine would fail at the row, and answer nothing from then on."""
-    for name, values in zip(table.schema.names, table.columns, strict=True):
-        if "string" in str(values.type) and not _is_valid(values):
-            raise DataError(f"column {name!r} holds text that is no UTF-8. Nothing was spent.")
-
-
-def _is_valid(values: Any) -> bool:
-    try:
-        values.validate(full=True)
-    except ValueError:
-        return False
-    return True
-
-
 def _left_out(
     names: set[str], fields: tuple[Field, ...], skipped: tuple[str, ...]
 ) -> tuple[tuple[Field, ...], tuple[str, ...]]:
     """The fields without those named, which are skipped from now on."""
     more = tuple(field.name for field in fields if field.name in names)
     return tuple(field for field in fields if field.name not in names), skipped + more
-
-
-def _object_columns(frame: Any) -> dict[str, Any]:
-    """The columns of a pandas frame that may hold anything."""
-    kind = type(frame)
-    if kind.__module__.split(".")[0] != "pandas" or kind.__name__ != "DataFrame":
-        return {}
-    kinds = enumerate(frame.dtypes)
-    return {str(frame.columns[i]): frame.iloc[:, i] for i, dtype in kinds if getattr(dtype, "hasobject", False)}
 
 
 def _files_version(place: str) -> str:

@@ -14,6 +14,7 @@ from mosha.connect.schema import LARGEST_INTEGER, Type
 from mosha.connect.source import Engine, Field, Source, plain_columns
 from mosha.connect.statement import Query
 from mosha.connect.totals import Array
+from mosha.connect.tried import warn_if_untried
 from mosha.core.errors import DataError, MissingExtra, SourceUnavailable
 
 __all__ = ["PostgreSQL", "ServerTable"]
@@ -104,6 +105,7 @@ class PostgreSQL(Engine):
         version, encoding, rows = self._in_snapshot(look)
         if version < OLDEST:
             raise DataError("PostgreSQL 14 or newer is needed.")
+        warn_if_untried("PostgreSQL", str(version // 10000))
         if encoding != "UTF8":
             raise DataError("the PostgreSQL database must be encoded in UTF-8.")
         if not rows:

@@ -17,6 +17,7 @@ from mosha.connect.source import Engine, Field, Source, plain_columns
 from mosha.connect.spark_dialect import SPARK
 from mosha.connect.statement import Query
 from mosha.connect.totals import Array
+from mosha.connect.tried import warn_if_untried
 from mosha.core.errors import DataError, SourceUnavailable
 
 __all__ = ["Spark", "SparkTable"]
@@ -50,6 +51,7 @@ class Spark(Engine):
         """The engine of a DataFrame's session; DataFrames of one session can be joined."""
         session = frame.sparkSession
         if id(session) not in cls._known:
+            warn_if_untried("Spark", str(session.version))
             cls._known = {**cls._known, id(session): cls(session)}
         return cls._known[id(session)]
 

@@ -1,0 +1,48 @@
+"""Data frames, looked through before DuckDB reads them: what would make a question fail is refused when it is opened."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from mosha.core.errors import DataError
+
+__all__ = ["check_frame", "object_columns"]
+
+
+def check_frame(frame: Any) -> None:
+    """Refuse frames that can be read only once, text that is no UTF-8, and moments in different time zones."""
+    kind = type(frame)
+    if kind.__name__ in {"RecordBatchReader", "Scanner"}:
+        raise DataError(f"a {kind.__name__} can be read only once: read it into a table first.")
+    if kind.__module__.split(".")[0] == "pyarrow" and kind.__name__ in {"Table", "RecordBatch"}:
+        _check_text(frame)
+    for name, values in object_columns(frame).items():
+        if len({str(value.tzinfo) for value in values if isinstance(value, datetime)}) > 1:
+            raise DataError(
+                f"column {name!r} mixes time zones: convert it to one (pandas.to_datetime(..., utc=True)) first."
+            )
+
+
+def _check_text(table: Any) -> None:
+    """Arrow takes bytes for text unseen; the engine would fail at the row, and answer nothing from then on."""
+    for name, values in zip(table.schema.names, table.columns, strict=True):
+        if "string" in str(values.type) and not _is_valid(values):
+            raise DataError(f"column {name!r} holds text that is no UTF-8. Nothing was spent.")
+
+
+def _is_valid(values: Any) -> bool:
+    try:
+        values.validate(full=True)
+    except ValueError:
+        return False
+    return True
+
+
+def object_columns(frame: Any) -> dict[str, Any]:
+    """The columns of a pandas frame that may hold anything."""
+    kind = type(frame)
+    if kind.__module__.split(".")[0] != "pandas" or kind.__name__ != "DataFrame":
+        return {}
+    kinds = enumerate(frame.dtypes)
+    return {str(frame.columns[i]): frame.iloc[:, i] for i, dtype in kinds if getattr(dtype, "hasobject", False)}
