@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -179,8 +179,3 @@ class Norms(Question):
         whole = all(isinstance(t, int) and not isinstance(t, bool) and 0 <= t < 2**52 for t in self.thresholds)
         if not (self.thresholds and ascending and whole):
             raise InvalidParameter("thresholds must be ascending whole numbers from 0 to 2**52.")
-
-
-def one_limit(names: Iterable[str], limit: int) -> Mapping[str | tuple[str, ...], int]:
-    """The same limit for every value, each by its own norm."""
-    return dict.fromkeys(names, limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import re
@@ -118,7 +119,8 @@ class DuckDB(Engine):
         # The statistics of a Parquet file leave NaN out, and the optimiser would drop the guards that catch it: one
         # person's NaN could then make a question fail.
         self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-        self._connection.execute("SET enable_progress_bar = false")
+        with contextlib.suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets: none to silence
+            self._connection.execute("SET enable_progress_bar = false")
         # Barriers between layers keep to one thread where rows must stay in order, which no question asks for.
         self._connection.execute("SET preserve_insertion_order = false")
         self._lock = threading.Lock()

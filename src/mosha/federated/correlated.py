@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -126,19 +125,3 @@ class Inverse:
         found = found / self.encoder[0]
         self._past = [found, *self._past][: len(self.encoder) - 1]
         return found
-
-
-def error_of_total(bands: int, rounds: int) -> float:
-    """The standard deviation of the noise on the sum of all rounds, for a unit of noise in each answer.
-
-    >>> error_of_total(8, 64) * math.sqrt(sum(c * c for c in encoder(8))) < math.sqrt(64)
-    True
-    """
-    answers = np.zeros(rounds)
-    inverse, total = Inverse(bands), 0.0
-    weights = np.zeros(rounds)
-    for t in range(rounds):  # the response to a unit of noise in the first round, summed up
-        answers[0] = 1.0 if t == 0 else 0.0
-        total += float(inverse(np.array([answers[0]]))[0])
-        weights[t] = total
-    return math.sqrt(float((weights**2).sum()))

@@ -21,7 +21,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.federated.clip_norm import AdaptiveClip, Weights
 from mosha.federated.clipping import STEPS, clip_in_range, lengths, scaled_steps
-from mosha.federated.correlated import MOST_BANDS, CorrelatedRounds, Inverse, scale_of, whole_sensitivity
+from mosha.federated.correlated import MOST_BANDS, CorrelatedRounds, Inverse, whole_sensitivity
 from mosha.federated.federation import Block, Federation, accepted
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
 from mosha.federated.pricing import chosen_noise, sold
@@ -224,10 +224,6 @@ class ServerSide:
     def _counted(self) -> float:
         """What sums are divided by, in updates of full weight."""
         return self.expected * (1.0 if self.weights is None else self.weights.typical / self.weights.at_most)
-
-    def noise_of_mean(self, clip: float) -> float:
-        """The standard deviation of fresh noise on each coordinate of a mean update, under this clip."""
-        return float(self._sigma(self._noise())) * clip / STEPS / self._counted / scale_of(self.bands)
 
 
 class _Sums:

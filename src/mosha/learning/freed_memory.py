@@ -24,9 +24,6 @@ def keep_freed_memory() -> bool:
     """Ask the GNU C library to keep up to 512 MiB of freed memory; says whether it was asked. Once for a process.
 
     Whoever has set the allocator's own variables is left alone, and so is every other C library.
-
-    >>> keep_freed_memory() in (True, False)
-    True
     """
     own = any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ)
     if own or not sys.platform.startswith("linux"):
