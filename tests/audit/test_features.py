@@ -146,3 +146,12 @@ def test_a_half_line_is_described_as_one(high):
     assert word[high] in up.describe(0.25, high=high)
     assert word[not high] in down.describe(0.25, high=high)
     assert ("missing" in up.describe(0.25, high=high)) is not high
+
+
+def test_a_finding_about_float_grids_says_what_it_means():
+    both = [Answers.of(numbers * 50) for numbers in ([0.5, 0.25, 0.75, 2.0], [0.1, 0.3, 0.7, 0.9])]
+    (feature,) = [found for found in features_of(*both) if found.meaning]
+    for score in (*plain(feature, *both), binned(feature, *both)):
+        said = score.describe(float(score(both[0])[0]), high=True)
+        assert said.startswith("the answers of the two worlds lie on different float grids")
+        assert "power of two that divides answer" in said

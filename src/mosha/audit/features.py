@@ -17,6 +17,10 @@ __all__ = ["Feature", "features_of", "lattice"]
 COLUMNS = 24  # numbers of an answer that are looked at one by one; of longer answers, those that differ most
 PAIRED = 5  # of these, how many are compared with one another
 MEMBERS = 4  # values whose presence anywhere in the answer is looked at
+GRIDS = (
+    "the answers of the two worlds lie on different float grids: noise that is added in floating point reaches other "
+    "numbers from one true answer than from another"
+)
 ZERO = 4096.0  # the lattice of zero: coarser than that of any number
 
 
@@ -27,6 +31,7 @@ class Feature:
     name: str
     read: Callable[[Answers], NDArray[np.float64] | NDArray[np.uint64]]
     category: bool = False
+    meaning: str = ""  # what it says about a mechanism that it tells two worlds apart, for people
 
 
 def lattice(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -95,7 +100,8 @@ def _of_columns(first: Answers, second: Answers, columns: list[int]) -> Iterator
         yield Feature(label, lambda a, j=j: a.values[:, j].astype(np.float64))  # type: ignore[misc]
         seen = {float(k) for world in (first, second) for k in lattice(world.values[:200, j]) if k == k}  # noqa: PLR0124
         if len(seen - {ZERO}) > 1:
-            yield Feature(f"lattice of {label}", lambda a, j=j: lattice(a.values[:, j]))  # type: ignore[misc]
+            name = f"the exponent of the largest power of two that divides {label}"
+            yield Feature(name, lambda a, j=j: lattice(a.values[:, j]), meaning=GRIDS)  # type: ignore[misc]
 
 
 def _of_pairs(columns: list[int]) -> Iterator[Feature]:

@@ -57,7 +57,7 @@ class PlainScore(Score):
             return f"{self.name} is {'anything' if high else 'missing'}"
         missing = " or missing" if self.missing and not high else ""
         word = "at least" if high == (self.sign > 0) else "at most"
-        return f"{self.name} is {word} {self.sign * threshold:.6g}{missing}"
+        return _explained(self.feature, f"{self.name} is {word} {self.sign * threshold:.6g}{missing}")
 
 
 def plain(feature: Feature, first: Answers, second: Answers) -> list[PlainScore]:
@@ -90,7 +90,13 @@ class BinnedScore(Score):
             names = [text for text, inside in zip(self.examples, chosen, strict=False) if inside]
             names += ["anything else"] if chosen[-1] else []
             return f"{self.feature.name} is one of: {_few(names)}"
-        return f"{self.feature.name} is {_few(list(_intervals(self.cuts.astype(np.float64), chosen)))}"
+        intervals = _few(list(_intervals(self.cuts.astype(np.float64), chosen)))
+        return _explained(self.feature, f"{self.feature.name} is {intervals}")
+
+
+def _explained(feature: Feature, sentence: str) -> str:
+    """The sentence, after what it means for people, where there is something to say."""
+    return f"{feature.meaning} ({sentence})" if feature.meaning else sentence
 
 
 def _few(words: list[str]) -> str:
