@@ -7,6 +7,7 @@ writes the event, chains the row by hash, knows its tree of accounts, and can be
 from __future__ import annotations
 
 import sqlite3
+import statistics
 import tempfile
 import threading
 import time
@@ -24,6 +25,7 @@ PERSON: Final = mosha.Person("patient_id")
 COUNT: Final = mosha.Measurement(
     unit=PERSON, event=events.Laplace(1000), step=lambda state, *_: (0, state), name="count"
 )
+READERS_BAR: Final = 0.5  # a payment takes at most twice as long
 LEASED_BAR: Final = 20.0  # 5,000 a second where the plain way does 250
 
 
@@ -74,6 +76,42 @@ def leased(account: mosha.ledger.LedgerAccount) -> Callable[[int], None]:
     return charge
 
 
+def beside_readers(ledger: mosha.Ledger, account: mosha.ledger.LedgerAccount) -> Row:
+    """The median payment while statements are read in a loop, beside the median payment in a quiet ledger.
+
+    The book holds some ten thousand payments by now. Quiet and loud moments take turns.
+    """
+    quiet: list[float] = []
+    loud: list[float] = []
+    for _ in range(REPEATS):
+        quiet += _times(account, 100)
+        over = threading.Event()
+        reader = threading.Thread(target=_read, args=(ledger, account.name, over))
+        reader.start()
+        try:
+            loud += _times(account, 100)
+        finally:
+            over.set()
+            reader.join()
+    without, with_readers = statistics.median(quiet), statistics.median(loud)
+    told = f"{with_readers * 1000:.2f} ms", f"{without * 1000:.2f} ms"
+    return Row("a payment while statements are read", "a quiet ledger", without / with_readers, READERS_BAR, *told)
+
+
+def _times(account: mosha.Account, times: int) -> list[float]:
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        account.open(COUNT)
+        taken.append(time.perf_counter() - start)
+    return taken
+
+
+def _read(ledger: mosha.Ledger, name: str, over: threading.Event) -> None:
+    while not over.is_set():
+        ledger.statement(name)
+
+
 def main() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, mosha.Ledger(Path(folder) / "privacy.db") as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=1e6)
@@ -94,11 +132,13 @@ def main() -> list[Row]:
                     start = time.perf_counter()
                     charge(times)
                     rates[name] = max(rates[name], times / (time.perf_counter() - start))
+        readers = beside_readers(ledger, account)
         if not ledger.verify().ok or ledger.entries() == []:
             raise SystemExit("the benchmark broke the book")
     base = rates.pop("plain")
     bars = {"a lease, charge and release": LEASED_BAR}
-    return [
+    rows = [
         Row(f"charges a second, {name}", "plain SQLite", rate / base, bars.get(name), f"{rate:,.0f}", f"{base:,.0f}")
         for name, rate in rates.items()
     ]
+    return [*rows, readers]

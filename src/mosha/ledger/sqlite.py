@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from mosha.ledger.witness import Witness
 
 __all__ = ["SQLiteStorage"]
 
-LONG_LOG = 2**24  # bytes; above it a reading waits for those before it, so that the log can begin anew
+LONG_LOG = 2**24  # bytes; from there on the next reading begins the log anew
 _FORGOTTEN = (
     "a ledger in memory belongs to the process that began it; this one was forked off, and would have a second book. "
     "Nothing was spent. Keep the ledger in a file, or open one after forking."
@@ -78,6 +79,7 @@ class SQLiteStorage(Storage):
         self._mode = "rwc"
         self._still: tuple[int, ...] | None = None
         self._parking = False
+        self._tolerated = LONG_LOG
         # one file has one witness and one log, whatever links lead to it; and the process may change its folder
         self.path = path.resolve() if path else None
         self._files = BookFiles(self.path, self._given) if self.path else None
@@ -104,6 +106,10 @@ class SQLiteStorage(Storage):
                     raise
                 connection = self._open_to_read()
             self._connection = connection
+
+    def _fresh(self) -> None:
+        super()._fresh()
+        self._shortening = threading.Lock()
 
     def _check_ground(self, path: Path) -> None:
         if path.is_dir():
@@ -224,8 +230,7 @@ class SQLiteStorage(Storage):
                 yield SQLiteTransaction(self._connection, self._clock)
             return
         readers = self._readers
-        if self._has_long_log():
-            readers.wait_until_alone(self._patience)
+        self._shorten_log(readers)
         lent = readers.lend(self._patience, self._open_reader, self._begin_reading)
         with self._translated(), lent as connection, self._held(connection, "", "ROLLBACK"):
             view = SQLiteView(connection, self._clock, readers)
@@ -246,12 +251,20 @@ class SQLiteStorage(Storage):
         return connection
 
     def _begin_reading(self, connection: sqlite3.Connection) -> None:
-        if self._has_long_log():  # whoever reads keeps the log from being begun anew: so it is done before
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         connection.execute("BEGIN")
 
-    def _has_long_log(self) -> bool:
-        return not self._is_read_only and self._files is not None and self._files.log_size() > LONG_LOG
+    def _shorten_log(self, readers: Readers) -> None:
+        """Begin a long log anew, which no writer can do while somebody reads: so new readings wait for old ones."""
+        assert self._files is not None
+        if self._is_read_only or self._is_inside() or self._files.log_size() <= self._tolerated:
+            return
+        with self._shortening:
+            if self._files.log_size() > self._tolerated:
+                readers.wait_until_alone(self._patience)
+                lent = readers.lend(self._patience, self._open_reader, _empty_log)
+                with self._turn, self._translated(), lent:  # payers wait once, for as long as it takes to write it down
+                    pass
+                self._tolerated = self._files.log_size() + LONG_LOG  # where others read on, it stays long
 
     @contextmanager
     def _held(self, connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
@@ -329,6 +342,14 @@ _REASONS = {
     sqlite3.SQLITE_PERM: "access is denied",
     sqlite3.SQLITE_AUTH: "access is denied",
 }
+
+
+def _empty_log(connection: sqlite3.Connection) -> None:
+    """Write the log into the file, if no other process pays or reads right now; wait hardly at all, for payers wait."""
+    (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute("PRAGMA busy_timeout = 100")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.execute(f"PRAGMA busy_timeout = {patience}")
 
 
 def _why(error: sqlite3.Error) -> str:

@@ -28,6 +28,7 @@ INHERITED = (
     "this process was forked off in the middle of an operation on the ledger {place}, or behind Python's back, and "
     "cannot hold its locks. Nothing was spent. Fork while no operation is going on, or start a process afresh (spawn)."
 )
+COURTESY = 0.05  # seconds that a reader waits for a payer at most, at each breath
 DISTURBANCES = 20  # forks that one reading outlives
 BATCH = 256  # operations that share one commit at most: bounds what waits behind one of them
 
@@ -64,6 +65,9 @@ class Transaction(ABC):
     @abstractmethod
     def run(self, statement: str, *values: Any) -> None:
         """A statement that changes something."""
+
+    def breathe(self) -> None:  # noqa: B027  (nothing to do for a writer)
+        """Whoever reads for long calls this now and then: payers go first, also where threads share one core."""
 
     def row(self, statement: str, *values: Any) -> Sequence[Any] | None:
         found = self.rows(statement, *values)
@@ -146,6 +150,8 @@ class Storage(ABC):
         self._process = os.getpid()
         self._queue: deque[_Ticket[Any]] = deque()
         self._turn = threading.RLock()
+        self._committed = threading.Event()  # nobody is paying right now
+        self._committed.set()
         self._readers = Readers()
 
     @abstractmethod
@@ -233,6 +239,7 @@ class Storage(ABC):
         for _ in range(DISTURBANCES):
             expected = self._expected() if recognise else ()  # before the book, which may grow meanwhile
             with suppress(Disturbed), self.reading() as transaction:
+                transaction.breathe = self._give_way  # type: ignore[method-assign]
                 _recognise(transaction, expected)
                 return operation(transaction)
         raise LedgerUnavailable(
@@ -256,6 +263,13 @@ class Storage(ABC):
                 self._serve(ticket)
         return ticket.result()
 
+    def _give_way(self) -> None:
+        """Let the payment that is being made come to its end; stop where the process is about to fork."""
+        if self._readers.must_stop():
+            raise Disturbed
+        if not self._is_inside():
+            self._committed.wait(COURTESY)
+
     def _is_inside(self) -> bool:
         """Whether this very thread has its turn right now."""
         owned: bool = self._turn._is_owned()  # type: ignore[attr-defined]  # noqa: SLF001
@@ -266,6 +280,7 @@ class Storage(ABC):
             mine.error, mine.settled = _told(KeyboardInterrupt()), True
             return
         batch: list[_Ticket[Any]] = []
+        self._committed.clear()
         try:
             while self._queue and len(batch) < BATCH:
                 batch.append(self._queue.popleft())
@@ -279,6 +294,7 @@ class Storage(ABC):
         except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
             for ticket in batch:
                 ticket.error = error if ticket is mine else _told(error)
+        self._committed.set()
         for ticket in batch:
             ticket.settled = True
 

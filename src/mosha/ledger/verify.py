@@ -31,6 +31,7 @@ from mosha.ledger.storage import Transaction
 __all__ = ["Report", "entries", "inspect", "replay"]
 
 PAGE = 1000
+BREATH = 32  # rows between two moments at which payers go first
 TABLES = ("accounts", "lanes", "payments", "steps", "failures")
 
 
@@ -56,7 +57,10 @@ def entries(transaction: Transaction, after: int = 0) -> Iterator[Entry]:
     """All rows after a place, in order."""
     statement = "SELECT sequence, at, kind, body, hash FROM entries WHERE sequence > ? ORDER BY sequence LIMIT ?"
     while page := [Entry(*row) for row in transaction.rows(statement, after, PAGE)]:
-        yield from page
+        for position, entry in enumerate(page):
+            if position % BREATH == 0:
+                transaction.breathe()
+            yield entry
         after = page[-1].sequence
 
 
