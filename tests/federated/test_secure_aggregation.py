@@ -194,6 +194,14 @@ def test_two_members_with_one_key_are_refused():
         protocol.clients[1].share(shown)
 
 
+@pytest.mark.parametrize("other", [2, 3])
+def test_its_own_keys_sent_back_as_a_neighbours_are_refused(other):
+    protocol = Protocol(4, 10, 4, 2, 2)
+    protocol.keys()
+    with pytest.raises(errors.RunError, match="same key"):
+        protocol.clients[1].share(dict(protocol.server.roster) | {other: protocol.clients[1].keys})
+
+
 def test_replayed_and_strange_messages_change_nothing():
     protocol = Protocol(6, 10, 4, 3, 3)
     protocol.keys()

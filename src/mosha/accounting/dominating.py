@@ -19,6 +19,7 @@ from mosha.accounting.composite import LARGEST_COUNT, composite
 from mosha.accounting.group import as_seen_by
 from mosha.accounting.loss import UNIT, connected
 from mosha.accounting.pair import Atoms, Band, Normal, Pair, flipped_coin
+from mosha.accounting.redrawn import redrawn
 from mosha.accounting.sampled_pair import Added, Dearest, Displaced, Removed, replaced
 from mosha.core.event import Event, compose
 from mosha.core.events import (
@@ -291,7 +292,12 @@ def _(event: Sampled) -> Cover | None:
 @_cover.register
 def _(event: FixedSizeSampled) -> Cover | None:
     inside = _single(event.event)
-    return None if inside is None or event.replacement else _exchanged(inside, event.size / event.population)
+    if inside is None or not event.replacement:
+        return None if inside is None else _exchanged(inside, event.size / event.population)
+    if len(inside.upper) != 1 or not isinstance(inside.upper[0], Normal):
+        return None
+    pair = redrawn(inside.upper[0].mu, event.size, event.population)
+    return None if pair is None else Cover((pair,), tight=False)
 
 
 def _exchanged(inside: Cover, rate: float) -> Cover | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mosha.accounting.loss import UNIT, Array, Cells
 
-__all__ = ["Atoms", "Band", "Normal", "Pair", "flipped_coin"]
+__all__ = ["Atoms", "Band", "Normal", "Pair", "flipped_coin", "normal_cells"]
 
 
 class Pair(Protocol):
@@ -55,8 +55,8 @@ class Normal:
 
     def cells(self, knots: Array) -> Cells:
         p_at, q_at = knots / self.mu - self.mu / 2, knots / self.mu + self.mu / 2
-        p, p_error, p_below, p_above = _normal_cells(p_at)
-        q, q_error, q_below, q_above = _normal_cells(q_at)
+        p, p_error, p_below, p_above = normal_cells(p_at)
+        q, q_error, q_below, q_above = normal_cells(q_at)
         shift = 4 * UNIT * (float(np.abs(knots[np.isfinite(knots)]).max(initial=0.0)) + self.mu**2)
         tail = normal_error(max(abs(float(p_at[-1])), abs(float(q_at[-1])))) if np.isfinite(knots[-1]) else 0.0
         tail = max(tail, normal_error(float(p_at[0])) if np.isfinite(knots[0]) else 0.0)
@@ -80,7 +80,8 @@ def normal_quantile(mass: float) -> float:
     return math.sqrt(-2 * math.log(max(min(mass, 0.5), 1e-300)))
 
 
-def _normal_cells(points: Array) -> tuple[Array, Array, float, float]:
+def normal_cells(points: Array) -> tuple[Array, Array, float, float]:
+    """Standard normal mass between points, bounds on its errors, and the mass below and above all of them."""
     from scipy.special import ndtr  # noqa: PLC0415  (scipy is loaded when a normal law is met, not before)
 
     away = np.abs(points)

@@ -55,33 +55,62 @@ def accepted(blocks: Iterable[Block], chosen: Sequence[Hashable], coordinates: i
     """
     waiting = set(chosen)
     for block in blocks:
-        rows = []
-        for row, client in enumerate(block.clients):
-            if client in waiting:
-                waiting.discard(client)
-                rows.append(row)
-        updates = np.asarray(block.updates)
-        fits = updates.ndim == 2 and updates.shape == (len(block.clients), coordinates) and updates.dtype.kind in "fiu"
-        if not rows or not fits:
+        try:
+            clients = list(block.clients)
+        except Exception:  # noqa: BLE001, S112  (whatever was sent, the others go on)
             continue
-        if updates.dtype not in (np.float32, np.float64):
-            updates = updates.astype(np.float64)
-        if len(rows) == len(block.clients):
+        rows = [row for row, client in enumerate(clients) if _is_first(client, waiting)]
+        updates = _as_matrix(block.updates, len(clients), coordinates)
+        if updates is None:
+            yield from _row_by_row(block, clients, rows, coordinates)
+        elif len(rows) == len(clients):
             yield Block(block.clients, updates, _claims(block, rows))
-        else:
-            yield Block([block.clients[row] for row in rows], updates[rows], _claims(block, rows))
+        elif rows:
+            yield Block([clients[row] for row in rows], updates[rows], _claims(block, rows))
+
+
+def _is_first(client: Any, waiting: set[Hashable]) -> bool:
+    """Whether this client was chosen and has sent nothing before; from now on it has."""
+    try:
+        first = client in waiting
+    except Exception:  # noqa: BLE001  (a name that cannot be looked up is nobody's)
+        return False
+    waiting.discard(client)
+    return first
+
+
+def _as_matrix(updates: Any, rows: int, coordinates: int) -> NDArray[Any] | None:
+    """The updates of a block as one array of numbers; None where they are not."""
+    try:
+        found = np.asarray(updates)
+    except Exception:  # noqa: BLE001  (rows of different lengths, or something that is no row)
+        return None
+    if found.shape != (rows, coordinates) or found.dtype.kind not in "fiu":
+        return None
+    return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
+
+
+def _row_by_row(block: Block, clients: list[Hashable], rows: list[int], coordinates: int) -> Iterator[Block]:
+    """Each client's row judged by itself, where a block is no clean array: one bad row costs nobody else's."""
+    for row in rows:
+        try:
+            sent = block.updates[row]
+        except Exception:  # noqa: BLE001, S112
+            continue
+        update = _as_matrix([sent], 1, coordinates)
+        if update is not None:
+            yield Block([clients[row]], update, _claims(block, [row]))
 
 
 def _claims(block: Block, rows: list[int]) -> list[float] | None:
     """The claimed weights of these rows; what is no number counts as zero."""
     if block.weights is None:
         return None
-    claims = list(block.weights)
-    return [_number(claims[row]) if row < len(claims) else 0.0 for row in rows]
+    return [_number(block.weights, row) for row in rows]
 
 
-def _number(claim: Any) -> float:
+def _number(claims: Any, row: int) -> float:
     try:
-        return float(claim)
-    except (TypeError, ValueError, OverflowError):
+        return float(claims[row])
+    except Exception:  # noqa: BLE001  (what is no number, or is not there)
         return 0.0

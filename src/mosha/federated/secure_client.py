@@ -86,7 +86,11 @@ class SecureClient:
 
     @staticmethod
     def revived(kept: bytes, rng: Rng) -> SecureClient:
-        """The client that `kept` remembers."""
+        """The client that `kept` remembers.
+
+        A step is answered once only if the device never sets its own state back: an older `kept` would answer a step
+        again, perhaps for another list of survivors. Replace what is kept after every step, and keep it from backups.
+        """
         stored = json.loads(kept)
         label, letters, masks, seed = map(bytes.fromhex, stored["secrets"])
         client = SecureClient(stored["member"], Session(label, tuple(stored["order"]), *stored["terms"]), rng)
@@ -109,7 +113,8 @@ class SecureClient:
         self._step(1, "share")
         around = self.session.neighbours_of(self.member)
         self._roster = {other: roster[other] for other in around if other in roster}
-        if len({keys for pair in self._roster.values() for keys in (pair.letters, pair.masks)}) < 2 * len(self._roster):
+        shown = [key for pair in (self.keys, *self._roster.values()) for key in (pair.letters, pair.masks)]
+        if len(set(shown)) < len(shown):  # its own keys among them: they may be sent back to it as a neighbour's
             raise RunError("client refuses: two members of this round show the same key.")
         if len(self._roster) < self.session.threshold:
             raise RunError("client refuses: fewer neighbours than the threshold take part.")
