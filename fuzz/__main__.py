@@ -34,7 +34,11 @@ def main(arguments: list[str]) -> int:
         return 2
     for name in options.name or names():
         module = importlib.import_module(f"fuzz.{name}")
-        tried = search(module.attempt, seconds=options.seconds, count=options.count)
+        many = getattr(module, "attempts", None)  # a search that takes care of time and number by itself
+        if many is None:
+            tried = search(module.attempt, seconds=options.seconds, count=options.count)
+        else:
+            tried = many(seconds=options.seconds, count=options.count)
         print(f"{name}: {tried:,} tried, nothing found")
     return 0
 

@@ -11,7 +11,6 @@ import weakref
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -29,12 +28,13 @@ from mosha.connect.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast
 from mosha.connect.duckdb_fields import by_code_point, field_of, key_array, listed_array
 from mosha.connect.duckdb_frames import check_frame, object_columns
 from mosha.connect.labels import MISSING
+from mosha.connect.local_source import LocalSource
 from mosha.connect.public_keys import FEW
 from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
 from mosha.connect.rows import subquery
 from mosha.connect.schema import Type
 from mosha.connect.slices import OutOfMemory, in_slices, slices_for
-from mosha.connect.source import Engine, Field, Source
+from mosha.connect.source import Engine, Field
 from mosha.connect.statement import Query, alias, select
 from mosha.connect.totals import Array, Totals, integers
 from mosha.connect.tried import warn_if_untried
@@ -46,21 +46,6 @@ __all__ = ["DuckDB", "LocalSource"]
 LIMB = 2**62
 BATCH = 2**15
 UNFINISHED = "the engine could not finish: too little memory or disk, or the table has changed."
-
-
-@dataclass(frozen=True, eq=False)
-class LocalSource(Source):
-    """A table that DuckDB reads: `origin` builds its FROM clause.
-
-    `rows` is its size where that is cheap to know; `version` tells its present state, None where that cannot be told.
-    """
-
-    origin: Callable[[], Node] = exp.Null
-    rows: int | None = None
-    version: Callable[[], str | None] = lambda: None
-
-    def table(self, name: str) -> Node:
-        return exp.alias_(self.origin(), name, table=True, quoted=True, copy=False)
 
 
 T = TypeVar("T")
@@ -232,7 +217,8 @@ class DuckDB(Engine):
         catalog, db, this = (exp.Identifier(this=part, quoted=True) for part in parts)
         origin = exp.Table(this=this, db=db, catalog=catalog).copy
         fields, skipped = self._describe(origin(), f"there is no table {table!r} in {str(path)!r}")
-        return LocalSource(self, tuple(map(by_code_point, fields)), skipped, origin)
+        named = f"{table} of {place}"  # the name under which a file is attached depends on those before it
+        return LocalSource(self, tuple(map(by_code_point, fields)), skipped, origin, place=named)
 
     def _told(self, work: Callable[[], T], problem: str) -> T:
         with self._lock:

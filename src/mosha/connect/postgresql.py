@@ -37,11 +37,15 @@ ORDER BY a.attnum
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ServerTable(Source):
     """A table, view or foreign table on the server."""
 
     place: tuple[str, str] = ("", "")
+
+    @property
+    def origin_name(self) -> str:
+        return ".".join(exp.Identifier(this=part, quoted=True).sql() for part in self.place)
 
     def table(self, name: str) -> Node:
         db, this = (exp.Identifier(this=part, quoted=True) for part in self.place)

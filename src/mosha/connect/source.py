@@ -20,7 +20,7 @@ from mosha.connect.statement import Query
 from mosha.connect.totals import Array, Totals, integers, object_array
 from mosha.core.errors import DataError
 
-__all__ = ["Engine", "Field", "Source", "answer", "engine_of", "explain"]
+__all__ = ["FRAME", "Engine", "Field", "Source", "answer", "engine_of", "explain"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,11 @@ class Field:
     short: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+FRAME = "a frame"
+"""What a frame is called: it has no name of its own."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Source(ABC):
     """A table that an engine can read. `skipped` names columns whose type has no meaning here."""
 
@@ -52,6 +56,15 @@ class Source(ABC):
         loose = (field.name for field in self.fields if field.loose)
         return Schema({field.name: field.type for field in self.fields}, self.skipped, loose)
 
+    @property
+    def origin_name(self) -> str:
+        """What tells this table from others, publicly: a file, the name of a table."""
+        return FRAME
+
+    def __repr__(self) -> str:
+        """Public words alone: never the number of rows."""
+        return f"{type(self).__name__}({self.origin_name}, {len(self.fields)} columns)"
+
     @abstractmethod
     def table(self, name: str) -> Node:
         """The table in a FROM clause, under the alias `name`."""
@@ -61,6 +74,9 @@ class Engine(ABC):
     """Where questions are answered. Rows never leave it: only exact sums per group do."""
 
     dialect: Dialect
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     @abstractmethod
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:

@@ -26,7 +26,7 @@ _views = itertools.count(1)
 DAY = 86_400_000_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparkTable(Source):
     """A DataFrame under the name of a temporary view."""
 

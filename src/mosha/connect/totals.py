@@ -16,7 +16,7 @@ __all__ = ["Totals"]
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Totals:
     """Exact sums per group: as private as the data, until noise is added.
 
@@ -31,6 +31,10 @@ class Totals:
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
+
+    def __repr__(self) -> str:
+        """The names alone: sums and the number of groups are private."""
+        return f"Totals({', '.join([*self.schema, *self.values])})"
 
     def __getitem__(self, name: str) -> Array:
         return self.values[name]

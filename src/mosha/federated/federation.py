@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,9 +25,9 @@ class Ask:
 class Block:
     """What some clients sent: one row for each. `weights` are claims about how much each should count."""
 
-    clients: Sequence[Hashable]
-    updates: NDArray[Any]
-    weights: Sequence[float] | None = None
+    clients: Sequence[Hashable] = field(repr=False)
+    updates: NDArray[Any] = field(repr=False)
+    weights: Sequence[float] | None = field(default=None, repr=False)
 
 
 class Federation(Protocol):

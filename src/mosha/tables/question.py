@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,6 +24,7 @@ from mosha.tables.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.answer import Answer
 from mosha.tables.budget import Budget
 from mosha.tables.distinct_values import DistinctPart
+from mosha.tables.fingerprint import fingerprint
 from mosha.tables.guess import Guess
 from mosha.tables.key_values import from_plain, public_rows, to_plain
 from mosha.tables.keys import MOST_KEYS, KeySelection
@@ -41,7 +40,7 @@ SHARE_FOR_KEYS = 0.3
 SHARE_FOR_TOP = 0.5
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Question:
     """What is asked of each group of a protected table. Nothing is read before `release`.
 
@@ -118,10 +117,13 @@ class Question:
     @property
     def fingerprint(self) -> str:
         """What tells this question from others that cost the same: its plan, its groups and what is asked of them."""
-        plan = re.sub(r"frame_\d+", "frame", self.explain(epsilon=1.0, delta=1e-9))  # frames are numbered as they come
-        shares = {name: str(a.at) for name, a in self.aggregates.items() if isinstance(a, Quantile)}
-        asked = [(name, type(a).__name__, shares.get(name)) for name, a in self.aggregates.items()]
-        return hashlib.sha256(repr((plan, self.only, asked)).encode()).hexdigest()
+        weights = tuple(sorted(self.weights.items()))
+        aggregates = tuple(self.aggregates.items())
+        return fingerprint(self.relation, self.unit, self.keys, self.only, aggregates, weights, self.best)
+
+    def __repr__(self) -> str:
+        """Public words alone."""
+        return f"Question({self.title}, unit={self.unit!r})"
 
     def parts(self, budget: Budget) -> list[Part]:
         """The parts of a release: sums of rows, counts of persons, distinct values, quantiles of each column."""

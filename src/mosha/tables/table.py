@@ -101,7 +101,7 @@ class _Asks:
         return self.aggregate(median=quantile(column, 0.5, between=between, bars=bars))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table(_Asks):
     """Private rows behind frosted glass: `where`, `compute`, `join`, `group_by`, then ask."""
 
@@ -109,6 +109,10 @@ class Table(_Asks):
     unit: Unit
     account: Account | None = None
     declared: Declaration = field(default_factory=Declaration)
+
+    def __repr__(self) -> str:
+        """Public words alone: the columns and who is protected, never a number of rows."""
+        return f"Table({_few(self.schema)}, unit={self.unit!r})"
 
     @property
     def schema(self) -> Schema:
@@ -198,7 +202,7 @@ class Table(_Asks):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grouped(_Asks):
     """A protected table in groups."""
 
@@ -206,12 +210,26 @@ class Grouped(_Asks):
     keys: tuple[tuple[str, Expression], ...]
     only: tuple[tuple[Any, ...], ...] | None
 
+    def __repr__(self) -> str:
+        listed = "from data" if self.only is None else f"{len(self.only)} listed"
+        return f"{self.table!r} in groups by {', '.join(name for name, _ in self.keys)} ({listed})"
+
     def aggregate(self, **named: Aggregate) -> Question:
         table = self.table
         return Question(
             relation=table.relation, unit=table.unit, account=table.account,
             keys=self.keys, only=self.only, aggregates=_settled(named, table.declared),
         )  # fmt: skip
+
+
+MOST_COLUMNS = 8
+
+
+def _few(schema: Schema) -> str:
+    """The first columns with their types."""
+    named = [f"{name} {kind}" for name, kind in schema.items()]
+    rest = len(named) - MOST_COLUMNS
+    return ", ".join(named) if rest <= 0 else f"{', '.join(named[:MOST_COLUMNS])} and {rest} more columns"
 
 
 def _settled(named: Mapping[str, Aggregate], said: Declaration) -> dict[str, Aggregate]:

@@ -1,0 +1,455 @@
+"""What the samplers of a release are given, on two neighbouring tables, under the same outcomes.
+
+A release of `mosha.tables` runs as it is, with the samplers replaced. On the first table every sampler draws an
+outcome and notes what it was given (exact numbers, scores, probabilities, a scale). On the second table the same
+outcomes are handed out again. So every later question is asked under the same released values, and what remains is
+arithmetic: the loss of each draw, from the exact numbers of both tables and from the scale that was really used, must
+be within the event that was charged for it; and the two releases must be equal, word for word, because nothing but
+draws may tell the tables apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import mosha
+from mosha.tables import joint_noise, keys, norm_choice, points, quantiles, ranges, top, windows
+
+SLACK = 1e-9
+FAR = 1 << 45
+
+
+class Apart(Exception):
+    """The two tables can be told apart by more than the draws."""
+
+
+class Again(Exception):
+    """A group was shown that only one table has: a failure, priced by a delta. Ask again without it."""
+
+    def __init__(self, groups):
+        super().__init__("a group of one table alone")
+        self.groups = groups
+
+
+@dataclass
+class Draw:
+    kind: str
+    stage: Any
+    label: tuple[Any, ...]
+    given: Any
+    scale: float
+
+
+@dataclass
+class Listener:
+    """Stands in for every sampler; `script` holds the outcomes of the first table."""
+
+    generator: random.Random
+    hidden: frozenset[Any] = frozenset()
+    script: list[Any] | None = None
+    draws: list[Draw] = field(default_factory=list)
+    outcomes: list[Any] = field(default_factory=list)
+    stages: list[tuple[Any, list[int]]] = field(default_factory=list)
+    depth: int = 0
+    totals: Any = None
+    sought: Any = None
+    people: Any = None
+
+    def decide(self, make):
+        place = len(self.outcomes)
+        if self.script is None:
+            outcome = make()
+        elif place < len(self.script):
+            outcome = self.script[place]
+        else:
+            raise Apart("more draws than on the other table")
+        self.outcomes.append(outcome)
+        return outcome
+
+    def note(self, kind, given, scale, *label):
+        stage = self.stages[-1][0] if self.stages else None
+        self.draws.append(Draw(kind, stage, label, given, float(scale)))
+
+    def added(self, kind, scale, exact):
+        """The sum of exact numbers and noise."""
+        if isinstance(self.stages[-1][0], keys.KeySelection):
+            return self._selected(exact, scale)
+        self.note(kind, exact.astype(object), scale)
+        outcome = self.decide(lambda: exact + np.round(self._noise(kind, float(scale), exact.shape)).astype(np.int64))
+        if outcome.shape != exact.shape:
+            raise Apart("another number of groups")
+        return outcome
+
+    def _noise(self, kind, scale, shape):
+        numpy = np.random.default_rng(self.generator.getrandbits(64))
+        if kind == "normal":
+            return numpy.normal(0, scale, shape)
+        return numpy.laplace(0, scale, shape)
+
+    def _groups(self):
+        return list(zip(*(column.tolist() for column in self.totals.keys), strict=True))
+
+    def _shown(self, present):
+        """Which of the groups that are there are shown: the same on both tables, or none of this is a comparison."""
+        names = {repr(group) for group in present} - self.hidden
+        shown = self.decide(lambda: frozenset(name for name in sorted(names) if self.generator.random() < 0.7))
+        if self.script is not None and not shown <= names:
+            raise Again(shown - names)
+        return shown
+
+    def _selected(self, weights, scale):
+        groups = self._groups()
+        self.note("threshold", dict(zip(groups, weights.tolist(), strict=True)), scale)
+        shown = self._shown(groups)
+        return np.array([FAR if repr(group) in shown else -FAR for group in groups], np.int64)
+
+    def coins(self, chance, size, *, rng):
+        """The coins of groups that hold equally many people."""
+        del rng
+        count = next(self.people[0])
+        at = np.flatnonzero(self.people[1] == count)
+        if at.size != size:
+            raise Apart("coins for another number of groups")
+        groups = self._groups()
+        for place in at.tolist():
+            self.people[2][groups[place]] = float(chance)
+        return np.array([repr(groups[place]) in self.people[3] for place in at.tolist()], bool)
+
+    def kept_few(self, original):
+        def kept(selection, people, rng):
+            chances = {}
+            self.people = (iter(np.unique(people).tolist()), people, chances, self._shown(self._groups()))
+            found = original(selection, people, rng)
+            self.note("coins", chances, 1.0)
+            return found
+
+        return kept
+
+    def choice(self, scores, scale, size=None, *, weights=None, rng=None):
+        del rng
+        if size is not None:
+            raise Apart("several choices at once: this search does not know them")
+        scores = np.asarray(scores).astype(object)
+        if self.sought is not None:
+            return self._point(scores, scale, np.asarray(weights))
+        if weights is not None:
+            raise Apart("weights where this search knows none")
+        stage, counter = self.stages[-1]
+        counter[0] += 1
+        label = ("window", (counter[0] - 1) // 2) if isinstance(stage, quantiles.QuantilesPart) else (counter[0],)
+        self.note("choice", scores, scale, *label)
+        best = int(np.argmax(scores.astype(float)))
+        return self.decide(lambda: self.generator.choice([best, self.generator.randrange(len(scores))]))
+
+    def choose_point(self, original):
+        def choose(cells, counts, span, share, scale, rng):
+            self.sought = [cells, span, None]
+            try:
+                return original(cells, counts, span, share, scale, rng)
+            finally:
+                self.sought = None
+
+        return choose
+
+    def _point(self, scores, scale, weights):
+        cells, (low, high), _ = self.sought
+        edges = [low - 1, *cells.tolist(), high + 1]
+        if any(b <= a for a, b in itertools.pairwise(edges[1:-1])) or (
+            cells.size and not low <= cells[0] <= cells[-1] <= high
+        ):
+            raise Apart("cells out of order or out of their span")
+        gaps = [max(b - a - 1, 0) for a, b in itertools.pairwise(edges)]
+        if weights.tolist() != [1] * cells.size + gaps:
+            raise Apart("weights that are not the numbers of points")
+        near = [low, high, *(int(c) + s for c in cells.tolist()[:50] for s in (-1, 0, 1))]
+        point = self.decide(
+            lambda: min(max(self.generator.choice([*near, self.generator.randint(low, high)]), low), high)
+        )
+        self.note("point", (edges, scores.tolist(), (low, high)), scale, "level", self.depth)
+        place = int(np.searchsorted(cells, point, side="left"))
+        if place < cells.size and int(cells[place]) == point:
+            return place
+        self.sought[2] = point - edges[place] - 1
+        return cells.size + place
+
+    def offset(self, bound, *, rng):
+        del rng
+        if not 0 <= self.sought[2] < bound:
+            raise Apart("a point out of its gap")
+        return self.sought[2]
+
+    def descend(self, original):
+        def descended(*arguments):
+            self.depth += 1
+            try:
+                return original(*arguments)
+            finally:
+                self.depth -= 1
+
+        return descended
+
+    def staged(self, original):
+        def method(stage, *arguments, **named):
+            self.stages.append((stage, [0]))
+            try:
+                return original(stage, *arguments, **named)
+            finally:
+                self.stages.pop()
+
+        return method
+
+    def heard(self, original):
+        def answer(question):
+            self.totals = original(question)
+            return self.totals
+
+        return answer
+
+    def noise(self, kind):
+        return lambda scale, *_, rng: Noise(self, kind, scale) if rng else None
+
+
+class Noise:
+    """Noise that is drawn when it meets the exact numbers."""
+
+    def __init__(self, listener, kind, scale):
+        self.listener, self.kind, self.scale = listener, kind, scale
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **_):
+        (exact,) = (given for given in inputs if given is not self)
+        if ufunc is not np.add or method != "__call__":
+            raise Apart("noise that is not added")
+        return self.listener.added(self.kind, self.scale, np.asarray(exact))
+
+
+STAGES = (
+    (norm_choice.NormChoice, "choose"),
+    (ranges.RangeChoice, "choose"),
+    (joint_noise.BoxNoise, "add"),
+    (joint_noise.GaussianNoise, "add"),
+    (keys.KeySelection, "select"),
+    (top.TopSelection, "select"),
+    (quantiles.QuantilesPart, "points"),
+    (quantiles.QuantilesPart, "around"),
+)
+
+
+@contextlib.contextmanager
+def listening(listener):
+    """Every sampler of `mosha.tables` asks the listener."""
+    with contextlib.ExitStack() as stack:
+
+        def put(owner, name, value):
+            stack.enter_context(mock.patch.object(owner, name, value))
+
+        for owner, name in STAGES:
+            put(owner, name, listener.staged(getattr(owner, name)))
+        for module in (norm_choice, ranges, joint_noise):
+            put(module, "discrete_laplace", listener.noise("laplace"))
+        put(joint_noise, "box_noise", listener.noise("box"))
+        for module in (joint_noise, keys):
+            put(module, "discrete_gaussian", listener.noise("normal"))
+        for module in (points, windows, top):
+            put(module, "exponential_choice", listener.choice)
+        put(points, "uniform", listener.offset)
+        put(points, "choose_point", listener.choose_point(points.choose_point))
+        descend = listener.descend(points.descend)
+        put(points, "descend", descend)
+        put(quantiles, "descend", descend)
+        put(keys, "bernoulli", listener.coins)
+        put(keys.KeySelection, "_kept_few", listener.kept_few(keys.KeySelection._kept_few))
+        put(keys, "answer", listener.heard(keys.answer))
+        yield
+
+
+class OneKey:
+    """The randomness of a release that draws nothing but its bounding key."""
+
+    def __init__(self, key):
+        self.key = key
+
+    def bytes(self, size):
+        return self.key[:size]
+
+
+def run(question, budget, key, listener):
+    """The value of one release, every draw of which the listener has decided."""
+    measurement = question.measurement(budget)
+    with listening(listener):
+        value, _ = measurement.step(None, None, None, OneKey(key))
+    return measurement, value
+
+
+def compare(first, second, make, seed):
+    """The greatest share that each kind of draw uses of what was charged; `make` runs a release with a listener."""
+    hidden = frozenset()
+    while True:
+        one = Listener(random.Random(seed), hidden)
+        measurement, value = make(first, one)
+        other = Listener(random.Random(seed), hidden, script=one.outcomes)
+        try:
+            _, again = make(second, other)
+            break
+        except Again as failure:
+            hidden |= failure.groups
+    if len(one.draws) != len(other.draws):
+        raise Apart("another number of draws")
+    shares = losses(measurement.event, one.draws, other.draws)
+    if repr(value) != repr(again):
+        raise Apart(f"the same draws, and another release: {value!r} and {again!r}")
+    return shares, one.draws, other.draws
+
+
+def losses(event, one, other):
+    """What each stage loses, as a share of what its event allows; and every such event must have been charged."""
+    stages = defaultdict(list)
+    for a, b in zip(one, other, strict=True):
+        if (a.kind, a.label, type(a.stage)) != (b.kind, b.label, type(b.stage)) or a.scale != b.scale:
+            raise Apart(f"draws of another kind or scale: {a} and {b}")
+        stages[id(a.stage)].append((a, b))
+    left = dict(event.parts())
+    found = {}
+    for pairs in stages.values():
+        stage = pairs[0][0].stage
+        for name, share in LOSSES[type(stage)](stage, pairs):
+            found[name] = max(found.get(name, 0.0), share)
+        for paid, count in _charged(stage, pairs).parts():
+            left[paid] = left.get(paid, 0) - count
+    if any(count < 0 for count in left.values()):
+        raise Apart(f"draws that were not charged: {left}")
+    return found
+
+
+def _charged(stage, pairs):
+    if not isinstance(stage, quantiles.QuantilesPart):
+        return stage.event
+    kinds = {a.label[0] for a, _ in pairs}
+    event = mosha.events.Exponential(stage.epsilon) * (max(a.label[1] for a, _ in pairs if a.label[0] == "level"))
+    if "window" in kinds:
+        event += mosha.events.Exponential(stage.wide) * (
+            1 + max(a.label[1] for a, _ in pairs if a.label[0] == "window")
+        )
+    return event
+
+
+def moved(a, b):
+    if a.given.shape != b.given.shape:
+        raise Apart("another number of groups or buckets")
+    return np.abs(a.given - b.given).astype(float)
+
+
+def _histograms(stage, pairs):
+    epsilon = 1 / float(dict(stage.event.parts()).popitem()[0].noise_multiplier)
+    calls = sum(count for _, count in stage.event.parts())
+    name = type(stage).__name__
+    yield f"draws of {name}", len(pairs) / calls
+    for a, b in pairs:
+        yield name, float(moved(a, b).sum()) / a.scale / epsilon
+
+
+def _boxes(stage, pairs):
+    event = stage.event
+    epsilon = event.epsilon if isinstance(event, mosha.events.Pure) else 1 / event.noise_multiplier
+    for a, b in pairs:
+        change = moved(a, b)
+        together = change.sum() if a.kind == "laplace" else change.max(axis=1, initial=0.0).sum()
+        yield f"{a.kind} noise", float(together) / a.scale / epsilon
+    yield "draws of box noise", float(len(pairs))
+
+
+def _normals(stage, pairs):
+    ((event, _),) = stage.event.parts()
+    for a, b in pairs:
+        each = np.sqrt((moved(a, b) ** 2).sum(axis=0)) / a.scale
+        yield "normal noise", float(each.max(initial=0.0)) * event.noise_multiplier
+    yield "draws of normal noise", float(len(pairs))
+
+
+def _span(change):
+    return float(max(change) - min(change)) if len(change) else 0.0
+
+
+def _top(stage, pairs):
+    for a, b in pairs:
+        yield "top", _span((a.given - b.given).tolist()) / a.scale / stage.epsilon
+    yield "draws of top", len(pairs) / stage.k
+
+
+def _quantiles(stage, pairs):
+    together = defaultdict(float)
+    for a, b in pairs:
+        together[a.label] += (_points(a, b) if a.kind == "point" else _span((a.given - b.given).tolist())) / a.scale
+    for (kind, _), loss in together.items():
+        yield f"quantiles: {kind}", loss / (stage.epsilon if kind == "level" else stage.wide)
+
+
+def _points(a, b):
+    """How far the scores of all points of the grid move, from the one that moves up most to the one that moves down."""
+    (_, _, span), (_, _, other) = a.given, b.given
+    if span != other:
+        raise Apart("points of another span")
+    marks = {span[0], span[1]} | {m + s for edges in (a.given[0], b.given[0]) for m in edges for s in (-1, 0, 1)}
+    inside = np.array(sorted(mark for mark in marks if span[0] <= mark <= span[1]), object)
+    return _span([x - y for x, y in zip(_scores(a.given, inside), _scores(b.given, inside), strict=True)])
+
+
+def _scores(given, marks):
+    edges, scores, _ = given
+    cells = edges[1:-1]
+    places = np.searchsorted(np.array(cells, np.int64), np.array(marks, np.int64), side="left")
+    hit = [p < len(cells) and cells[p] == mark for p, mark in zip(places.tolist(), marks.tolist(), strict=True)]
+    return [scores[p] if at else scores[len(cells) + p] for p, at in zip(places.tolist(), hit, strict=True)]
+
+
+def _selection(stage, pairs):
+    ((a, b),) = pairs
+    if a.kind == "coins":
+        yield "groups by coins", _coins(stage, a.given, b.given)
+        return
+    gauss = stage.event.event
+    both = set(a.given) & set(b.given)
+    size = math.sqrt(sum((a.given[g] - b.given[g]) ** 2 for g in both))
+    yield "groups by weight", size / a.scale * gauss.noise_multiplier
+    level = stage.threshold * (1 << keys.BITS)
+    for given in (a.given, b.given):
+        hidden = sum(math.log1p(-(1 - NormalDist().cdf((level - given[g]) / a.scale))) for g in set(given) - both)
+        yield "groups of one alone", -math.expm1(hidden) / stage.event.probability
+
+
+def _coins(stage, one, other):
+    """The exact delta of independent coins at the epsilon of the selection, in both directions, over the delta."""
+    differing = [g for g in {**one, **other} if one.get(g, 0.0) != other.get(g, 0.0)]
+    if len(differing) > 14:
+        raise Apart(f"one unit moves {len(differing)} groups")
+    worst = 0.0
+    for p, q in ((one, other), (other, one)):
+        delta = 0.0
+        for outcome in itertools.product((True, False), repeat=len(differing)):
+            chances = [
+                math.prod(c.get(g, 0.0) if k else 1 - c.get(g, 0.0) for g, k in zip(differing, outcome, strict=True))
+                for c in (p, q)
+            ]
+            delta += max(0.0, chances[0] - math.exp(stage.epsilon) * chances[1])
+        worst = max(worst, delta)
+    return worst / stage.delta
+
+
+LOSSES = {
+    norm_choice.NormChoice: _histograms,
+    ranges.RangeChoice: _histograms,
+    joint_noise.BoxNoise: _boxes,
+    joint_noise.GaussianNoise: _normals,
+    keys.KeySelection: _selection,
+    top.TopSelection: _top,
+    quantiles.QuantilesPart: _quantiles,
+}

@@ -1,0 +1,118 @@
+"""Where the tables of a search live: every way in which an engine reads them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from fuzz._random_plans import arrow
+from mosha.connect.duckdb import DuckDB
+
+WAYS = {"duckdb": ["SQL", "kernel", "Parquet"], "sql": ["SQL"], "postgresql": ["PostgreSQL"], "spark": ["Spark"]}
+_numbers = itertools.count()
+
+
+class Places:
+    """Loads rows in every way of one engine; `close` forgets all of them."""
+
+    def __init__(self, engine, server=None, session=None):
+        self.engine, self.server, self.session = engine, server, session
+        self.folder = Path(tempfile.mkdtemp(prefix="mosha-fuzz-"))
+        self.duck = {"SQL": DuckDB(threads=1, compiled_from=None), "kernel": DuckDB(threads=1, compiled_from=0)}
+        self.tables = []
+
+    def load(self, way, columns, rows):
+        table = arrow(columns, rows)
+        if way in self.duck:
+            return self.duck[way].frame(table)
+        if way == "Parquet":
+            return self._parquet(table)
+        return self._postgresql(columns, rows) if way == "PostgreSQL" else self._spark(table)
+
+    def _path(self):
+        return str(self.folder / f"t{next(_numbers)}.parquet")
+
+    def _parquet(self, table):
+        import pyarrow.parquet as pq
+
+        path = self._path()
+        pq.write_table(table, path)
+        return self.duck["SQL"].file(path)
+
+    def _postgresql(self, columns, rows):
+        import psycopg
+
+        from mosha.connect.postgresql import PostgreSQL
+        from tests.connect.places import POSTGRES
+
+        name = f"fuzz{os.getpid()}_{next(_numbers)}"
+        declared = ", ".join(f'"{column}" {POSTGRES[kind]}' for column, kind in columns.items())
+        with psycopg.connect(self.server) as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE UNLOGGED TABLE {name} ({declared})")
+            with cursor.copy(f"COPY {name} FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        self.tables.append(name)
+        return PostgreSQL.at(self.server).table(name)
+
+    def _spark(self, table):
+        import pyarrow.parquet as pq
+
+        from mosha.connect.spark import Spark
+
+        path = self._path()
+        pq.write_table(table, path)
+        frame = self.session.read.parquet(path)
+        return Spark.of(frame).frame(frame)
+
+    def forget(self):
+        """Let go of the tables of one comparison."""
+        for path in self.folder.iterdir():
+            path.unlink()
+        if self.tables:
+            import psycopg
+
+            with psycopg.connect(self.server) as connection, connection.cursor() as cursor:
+                for name in self.tables:
+                    cursor.execute(f"DROP TABLE {name}")
+            self.tables.clear()
+
+
+@contextlib.contextmanager
+def opened(engine):
+    """The places of one engine, with a server or a session of their own where the engine needs one."""
+    with contextlib.ExitStack() as stack:
+        server = session = None
+        if engine == "postgresql":
+            from tests import postgres
+
+            folder = Path(tempfile.mkdtemp(prefix="mosha-postgres-"))
+            running = postgres.Server(folder, postgres.binaries())
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(running.stop)
+            server = running.url("postgres")
+        if engine == "spark":
+            from pyspark.sql import SparkSession
+
+            from tests.spark import SETTINGS
+
+            folder = tempfile.mkdtemp(prefix="mosha-spark-")
+            builder = SparkSession.builder.master("local[1]").appName("mosha fuzz")
+            folders = {
+                "spark.sql.warehouse.dir": folder,
+                "spark.local.dir": folder,
+                "spark.sql.shuffle.partitions": "1",
+            }
+            for name, value in {**SETTINGS, **folders}.items():
+                builder = builder.config(name, value)
+            session = builder.getOrCreate()
+            session.sparkContext.setLogLevel("OFF")
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            stack.callback(session.stop)
+        places = Places(engine, server, session)
+        stack.callback(shutil.rmtree, places.folder, ignore_errors=True)
+        yield places

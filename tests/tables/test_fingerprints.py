@@ -1,0 +1,134 @@
+"""One question, one fingerprint: equal where a question is built again, different where any public field is."""
+
+import copy
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, timedelta
+from enum import Enum
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+
+import mosha
+from fuzz import _random_plans as plans
+from mosha.connect.schema import Schema
+from mosha.connect.source import Source
+from mosha.core.account import Account
+from mosha.errors import MoshaError
+from mosha.tables import protect, public_table
+from mosha.tables.fingerprint import fingerprint
+
+
+def table(**columns):
+    return protect(pa.table(columns or {"who": [1, 2], "x": ["a", "b"]}), unit=mosha.Person("who", at_most=2))
+
+
+def test_a_constant_that_looks_like_the_name_of_a_frame_is_a_constant():
+    # Both were once one question, so that the second was given the answer of the first.
+    first, second = (table().where(mosha.col("x") == f"frame_{n}").count() for n in (1, 2))
+    assert first.fingerprint != second.fingerprint
+
+
+def test_another_question_under_a_key_is_refused_even_if_it_differs_in_one_constant():
+    account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=10)
+    rows = pa.table({"who": range(4), "x": ["frame_1", "frame_2"] * 2})
+    kept = protect(rows, unit=mosha.Person("who", at_most=1), account=account)
+    kept.where(mosha.col("x") == "frame_1").count().release(epsilon=1, key="monday")
+    with pytest.raises(MoshaError, match="monday"):
+        kept.where(mosha.col("x") == "frame_2").count().release(epsilon=1, key="monday")
+
+
+def random_question(seed):
+    rows, more = plans.neighbours(random.Random(seed), mosha.Row())[0]
+    generator = random.Random(seed)
+    unit = generator.choice(plans.UNITS)
+    tables = [protect(plans.arrow(c, r), unit=unit) for c, r in ((plans.COLUMNS, rows), (plans.BESIDE, more))]
+    public = public_table(plans.arrow(plans.PUBLIC, plans.PUBLIC_ROWS))
+    beside = tables[1] if isinstance(unit, mosha.Person) else None
+    return plans.Planner(seed).question(tables[0], beside, public)
+
+
+def random_questions(count):
+    while count:
+        seed = random.randrange(2**40)
+        try:
+            yield seed, random_question(seed)
+        except MoshaError:
+            continue  # a question that is refused
+        count -= 1
+
+
+def other(leaf):
+    """Another value in place of a public one."""
+    if isinstance(leaf, Enum):
+        return next(member for member in type(leaf) if member is not leaf)
+    if isinstance(leaf, bool):
+        return not leaf
+    if isinstance(leaf, str):
+        return leaf + "_"
+    if isinstance(leaf, bytes):
+        return leaf + b"_"
+    if isinstance(leaf, date):
+        return leaf + (timedelta(1) if leaf.year < 9000 else -timedelta(1))
+    return 0 if leaf is None else leaf + Fraction(1, 7) if isinstance(leaf, Fraction) else leaf + max(1, abs(leaf))
+
+
+def variants(value):
+    """The same plan with one public field changed, once for every field."""
+    if isinstance(value, (Source, Schema, Account)):
+        return
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield {(other(key) if k == key else k): v for k, v in value.items()}
+            yield from ({**value, key: changed} for changed in variants(part))
+    elif isinstance(value, (tuple, list)):
+        for i, part in enumerate(value):
+            yield from ((*value[:i], changed, *value[i + 1 :]) for changed in variants(part))
+        if value:
+            yield value[:-1]
+    elif is_dataclass(value) and not isinstance(value, Enum):
+        for field in (f for f in fields(value) if f.name != "account"):  # who pays is no part of the question
+            for changed in variants(getattr(value, field.name)):
+                made = copy.copy(value)
+                object.__setattr__(made, field.name, changed)
+                yield made
+    else:
+        yield other(value)
+
+
+def test_every_public_field_of_every_question_tells():
+    for seed, question in random_questions(12):
+        assert question.fingerprint == random_question(seed).fingerprint
+        changed = [variant.fingerprint for variant in variants(question)]
+        assert len(changed) > 5
+        assert question.fingerprint not in changed
+
+
+def test_random_questions_differ():
+    found = {}
+    for _, question in random_questions(40):
+        found[question.fingerprint] = question
+    assert len(found) == 40
+
+
+def test_numbers_and_texts_that_look_alike_are_told_apart():
+    alike = [1, 1.0, True, "1", b"1", Fraction(1), None, "None", (1,), [1], ((1,),), ("1", 1), ("1, 1",)]
+    assert len({fingerprint(value) for value in alike}) == len(alike)
+
+
+def test_a_fingerprint_is_the_same_in_another_process():
+    program = (
+        "import pyarrow as pa, mosha\n"
+        "frames = [mosha.protect(pa.table({'who': [1]}), unit=mosha.Row()) for _ in range(3)]\n"
+        "t = mosha.protect(pa.table({'who': [1, 2], 'x': ['a', 'b']}), unit=mosha.Person('who', at_most=2))\n"
+        "print(t.where(mosha.col('x') == 'frame_1').group_by('x', keys=['a']).count().weighted(count=2).fingerprint)"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": str(random.randrange(1000))}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    here = table().where(mosha.col("x") == "frame_1").group_by("x", keys=["a"]).count().weighted(count=2)
+    assert ran.stdout.strip() == here.fingerprint

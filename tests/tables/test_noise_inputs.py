@@ -1,0 +1,147 @@
+"""What one unit moves in everything that is noised, under the same outcomes (`fuzz._noise_inputs`): a short search.
+
+The long one is `make fuzz`. Seeds are drawn anew in each run, and none depends on chance: what is found is a fault.
+"""
+
+import random
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+
+import mosha
+from fuzz import _noise_inputs as noise_inputs
+from fuzz._table_places import opened
+from fuzz.sensitivity import compare
+from mosha.connect.expression import grid
+from mosha.connect.value import Clamped
+from mosha.core.errors import MoshaError
+from mosha.tables import Budget, keys, norm_choice, points, protect, ranges, sums, top, windows
+from mosha.tables.bounds import Limits
+
+
+def search(places, pairs):
+    """Compare so many random pairs; the first thing that is found is raised."""
+    compared = 0
+    while compared < pairs:
+        try:
+            compare(places, random.randrange(2**40), 1, large=False)
+            compared += 1
+        except MoshaError:
+            continue  # a question that is refused
+        finally:
+            places.forget()
+
+
+def test_random_questions_lose_no_more_than_was_charged():
+    with opened("sql") as places:
+        search(places, 8)
+
+
+def test_three_ways_of_one_engine_agree_on_every_integer():
+    with opened("duckdb") as places:
+        search(places, 2)
+
+
+OTHERS = [(person, "A", day) for person in range(9) for day in (3.0, 4.0 + person)]
+MINE = [(99, ward, 1e9) for ward in "AAAAAZZBCD"]
+
+
+def asked(make, unit, rows):
+    who, ward, days = zip(*rows, strict=True)
+    return make(protect(pa.table({"who": who, "ward": ward, "days": days}), unit=unit))
+
+
+def shares(make, unit, budget, mine=MINE):
+    """How much of what was charged each kind of draw loses, where the rows of one unit are taken away."""
+    first, second = (asked(make, unit, rows) for rows in (OTHERS + mine, OTHERS))
+
+    def run(question, listener):
+        return noise_inputs.run(question, budget, bytes(range(32)), listener)
+
+    found = {}
+    for seed in range(8):  # of the outcomes, such as the point around which a window is sought
+        for kind, share in noise_inputs.compare(first, second, run, seed)[0].items():
+            found[kind] = max(found.get(kind, 0.0), share)
+    return found
+
+
+def _half(original):
+    return lambda *arguments, **named: [max(1, n // 2) for n in original(*arguments, **named)]
+
+
+def _loose(original):
+    """Nobody is bounded, while the noise is made for those who are."""
+    return lambda *arguments, norm, **named: original(*arguments, norm=norm * 64, **named)
+
+
+def _unclamped(self):
+    return grid(self.of, (-(2.0**24), 2.0**24), self.exponent, centre=self.centre)
+
+
+def _generous(epsilon, delta):
+    return ORIGINAL(epsilon, min(0.4, 400 * delta))
+
+
+ORIGINAL = keys.keeping_probabilities
+TWO, SOME, ROW = mosha.Person("who", at_most=2), mosha.Person("who"), mosha.Row()
+ONE, PURE, LARGE, WITH = [(99, "A", 0.0)], Budget(epsilon=1), Budget(epsilon=200), Budget(epsilon=1, delta=1e-5)
+FAULTS = {
+    "the reach is halved": (
+        (Limits, "reach", _half(Limits.reach)), lambda t: t.count(), (TWO, PURE), "laplace noise",
+    ),
+    "persons are not bounded": (
+        (sums, "bound_question", _loose(sums.bound_question)), lambda t: t.count(), (TWO, PURE), "laplace noise",
+    ),
+    "persons are not bounded, under Gaussian noise": (
+        (sums, "bound_question", _loose(sums.bound_question)), lambda t: t.count(), (TWO, Budget(rho=1)),
+        "normal noise",
+    ),
+    "values are clamped after they are summed": (
+        (Clamped, "known", property(_unclamped)), lambda t: t.sum("days", between=(0, 30)), (ROW, PURE, MINE[:1]),
+        "laplace noise",
+    ),
+    "norms are noised for half a person": (
+        (norm_choice, "enlarged", lambda scale: scale / 2), lambda t: t.count(), (SOME, PURE),
+        "NormChoice",
+    ),
+    "ranges are noised for half a person": (
+        (ranges, "enlarged", lambda scale: scale / 2), lambda t: t.sum("days", between="automatic"), (TWO, PURE),
+        "RangeChoice",
+    ),
+    "the choice of a point is twice as sharp": (
+        (points, "enlarged", lambda scale: scale / 2), lambda t: t.median("days", between=(0, 30)), (ROW, PURE, ONE),
+        "quantiles: level",
+    ),
+    "the choice of a window is four times as sharp": (
+        (windows, "enlarged", lambda scale: scale / 4),
+        lambda t: t.median("days", between=(0, 30), bars="values"), (ROW, LARGE, MINE[:1]), "quantiles: window",
+    ),
+    "the choice of the most frequent is twice as sharp": (
+        (top, "enlarged", lambda scale: scale / 2), lambda t: t.top("ward", k=1, candidates=["A", "B"]),
+        (ROW, PURE, ONE), "top",
+    ),
+    "groups are kept for far more than their delta": (
+        (keys, "keeping_probabilities", _generous), lambda t: t.group_by("ward").count(),
+        (mosha.Person("who", at_most=1), WITH, [(99, "Z", 1.0)]), "groups by coins",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found_and_nothing_where_there_is_none(fault):
+    patch, make, (unit, budget, *mine), kind = FAULTS[fault]
+    sound = shares(make, unit, budget, *mine)
+    assert max(sound.values()) <= 1 + noise_inputs.SLACK
+    with mock.patch.object(*patch):
+        assert shares(make, unit, budget, *mine)[kind] > 1.4
+
+
+def test_a_release_that_tells_the_data_is_found():
+    original = sums.Sums.noisy
+
+    def leaking(part, frame, *arguments):
+        return original(part, frame, *arguments) | {"rows": frame.relation.source.rows}
+
+    with mock.patch.object(sums.Sums, "noisy", leaking), pytest.raises(noise_inputs.Apart, match="another release"):
+        shares(lambda t: t.count(), TWO, PURE)
