@@ -187,5 +187,5 @@ def test_warnings_and_policies_on_the_command_line(tmp_path):
     code = "import sys; from mosha.cli import main; sys.exit(main())"
     words = [sys.executable, "-c", code, "ledger", "open", book, "visits", "--unit", "row", "--policy", str(policy)]
     done = subprocess.run([*words, "--epsilon", "40"], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stderr.startswith("mosha: warning: account 'visits': epsilon 40")
+    assert done.stderr.startswith("mosha: warning: account 'visits': Epsilon 40")
     assert main(["ledger", "open", book, "more", "--unit", "row", "--epsilon", "60"]) == 1

@@ -27,6 +27,10 @@ def statement(
     registry: Annotated[
         bool, typer.Option("--registry", help="An entry of the public registry of deployments, in YAML.")
     ] = False,
+    html: Annotated[
+        bool, typer.Option("--html", help="One page that needs nothing else, to publish or print.")
+    ] = False,
+    lang: Annotated[str, typer.Option(help="The language of the page: en or zh.")] = "en",
     details: Annotated[
         Path | None, typer.Option(help="What no ledger knows, by the registry's names: a TOML, JSON or YAML file.")
     ] = None,
@@ -34,12 +38,16 @@ def statement(
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """State what was promised and released: Markdown, JSON, or an entry of the registry of deployments."""
+    """State what was promised and released: Markdown, JSON, a page, or an entry of the registry of deployments."""
     if not registry and (details is not None or tier is not None):
         raise InvalidParameter("--details and --tier go with --registry.")
+    if html and (registry or as_json):
+        raise InvalidParameter("--html stands alone: leave out --registry and --json.")
     with closing(open_ledger(place)) as ledger:
         drawn = ledger.statement(name)
-    if registry:
+    if html:
+        write_text(drawn.to_html(lang), out)
+    elif registry:
         _write_registry(drawn, details, tier, out, as_json=as_json)
     elif not as_json:
         write_text(drawn.markdown(), out)

@@ -31,7 +31,7 @@ from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.terms import GrantTerms, Limits, Wanted
 from mosha.ledger.tree import Terms, ancestry, joined
 from mosha.ledger.verify import Report, entries, inspect, parsed, replay
-from mosha.ledger.weakness import describe_weaknesses
+from mosha.ledger.weakness import find_weaknesses
 from mosha.ledger.witness import Witness
 
 __all__ = ["Ledger"]
@@ -206,8 +206,8 @@ class Ledger:
         known = self._storage.read(lambda transaction: read_terms(transaction, path))
         if wanted.name not in known:
             known, opened = self._storage.write(lambda transaction: find_or_open(transaction, wanted, path))
-            for sentence in describe_weaknesses(known[wanted.name], known) if opened else ():
-                warnings.warn(f"account {wanted.name!r}: {sentence}", WeakPromise, stacklevel=4)
+            for weakness in find_weaknesses(known[wanted.name], known) if opened else ():
+                warnings.warn(f"account {wanted.name!r}: {weakness}", WeakPromise, stacklevel=4)
         wanted.compare(known[wanted.name])
         self._terms |= known
         return LedgerAccount(self, known[wanted.name])

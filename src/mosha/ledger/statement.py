@@ -23,7 +23,7 @@ from mosha.ledger.registry import draft_entry, make_entry, missing_fields
 from mosha.ledger.replay import Balance, Replay
 from mosha.ledger.state import PaymentState
 from mosha.ledger.tree import Terms, ancestry
-from mosha.ledger.weakness import describe_weaknesses
+from mosha.ledger.weakness import Weakness, find_weaknesses
 
 __all__ = ["ReleaseLine", "Statement", "drawn_up", "tight"]
 
@@ -52,7 +52,12 @@ class Statement:
     today: Guarantee | None
     head: Head
     at: str
-    warnings: tuple[str, ...] = ()
+    weaknesses: tuple[Weakness, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Where the promise is weak by anybody's standard, or above the present policy of the book, in sentences."""
+        return tuple(map(str, self.weaknesses))
 
     @property
     def promise(self) -> Guarantee:
@@ -104,6 +109,12 @@ class Statement:
                 one that the fields reach by default.
         """
         return make_entry(self, details, tier)
+
+    def to_html(self, lang: str = "en") -> str:
+        """The statement as one page that needs nothing else, in English or Chinese (`lang="zh"`)."""
+        from mosha.ledger.statement_page import write_page  # noqa: PLC0415  (only where it is asked for)
+
+        return write_page(self, lang)
 
     def markdown(self) -> str:
         """The statement for people."""
@@ -165,19 +176,18 @@ def drawn_up(said: Replay, account: str, *, head: Head, at: int) -> Statement:
     rule = said.accounts[account].terms.rule
     lines = tuple(_line(payment, account, rule) for payment in payments)
     drawn = account, said.accounts[account], lines, beneath, tight(said, account), head, _date(at)
-    return Statement(*drawn, _warnings(said, account, at))
+    return Statement(*drawn, _weaknesses(said, account, at))
 
 
-def _warnings(said: Replay, account: str, at: int) -> tuple[str, ...]:
-    """Where the promise is weak by anybody's standard, and where it is above what the policy allows today."""
+def _weaknesses(said: Replay, account: str, at: int) -> tuple[Weakness, ...]:
     known = {name: balance.terms for name, balance in said.accounts.items()}
     terms = known[account]
-    found = describe_weaknesses(terms, known)
+    found = find_weaknesses(terms, known)
     if said.policy is not None:
         lasting = replace(terms, expires=None, block=True)  # an end was judged when it was set
         above = said.policy.violations(lasting, at)
-        found += [f"Against the present policy of the book: {each}." for each in above]
-    return tuple(each[0].upper() + each[1:] for each in found)
+        found += [Weakness("policy", detail=each) for each in above]
+    return tuple(found)
 
 
 def _pays_into(terms: Terms, account: str) -> bool:

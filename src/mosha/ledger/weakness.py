@@ -11,11 +11,12 @@ Thresholds, each with its reason:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from mosha.core.guarantee import Approx, Guarantee, Pure
 from mosha.ledger.tree import Terms
 
-__all__ = ["describe_weaknesses"]
+__all__ = ["Weakness", "find_weaknesses"]
 
 LARGE_EPSILON = 10.0
 LARGE_DELTA = 1e-3
@@ -23,29 +24,55 @@ PERSONS_EXPECTED = 0.01
 _ROUNDING = 1 + 1e-9  # an account keeps its limit to one part in 2**51
 
 
-def describe_weaknesses(terms: Terms, known: Mapping[str, Terms]) -> list[str]:
-    """Sentences about a promise that protects hardly anybody; none for one that does."""
-    promise = terms.rule.promise()
-    said = []
-    epsilon, delta = _parameters(promise)
-    if epsilon > LARGE_EPSILON * _ROUNDING:
-        said.append(
-            f"epsilon {epsilon:.6g} lets an answer change the odds of anything by a factor of e^{epsilon:.6g}: above "
-            f"{LARGE_EPSILON:g}, hardly anything is hidden."
-        )
-    if delta > LARGE_DELTA * _ROUNDING:
-        said.append(
-            f"delta {delta:.3g} allows one person in {1 / delta:,.0f} to be told in full: it should be far below one "
-            "over the number of people."
-        )
+@dataclass(frozen=True)
+class Weakness:
+    """One reason to think a promise weak: a code for programs and translators, a sentence for people."""
+
+    code: str
+    epsilon: float = 0.0
+    delta: float = 0.0
+    size: int = 0
+    detail: str = ""
+
+    @property
+    def advised(self) -> float:
+        """A delta that would not be weak, for the declared size."""
+        return PERSONS_EXPECTED / self.size
+
+    def __str__(self) -> str:
+        match self.code:
+            case "large-epsilon":
+                return (
+                    f"Epsilon {self.epsilon:.6g} lets an answer change the odds of anything by a factor of "
+                    f"e^{self.epsilon:.6g}: above {LARGE_EPSILON:g}, hardly anything is hidden."
+                )
+            case "large-delta":
+                return (
+                    f"Delta {self.delta:.3g} allows one person in {1 / self.delta:,.0f} to be told in full: it should "
+                    "be far below one over the number of people."
+                )
+            case "delta-for-size":
+                return (
+                    f"Delta {self.delta:.3g} is not far below one over {self.size:,}, the declared size: publishing "
+                    "everybody's data with that probability would keep the promise, and "
+                    f"{self.size * self.delta:.3g} persons would be expected to be published. Choose a delta of at "
+                    f"most {self.advised:.1g}."
+                )
+        return f"Against the present policy of the book: {self.detail}."
+
+
+def find_weaknesses(terms: Terms, known: Mapping[str, Terms]) -> list[Weakness]:
+    """Why a promise protects hardly anybody; nothing for one that does."""
+    epsilon, delta = _parameters(terms.rule.promise())
     size = _size(terms, known)
+    found = []
+    if epsilon > LARGE_EPSILON * _ROUNDING:
+        found.append(Weakness("large-epsilon", epsilon=epsilon))
+    if delta > LARGE_DELTA * _ROUNDING:
+        found.append(Weakness("large-delta", delta=delta))
     if size is not None and size * delta > PERSONS_EXPECTED * _ROUNDING:
-        said.append(
-            f"delta {delta:.3g} is not far below one over {size:,}, the declared size: publishing everybody's data "
-            f"with that probability would keep the promise, and {size * delta:.3g} persons would be expected to be "
-            f"published. Choose a delta of at most {PERSONS_EXPECTED / size:.1g}."
-        )
-    return said
+        found.append(Weakness("delta-for-size", delta=delta, size=size))
+    return found
 
 
 def _parameters(promise: Guarantee) -> tuple[float, float]:

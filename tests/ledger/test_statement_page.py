@@ -1,0 +1,152 @@
+"""The statement as a page: whole in itself, the same facts in both languages, and no name in it can run anything."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import mosha
+from mosha import errors, events
+from mosha.cli import main
+from mosha.ledger.statement import _state
+from mosha.ledger.statement_words import words_in
+from mosha.ledger.weakness import Weakness
+from tests.browser import browser  # noqa: F401  (a fixture)
+from tests.core.every_word import every_unit
+from tests.ledger.place import asking
+
+HAN = re.compile(r"[\u4e00-\u9fff]")
+HOSTILE = "<img src=x onerror=document.title='stolen'>"
+LANGUAGES = ["en", "zh"]
+
+
+class Reader(HTMLParser):
+    """Collects the tags, the attributes and the text of a page; a tag that is not closed in its place is an error."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.text = [], set(), [], ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += "" if self.open and self.open[-1] == "style" else data + "\n"
+
+
+@pytest.fixture
+def ledger():
+    ledger = mosha.Ledger.memory()
+    ledger.population("patients", epsilon=4, delta=1e-6, size=120_000)
+    unit = mosha.Person("pid", of="patients")
+    visits = ledger.account("visits", unit=unit, epsilon=3, delta=1e-6)
+    zhang = visits.grant("zhang", epsilon=1, delta=1e-7, expires="2999-12-31", purpose=HOSTILE)
+    for _ in range(5):
+        zhang.open(asking(events.Laplace(40), unit=unit, name="mean stay")).step(None)
+    with visits.open(asking(events.Gaussian(80) * 5, unit=unit, horizon=5, name=HOSTILE)) as run:
+        run.step(None)
+    return ledger
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_page_says_what_the_statement_says(ledger, lang):
+    statement = ledger.statement("visits")
+    page = Reader(statement.to_html(lang))
+    for part in ("visits/zhang", "3000-01-01", "mean stay", "120,000", str(statement.head), "16.9%", "20.1", "1e-6"):
+        assert part in page.text, part
+    assert page.text.count("mean stay") == 1  # five releases, one line
+    assert f"mosha ledger verify BOOK --head {statement.head}" in page.text
+    assert bool(HAN.search(page.text)) == (lang == "zh")
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_the_page_needs_nothing_from_outside_and_runs_nothing(ledger, lang):
+    text = ledger.statement("visits").to_html(lang)
+    page = Reader(text)
+    assert not page.tags & {"script", "img", "link", "iframe", "object", "form", "a", "svg", "base"}
+    assert not [name for name, _ in page.attributes if name in {"src", "href", "srcset"} or name.startswith("on")]
+    for forbidden in ("http:", "https:", "url(", "@import"):
+        assert forbidden not in text
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'") in (
+        page.attributes
+    )
+    assert HOSTILE in page.text  # as text, escaped
+
+
+def test_a_browser_shows_the_page_and_runs_nothing_in_it(ledger, tmp_path, browser):  # noqa: F811
+    file = tmp_path / "statement.html"
+    file.write_text(ledger.statement("visits").to_html("zh"), encoding="utf-8")
+    shown = browser("--dump-dom", file.as_uri())
+    assert "<title>隐私声明" in shown
+    assert "<img" not in shown
+    browser(f"--screenshot={tmp_path / 'page.png'}", "--window-size=420,1200", file.as_uri())
+    assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize(
+    "limits", [{"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.1}, {"mu": 1}, {"epsilon": 800}]
+)
+def test_every_promise_has_its_page(lang, limits):
+    ledger = mosha.Ledger.memory()
+    ledger.account("visits", unit=mosha.Row(), disjoint_blocks=True, **limits).retire()
+    page = Reader(ledger.statement("visits").to_html(lang)).text
+    assert "nan" not in page
+    assert words_in(lang)["none"] in page
+    assert words_in(lang)["disjoint"] in page
+
+
+@pytest.mark.parametrize("unit", every_unit(), ids=repr)
+def test_every_unit_is_described_in_chinese(unit):
+    said = words_in("zh").hidden(unit)
+    assert HAN.search(said)
+    assert "one " not in said
+    assert unit.of is None or unit.of in said
+
+
+def test_every_state_has_its_words_in_chinese():
+    chinese = words_in("zh")
+    states = ["released", "failed", "reserved", "handed back", "settled", "lease, not settled", "open", "retired"]
+    states += ["2 of 5 steps released", "2 of 5 steps released, 1 failed", "granted until 2027-04-01 00:00:00 UTC"]
+    for state in states:
+        assert HAN.search(chinese.state(state)), state
+    unknown = {text for text in _state.__code__.co_consts if isinstance(text, str)} - set(states)
+    assert unknown <= {"lease", "release", "fail", " of ", " steps released", ", ", " failed", ""}  # parts of the above
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("code", ["large-epsilon", "large-delta", "delta-for-size", "policy"])
+def test_every_warning_is_said(lang, code):
+    said = words_in(lang).warning(Weakness(code, epsilon=12.5, delta=0.01, size=1000, detail="too large"))
+    assert bool(HAN.search(said)) == (lang == "zh")
+    assert {"large-epsilon": "12.5", "large-delta": "0.01", "delta-for-size": "1,000", "policy": "too large"}[
+        code
+    ] in said
+
+
+def test_both_languages_have_the_same_words():
+    english, chinese = words_in("en").table, words_in("zh").table
+    assert english.keys() == chinese.keys()
+    with pytest.raises(errors.InvalidParameter, match="Chinese"):
+        words_in("fr")
+
+
+def test_the_page_from_the_command_line(tmp_path, capsys):
+    book, out = str(tmp_path / "privacy.db"), tmp_path / "page.html"
+    with mosha.Ledger(book) as ledger:
+        ledger.account("visits", unit=mosha.Row(), epsilon=1)
+    page = ("ledger", "statement", book, "visits", "--html")
+    assert main([*page, "--lang", "zh", "--out", str(out)]) == 0
+    assert 'lang="zh-Hans"' in out.read_text(encoding="utf-8")
+    assert main([*page]) == 0
+    assert '<html lang="en">' in capsys.readouterr().out
+    assert main([*page, "--lang", "fr"]) == 1
+    assert main([*page, "--json"]) == 1
