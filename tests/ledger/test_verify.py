@@ -122,6 +122,9 @@ def test_a_tail_that_was_cut_with_its_index_is_found_by_a_head_kept_elsewhere(pl
         "UPDATE payments SET key = 'z' WHERE key = 'a'",
         "DELETE FROM steps",
         "INSERT INTO lanes VALUES ('visits', 'visits', 'x', '0', '0')",
+        "DELETE FROM purchases",
+        "UPDATE payments SET released = released + 1",
+        "UPDATE accounts SET entry = 2",
     ],
 )
 def test_an_edited_index_is_found(place, book, statement):
@@ -285,7 +288,10 @@ def test_a_witness_watches_over_postgresql_where_it_is_given_one(postgres_server
         ledger = place.open(witness=tmp_path / "head")
         ledger.account("visits", unit=PERSON, epsilon=5).open(asking())
         place.tamper(
-            "DELETE FROM entries WHERE sequence >= 3", "DELETE FROM payments", "UPDATE accounts SET amount = '0'"
+            "DELETE FROM entries WHERE sequence >= 3",
+            "DELETE FROM payments",
+            "DELETE FROM purchases",
+            "UPDATE accounts SET amount = '0', entry = 2",
         )
         with pytest.raises(errors.LedgerTampered, match="older copy"):
             place.open(witness=tmp_path / "head")

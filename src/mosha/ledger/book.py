@@ -22,6 +22,7 @@ from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.chain import Entry, Head
 from mosha.ledger.charge import from_columns
 from mosha.ledger.failures import failures_of, lift
+from mosha.ledger.index import is_current, renew
 from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, read_terms
 from mosha.ledger.policy import Policy, find_policy, set_policy
@@ -103,6 +104,8 @@ class Ledger:
         if storage.read(lambda transaction: transaction.head.sequence) == 0:
             storage.write(begin_book)
         storage.read(check_version)
+        if not storage.read(is_current):
+            storage.write(renew)
 
     @property
     def place(self) -> str:
@@ -247,7 +250,7 @@ class Ledger:
         return self._terms
 
     def _read_terms(self, needed: set[str]) -> None:
-        if missing := sorted(needed - set(self._terms)):
+        if missing := sorted(name for name in needed if name not in self._terms):
             self._terms |= self._storage.read(lambda transaction: read_terms(transaction, missing))
 
     def _now(self) -> int:

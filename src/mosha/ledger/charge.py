@@ -10,7 +10,14 @@ from typing import Any, TypeVar
 from mosha.accounting.either import ANY
 from mosha.accounting.price import as_float, greatest
 from mosha.accounting.rules import FREE, Price
-from mosha.core.errors import AccountExpired, AccountRetired, BudgetExceeded, LedgerError, UnknownAccount
+from mosha.core.errors import (
+    AccountExpired,
+    AccountRetired,
+    BudgetExceeded,
+    LedgerError,
+    LedgerTampered,
+    UnknownAccount,
+)
 from mosha.core.event import Event
 from mosha.ledger.moment import as_text
 from mosha.ledger.note import OWN, append_note
@@ -139,9 +146,11 @@ def hand_back(transaction: Transaction, charges: Sequence[Charge]) -> list[Charg
     given = []
     for back in charges:
         decrease, changed = _decrease(transaction, back)
-        row = transaction.row("SELECT amount, delta FROM accounts WHERE name = ?", back.account)
+        row = transaction.row("SELECT amount, delta, entry FROM accounts WHERE name = ?", back.account)
         assert row is not None
-        given.append(replace(back, spent=from_columns(*row)[0] - decrease))
+        spent, way = from_columns(*row[:2])
+        _compare(transaction, back.account, spent, way, row[2])
+        given.append(replace(back, spent=spent - decrease))
         _write(transaction, given[-1], changed)
     return given
 
@@ -172,14 +181,31 @@ def from_columns(amount: str, delta: str) -> tuple[Price, str]:
 
 def _balances(transaction: Transaction, names: list[str]) -> dict[str, tuple[Price, str]]:
     marks = ", ".join("?" * len(names))
-    statement = f"SELECT name, amount, delta, retired FROM accounts WHERE name IN ({marks})"  # noqa: S608
+    statement = f"SELECT name, amount, delta, retired, entry FROM accounts WHERE name IN ({marks})"  # noqa: S608
     rows = transaction.rows(statement, *names)
     for name in set(names) - {row[0] for row in rows}:
         raise UnknownAccount(f"this ledger has no account {name!r}.")
-    for name, *_, retired in rows:
+    for name, amount, delta, retired, entry in rows:
+        _compare(transaction, name, *from_columns(amount, delta), entry)
         if retired:
             raise AccountRetired(f"account {name!r} is retired: nothing is charged to it or beneath it any more.")
-    return {name: from_columns(amount, delta) for name, amount, delta, _ in rows}
+    return {name: from_columns(amount, delta) for name, amount, delta, *_ in rows}
+
+
+def _compare(transaction: Transaction, account: str, spent: Price, way: str, entry: int) -> None:
+    """Refuse a balance that is not what the last row about the account says it is."""
+    row = transaction.entry(entry)
+    content = row.content()
+    moved = (*content.get("charges", ()), *content.get("returned", ()))
+    charges = [Charge.from_dict(stored) for stored in moved if stored["account"] == account]
+    stated = [(charge.spent, charge.way) for charge in charges]
+    if row.kind == "open" and content["name"] == account:
+        stated = [(FREE, "")]
+    if stated != [(spent, way)]:
+        raise LedgerTampered(
+            f"the balance of account {account!r} is not what row {entry} says it is: the index was edited behind the "
+            "ledger's back. Run `mosha ledger verify`. Nothing was spent."
+        )
 
 
 def _lanes(transaction: Transaction, account: str, family: str, lanes: Sequence[str] = ()) -> dict[str, Price]:
@@ -213,8 +239,9 @@ def _decrease(transaction: Transaction, back: Charge) -> tuple[Price, dict[str, 
 
 
 def _write(transaction: Transaction, done: Charge, lanes: Mapping[str, Price]) -> None:
-    statement = "UPDATE accounts SET amount = ?, delta = ? WHERE name = ?"
-    transaction.run(statement, *to_columns(done.spent, done.way), done.account)
+    statement = "UPDATE accounts SET amount = ?, delta = ?, entry = ? WHERE name = ?"
+    row = transaction.head.sequence + 1  # what is charged or handed back is stated by the row that comes next
+    transaction.run(statement, *to_columns(done.spent, done.way), row, done.account)
     statement = (
         "INSERT INTO lanes VALUES (?, ?, ?, ?, ?) ON CONFLICT (account, family, lane) "
         "DO UPDATE SET amount = excluded.amount, delta = excluded.delta"

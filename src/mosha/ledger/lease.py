@@ -26,6 +26,7 @@ from mosha.ledger.chain import Entry
 from mosha.ledger.charge import Charge, charge, check_ends, priced, write_charging
 from mosha.ledger.failures import count_failure, refuse_frozen
 from mosha.ledger.payment import remainder, scope_of, settle, surplus
+from mosha.ledger.purchase import remember_purchase
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import Payer, Terms
 
@@ -65,7 +66,9 @@ class Lease(Account):
         paid = charge(transaction, self._payers, priced(self._payers, event))
         content: dict[str, Any] = {"event": event.to_dict(), "scope": list(self._scope)}
         entry = transaction.append("lease", content | {"charges": [done.to_dict() for done in paid]})
-        transaction.run("INSERT INTO payments VALUES (?, ?, NULL, 1, 1, 0)", entry.sequence, scope_of(self._scope))
+        bought = remember_purchase(transaction, "lease", "lease", event.to_dict(), 1, paid)
+        insert = "INSERT INTO payments VALUES (?, ?, NULL, 1, 1, 0, ?, 0, 0)"
+        transaction.run(insert, entry.sequence, scope_of(self._scope), bought)
         return entry, paid
 
     @property

@@ -60,7 +60,7 @@ def find_or_open(transaction: Transaction, wanted: Wanted, path: list[str]) -> t
     terms = known[wanted.name] = wanted.terms(known, transaction.now())
     if policy := find_policy(transaction):
         policy.check(terms, transaction.now())
-    transaction.append("open", terms.to_dict())
-    insert = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0)"
-    transaction.run(insert, terms.name, canonical(terms.to_dict()))
+    opened = transaction.append("open", terms.to_dict())
+    insert = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0, ?)"
+    transaction.run(insert, terms.name, canonical(terms.to_dict()), opened.sequence)
     return known, True

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from mosha.accounting.rules import EitherRule, Price, Rule
+from mosha.accounting.rules import FREE, EitherRule, Price, Rule
 from mosha.core.errors import (
     AccountFrozen,
     AlreadyReleased,
@@ -39,6 +39,7 @@ from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, charge, hand_back, priced, write_charging
 from mosha.ledger.codec import Unkept, decode, encode
 from mosha.ledger.failures import count_failure, refuse_frozen
+from mosha.ledger.purchase import remember_purchase
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import LONGEST, Payer
 from mosha.ledger.underway import begin, end
@@ -94,7 +95,9 @@ def pay(storage: Storage, order: Order) -> Payment:
         refuse_frozen(transaction, order.payers, paid=False)
         paid = charge(transaction, order.payers, charges)
         entry = transaction.append("pay", order.described() | {"charges": [done.to_dict() for done in paid]})
-        transaction.run("INSERT INTO payments VALUES (?, ?, ?, 1, 1, 0)", entry.sequence, scope, order.key)
+        bought = remember_purchase(transaction, "pay", order.name, order.event.to_dict(), order.horizon, paid)
+        insert = "INSERT INTO payments VALUES (?, ?, ?, 1, 1, 0, ?, 0, 0)"
+        transaction.run(insert, entry.sequence, scope, order.key, bought)
         return entry, paid
 
     return Payment(storage, order, *write_charging(storage, reserve, order.payers))
@@ -237,7 +240,9 @@ class Payment:
         refuse_frozen(transaction, self._order.payers, paid=True)
         entry = transaction.append(kind, content)
         transaction.run("INSERT INTO steps VALUES (?, ?, ?)", content["payment"], content["step"], entry.sequence)
-        self._set(transaction, claim=self._claim, attempts=1)
+        ended = "released" if kind == "release" else "failed"
+        statement = f"UPDATE payments SET attempts = 1, {ended} = {ended} + 1 WHERE entry = ?"  # noqa: S608
+        transaction.run(statement, content["payment"])
         return True
 
     def _check_held(self, transaction: Transaction, step: int) -> None:
@@ -385,4 +390,9 @@ def settle(
     given = [done.to_dict() for done in hand_back(transaction, back)]
     content = {"payment": payment.sequence, "void": void, "kept": kept.to_dict(), "returned": given}
     transaction.append("close", content)
-    transaction.run("UPDATE payments SET closed = ? WHERE entry = ?", VOID if void else CLOSED, payment.sequence)
+    bought, less = payment.content(), {done.account: done.price for done in back}
+    stays = [replace(done, price=done.price - less.get(done.account, FREE)) for done in paid]
+    what = payment.kind, bought.get("name", payment.kind), kept.to_dict(), bought.get("horizon", 1)
+    kind = remember_purchase(transaction, *what, stays)
+    statement = "UPDATE payments SET closed = ?, purchase = ? WHERE entry = ?"
+    transaction.run(statement, VOID if void else CLOSED, kind, payment.sequence)

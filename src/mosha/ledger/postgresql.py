@@ -42,6 +42,9 @@ class PostgreSQLTransaction(Transaction):
         found: list[Sequence[Any]] = self._connection.execute(_dialect(statement), values).fetchall()
         return found
 
+    def has_table(self, name: str) -> bool:
+        return self.rows("SELECT to_regclass(?)", f"mosha.{name}")[0][0] is not None
+
     def run(self, statement: str, *values: Any) -> None:
         self._connection.execute(_dialect(statement), values)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.accounting.price import FREE, Price, greatest
@@ -23,6 +23,7 @@ from mosha.ledger.note import is_well_formed
 from mosha.ledger.opinion import Opinion, keeps_enough
 from mosha.ledger.payment import CLOSED, VOID, scope_of
 from mosha.ledger.policy import TOPIC, Policy, read_policy
+from mosha.ledger.purchase import describe_purchase
 from mosha.ledger.state import PaymentState
 from mosha.ledger.tree import Terms, check_disjoint, joined, payers
 
@@ -39,6 +40,8 @@ class Balance:
     families: dict[str, dict[str, Price]] = field(default_factory=lambda: defaultdict(dict))
     retired: bool = False
     failures: int = 0  # since the last lift
+    entry: int = 0  # the last row that states what the account has spent
+    tops: dict[str, Price] = field(default_factory=dict)  # the dearest lane of each family
 
     @property
     def frozen(self) -> bool:
@@ -46,10 +49,7 @@ class Balance:
 
     @property
     def spent(self) -> Price:
-        total = self.own
-        for lanes in self.families.values():
-            total = total + greatest(lanes.values())
-        return total
+        return sum(self.tops.values(), self.own)
 
     def move(self, moved: Charge, sign: int) -> None:
         def changed(before: Price) -> Price:
@@ -57,9 +57,12 @@ class Balance:
 
         if not moved.lanes:
             self.own = changed(self.own)
+            return
+        lanes = self.families[moved.family]
         for lane in moved.lanes:
-            lanes = self.families[moved.family]
             lanes[lane] = changed(lanes.get(lane, FREE))
+        raised = [self.tops.get(moved.family, FREE), *(lanes[lane] for lane in moved.lanes)]
+        self.tops[moved.family] = greatest(raised if sign > 0 else lanes.values())
 
 
 def _composed(counts: Counter[str]) -> Event:
@@ -74,6 +77,7 @@ class Replay:
         self._terms: dict[str, Terms] = {}
         self.payments: dict[int, PaymentState] = {}
         self.keys: dict[tuple[tuple[str, ...], str], int] = {}
+        self.purchases: dict[str, list[tuple[str, str]]] = {}
         self.problems: list[str] = []
         self.opinion = Opinion()
         self.policy: Policy | None = None
@@ -121,7 +125,7 @@ class Replay:
         self._require(entry, terms.expires is None or entry.at < terms.expires, "opens an account that has ended")
         fits = self.policy is None or not self.policy.violations(terms, entry.at)
         self._require(entry, fits, "opens an account against the policy of the book")
-        self.accounts[terms.name] = Balance(terms)
+        self.accounts[terms.name] = Balance(terms, entry=entry.sequence)
         self._terms[terms.name] = terms
 
     def _is_protected(self, terms: Terms) -> bool:
@@ -152,6 +156,7 @@ class Replay:
             balance.move(paid, 1)
             self._require(entry, paid.way == balance.way, f"misstates how {paid.account!r} adds up")
             ended = balance.terms.expires is not None and balance.terms.expires <= entry.at
+            balance.entry = entry.sequence
             self._require(entry, not balance.retired, f"charges the retired account {paid.account!r}")
             self._require(entry, not ended, f"charges account {paid.account!r} after its end")
             self._require(entry, not balance.frozen, f"charges the frozen account {paid.account!r}")
@@ -165,6 +170,13 @@ class Replay:
             self._require(entry, unused, "pays a second time under one key")
             self.keys[known] = entry.sequence
         self.payments[entry.sequence] = payment
+        self._remember(payment, charges)
+
+    def _remember(self, payment: PaymentState, charges: list[Charge]) -> None:
+        """The purchase that a payment is now."""
+        event = self.opinion.event(payment.event).to_dict()
+        payment.purchase, pieces = describe_purchase(payment.kind, payment.name, event, payment.horizon, charges)
+        self.purchases[payment.purchase] = pieces
 
     def _judge(self, entry: Entry, account: str, event: str, paid: Price) -> None:
         """Price an event again, by the rule of the account."""
@@ -222,6 +234,8 @@ class Replay:
         self._require(entry, void is (untouched and not payment.touched), "voids a payment that was used")
         payment.closed, payment.returned = VOID if void else CLOSED, returned
         payment.event = canonical(kept.to_dict())
+        less = {back.account: back.price for back in returned}
+        self._remember(payment, [replace(c, price=c.price - less.get(c.account, FREE)) for c in payment.charges])
 
     def _hand_back(self, entry: Entry, payment: PaymentState, returned: list[Charge], kept: Event) -> None:
         """Each payer gets back at most what it paid, once, and what stays paid is the price of what is kept."""
@@ -238,6 +252,7 @@ class Replay:
             self._require(entry, fair, "hands back more than was paid")
             self._judge(entry, paid.account, text, paid.price - given.price)
             self.accounts[paid.account].move(given, -1)
+            self.accounts[paid.account].entry = entry.sequence
         self._require(entry, not back, "hands back to an account that did not pay")
         for given in returned:
             right = self.accounts[given.account].spent == given.spent
@@ -268,7 +283,7 @@ class Replay:
 
     def _accounts_table(self) -> list[tuple[Any, ...]]:
         return [
-            (name, canonical(b.terms.to_dict()), *to_columns(b.spent, b.way), int(b.retired))
+            (name, canonical(b.terms.to_dict()), *to_columns(b.spent, b.way), int(b.retired), b.entry)
             for name, b in self.accounts.items()
         ]
 
@@ -277,15 +292,18 @@ class Replay:
             (name, family, lane, *to_columns(price, balance.way))
             for name, balance in self.accounts.items()
             for family, lanes in balance.families.items()
-            for lane, price in (lanes | {"": greatest(lanes.values())}).items()
+            for lane, price in (lanes | {"": balance.tops[family]}).items()
         ]
 
     def _payments_table(self) -> list[tuple[Any, ...]]:
         current = {sequence: key for (_, key), sequence in self.keys.items()}
         return [
-            (sequence, scope_of(p.scope), current.get(sequence), p.claim, p.attempts, p.closed)
+            (sequence, scope_of(p.scope), current.get(sequence), p.claim, p.attempts, p.closed, *p.bought)
             for sequence, p in self.payments.items()
         ]
+
+    def _purchases_table(self) -> list[tuple[Any, ...]]:
+        return [(account, name, body) for name, pieces in self.purchases.items() for account, body in pieces]
 
     def _steps_table(self) -> list[tuple[Any, ...]]:
         return [(payment, step, row) for payment, p in self.payments.items() for step, (row, _) in p.steps.items()]

@@ -41,6 +41,9 @@ class SQLiteTransaction(Transaction):
     def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
         return self._connection.execute(statement, values).fetchall()
 
+    def has_table(self, name: str) -> bool:
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name))
+
     def run(self, statement: str, *values: Any) -> None:
         self._connection.execute(statement, values)
 

@@ -42,6 +42,7 @@ class PaymentState:
     last: int = 0  # the last step that ended
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)  # the row that ended a step, and its kind
     returned: list[Charge] = field(default_factory=list)
+    purchase: str = ""
 
     @staticmethod
     def of(entry: Entry, content: dict[str, Any], charges: list[Charge]) -> PaymentState:
@@ -50,6 +51,12 @@ class PaymentState:
         scope = tuple(content["scope"])
         terms = content.get("key"), content.get("horizon", 1), charges, content.get("replays", False)
         return PaymentState(*what, text, scope, *terms)
+
+    @property
+    def bought(self) -> tuple[str, int, int]:
+        """Which purchase this is, and how many of its steps were released and failed."""
+        ended = [kind for _, kind in self.steps.values()]
+        return self.purchase, ended.count("release"), ended.count("fail")
 
     @property
     def is_open(self) -> bool:

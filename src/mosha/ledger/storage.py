@@ -21,7 +21,7 @@ from mosha.ledger.fork import notice_fork, watch
 from mosha.ledger.readers import Disturbed, Readers
 from mosha.ledger.witness import Witness
 
-__all__ = ["INHERITED", "SCHEMA", "Storage", "Transaction"]
+__all__ = ["INDEX", "INHERITED", "SCHEMA", "Storage", "Transaction"]
 
 Result = TypeVar("Result")
 INHERITED = (
@@ -32,21 +32,30 @@ COURTESY = 0.05  # seconds that a reader waits for a payer at most, at each brea
 DISTURBANCES = 20  # forks that one reading outlives
 BATCH = 256  # operations that share one commit at most: bounds what waits behind one of them
 
-# `entries` is the book. The other tables are an index of it, made from it and compared with it by `verify`.
-SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS entries (sequence BIGINT PRIMARY KEY, at BIGINT NOT NULL, kind TEXT NOT NULL,
-        body TEXT NOT NULL, hash TEXT NOT NULL)""",
+# `entries` is the book. The other tables are an index of it, made from it and compared with it by `verify`. What was
+# added to the first layout stands last in its table (`index.py`); `accounts.entry` is the row that states the balance.
+FAILURES = "CREATE TABLE IF NOT EXISTS failures (account TEXT PRIMARY KEY, count BIGINT NOT NULL)"
+INDEX = (
     """CREATE TABLE IF NOT EXISTS accounts (name TEXT PRIMARY KEY, terms TEXT NOT NULL, amount TEXT NOT NULL,
-        delta TEXT NOT NULL, retired INTEGER NOT NULL)""",
+        delta TEXT NOT NULL, retired INTEGER NOT NULL, entry BIGINT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS lanes (account TEXT NOT NULL, family TEXT NOT NULL, lane TEXT NOT NULL,
         amount TEXT NOT NULL, delta TEXT NOT NULL, PRIMARY KEY (account, family, lane))""",
     """CREATE TABLE IF NOT EXISTS payments (entry BIGINT PRIMARY KEY, scope TEXT NOT NULL, key TEXT,
-        claim INTEGER NOT NULL, attempts INTEGER NOT NULL, closed INTEGER NOT NULL, UNIQUE (scope, key))""",
+        claim INTEGER NOT NULL, attempts INTEGER NOT NULL, closed INTEGER NOT NULL, purchase TEXT NOT NULL,
+        released BIGINT NOT NULL, failed BIGINT NOT NULL, UNIQUE (scope, key))""",
+    "CREATE INDEX IF NOT EXISTS payments_of ON payments (purchase, closed, released, failed, entry)",
     """CREATE TABLE IF NOT EXISTS steps (payment BIGINT NOT NULL, step BIGINT NOT NULL, entry BIGINT NOT NULL,
         PRIMARY KEY (payment, step))""",
-    """CREATE TABLE IF NOT EXISTS failures (account TEXT PRIMARY KEY, count BIGINT NOT NULL)""",
+    FAILURES,
+    """CREATE TABLE IF NOT EXISTS purchases (account TEXT NOT NULL, purchase TEXT NOT NULL, body TEXT NOT NULL,
+        PRIMARY KEY (account, purchase))""",
 )
-ADDED = SCHEMA[-1:]  # tables that a book may lack which was begun before they were there; empty then
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS entries (sequence BIGINT PRIMARY KEY, at BIGINT NOT NULL, kind TEXT NOT NULL,
+        body TEXT NOT NULL, hash TEXT NOT NULL)""",
+    *INDEX,
+)
+ADDED = (FAILURES,)  # tables that a book may lack which was begun before they were there; empty then
 
 
 class Transaction(ABC):
@@ -65,6 +74,10 @@ class Transaction(ABC):
     @abstractmethod
     def run(self, statement: str, *values: Any) -> None:
         """A statement that changes something."""
+
+    @abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Whether the book has a table of this name."""
 
     def breathe(self) -> None:  # noqa: B027  (nothing to do for a writer)
         """Whoever reads for long calls this now and then: payers go first, also where threads share one core."""

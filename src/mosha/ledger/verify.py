@@ -32,7 +32,7 @@ __all__ = ["Report", "entries", "inspect", "replay"]
 
 PAGE = 1000
 BREATH = 32  # rows between two moments at which payers go first
-TABLES = ("accounts", "lanes", "payments", "steps", "failures")
+TABLES = ("accounts", "lanes", "payments", "steps", "failures", "purchases")
 
 
 @dataclass(frozen=True)
