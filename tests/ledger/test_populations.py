@@ -323,3 +323,44 @@ def test_populations_from_the_command_line(tmp_path, capsys):
     assert main(["ledger", "open", book, "labs", "--of", "patients"]) == 1
     with mosha.Ledger(book) as ledger:
         assert ledger.account("labs").population.name == "patients"
+
+
+def _graph(ledger):
+    unit = mosha.Node(max_degree=3, of=PATIENTS)
+    account = ledger.account("contacts", unit=unit, epsilon=1)
+    graph = mosha.graphs.protect([(0, 1), (1, 2)], unit=unit, account=account, vertices=[0, 1, 2])
+    graph.edges().release(epsilon=1)
+
+
+def _stream(ledger):
+    unit = mosha.Person("pid", at_most=3, of=PATIENTS)
+    counted = mosha.streams.best(unit=unit, horizon=8, epsilon=1)
+    run = ledger.account("arrivals", unit=unit, epsilon=1).open(counted)
+    run.step({"pid": [1, 2, 3]})
+
+
+def _rounds(ledger):
+    asked = mosha.federated.histogram(keys=["a", "b"], clients=100, survivors=80, epsilon=0.5, delta=1e-6)
+    ledger.account("rounds", unit=mosha.Client(of=PATIENTS), epsilon=1, delta=1e-5).open(asked.measurement())
+
+
+def _model(ledger):
+    account = ledger.account("model", unit=mosha.Example(of=PATIENTS), mu=1, delta=1e-6)
+    model = mosha.learning.LogisticRegression(classes=(0, 1), examples=100, norm=1.0, mu=0.9)
+    model.fit([[-0.5], [0.5]] * 50, [0, 1] * 50, account=account)
+
+
+def _survey(ledger):
+    account = ledger.account("phone", unit=mosha.Self(of="owners"), epsilon=1)
+    mosha.local.Device(account).report(mosha.local.Repeated(["on", "off"], permanent=1.0, epsilon=0.5), "on")
+
+
+@pytest.mark.parametrize("ask", [_graph, _stream, _rounds, _model, _survey])
+def test_every_kind_of_data_pays_into_its_population(ask):
+    ledger = mosha.Ledger.memory()
+    patients = ledger.population(PATIENTS, epsilon=9, delta=1e-4)
+    owners = ledger.population("owners", neighbours="replace-one", epsilon=9)
+    ask(ledger)
+    paid = owners if ask is _survey else patients
+    assert paid.spent > 0.3
+    assert ledger.verify().ok
