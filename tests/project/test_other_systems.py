@@ -1,6 +1,7 @@
 """Everything imports, and what the platform allows works, where there is neither `fcntl` nor `fork`: on Windows."""
 
 import ast
+import os
 import subprocess
 import sys
 
@@ -32,6 +33,9 @@ locked = {{}}
 
 def locking(handle, mode, length):
     seen = os.fstat(handle)
+    if mode == 0:
+        del locked[seen.st_dev, seen.st_ino]
+        return
     holder = locked.get((seen.st_dev, seen.st_ino))
     alive = holder is not None and holder != handle and os.path.exists(f"/proc/self/fd/{{holder}}")
     if alive:
@@ -115,6 +119,8 @@ except mosha.errors.StateRefused:
 
 def imports(text):
     for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value != os.name:
+            yield node.value  # of import_module, wherever it is called
         if isinstance(node, ast.Import):
             yield from (name.name.split(".")[0] for name in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:

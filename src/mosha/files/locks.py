@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import Any, Self
 
-__all__ = ["FileLock"]
+__all__ = ["FileLock", "lock_now", "lock_records_now", "unlock"]
 
 
 class FileLock:
@@ -29,7 +30,7 @@ class FileLock:
         """
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if _is_locked(handle) and _is_still_there(handle, path):
+            if lock_now(handle) and _is_still_there(handle, path):
                 return cls(handle, path)
         except BaseException:
             os.close(handle)
@@ -47,30 +48,67 @@ class FileLock:
         os.close(handle)
 
 
-def _is_locked(handle: int) -> bool:
-    """Whether the lock could be had now; it never waits."""
-    lock, errors = _locking()
+def lock_now(handle: int, *, at: int = 0) -> bool:
+    """Lock an open file, or say False where another holds it; it never waits.
+
+    `at` is the byte that Windows locks, and keeps everybody else from reading; elsewhere the lock is on the whole file,
+    and on nothing that is read.
+
+    Raises:
+        OSError: where the system or the file system has no locks.
+    """
+    posix = _module("fcntl")
+    if posix is not None:
+        try:
+            posix.flock(handle, posix.LOCK_EX | posix.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+    windows = _windows_locks()
+    os.lseek(handle, at, os.SEEK_SET)
     try:
-        lock(handle)
-    except errors:
+        windows.locking(handle, windows.LK_NBLCK, 1)
+    except OSError:
         return False
     return True
 
 
-def _locking() -> tuple[Any, tuple[type[OSError], ...]]:
-    """How this system locks a file without waiting, and what it raises where another holds it."""
+def unlock(handle: int, *, at: int = 0) -> None:
+    """Give a lock back that `lock_now` gave."""
+    posix = _module("fcntl")
+    if posix is not None:
+        posix.flock(handle, posix.LOCK_UN)
+        return
+    windows = _windows_locks()
+    os.lseek(handle, at, os.SEEK_SET)
+    windows.locking(handle, windows.LK_UNLCK, 1)
+
+
+def lock_records_now(handle: int) -> bool:
+    """A lock of the kind that databases take, on a part of a file; False where another holds it or there is none."""
+    posix = _module("fcntl")
+    if posix is None:
+        return False
     try:
-        import fcntl  # noqa: PLC0415  (not on Windows)
-    except ImportError:
-        pass
-    else:
-        return (lambda handle: fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)), (BlockingIOError,)
+        posix.lockf(handle, posix.LOCK_EX | posix.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _windows_locks() -> Any:
+    found = _module("msvcrt")
+    if found is None:
+        raise OSError("this system has no locks between processes")
+    return found
+
+
+def _module(name: str) -> Any:
+    """A module that only some systems have."""
     try:
-        import msvcrt  # noqa: PLC0415  (on Windows alone)
+        return importlib.import_module(name)
     except ImportError:
-        raise OSError("this system has no locks between processes") from None
-    module: Any = msvcrt
-    return (lambda handle: module.locking(handle, module.LK_NBLCK, 1)), (OSError,)
+        return None
 
 
 def _is_still_there(handle: int, path: Path) -> bool:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from mosha.core.errors import LedgerTampered, LedgerUnavailable
+from mosha.files.locks import lock_records_now
 
 __all__ = ["BookFiles", "Inode", "inode", "refuse_foreign_ground", "refuse_missing_locks"]
 
@@ -164,11 +165,8 @@ def _shows_locks() -> bool:
     """Whether this system shows the locks of a process at all: tried on a file of our own."""
     if sys.platform != "linux":
         return False
-    import fcntl  # noqa: PLC0415  (where there is one)
-
     try:
         with tempfile.TemporaryFile() as probe:
-            fcntl.lockf(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return _holds_a_lock(str(probe.fileno()))
+            return lock_records_now(probe.fileno()) and _holds_a_lock(str(probe.fileno()))
     except OSError:
         return False

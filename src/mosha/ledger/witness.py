@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mosha.core.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
+from mosha.files.locks import lock_now, unlock
 from mosha.ledger.chain import Head
 
 __all__ = ["Witness"]
@@ -56,43 +56,21 @@ def _slots(file: int) -> tuple[Head | None, Head | None]:
 def _alone(file: int) -> Iterator[None]:
     """One writer at a time. Whoever waits too long gives up (OSError); where nothing can be locked, nobody waits."""
     locked = False
-    for attempt in range(TRIES):
+    for _ in range(TRIES):
         try:
-            _lock(file)
-            locked = True
-            break
-        except (BlockingIOError, PermissionError):  # somebody else writes
-            if attempt == TRIES - 1:
-                raise
-            time.sleep(0.001)
+            locked = lock_now(file, at=2 * SLOT)  # behind what is read
         except OSError:
             break
+        if locked:
+            break
+        time.sleep(0.001)
+    else:
+        raise BlockingIOError("somebody else writes to the witness")
     try:
         yield
     finally:
         if locked:
-            _unlock(file)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: int) -> None:
-        os.lseek(file, 2 * SLOT, os.SEEK_SET)  # behind what is read
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-
-    def _unlock(file: int) -> None:
-        os.lseek(file, 2 * SLOT, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _unlock(file: int) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)
+            unlock(file, at=2 * SLOT)
 
 
 class Witness:
