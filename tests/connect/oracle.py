@@ -184,15 +184,31 @@ def _coalesce(values, kinds, result, expression):
 
 
 def _like(values, kinds, result, expression):
+    """Segment after segment, each where it first fits: Python's own .* would try every way."""
     folded = len(expression.options) > 1 and expression.options[1]
     lower = (lambda c: c.lower() if len(c.lower()) == 1 else c) if folded else (lambda c: c)
-    pattern, characters = "", iter(expression.options[0])
+    text = "".join(map(lower, values[0])) if folded else values[0]
+    segments, characters = [""], iter(expression.options[0])
+    lengths = [0]
     for character in characters:
-        if character == "\\":
-            pattern += re.escape(lower(next(characters)))
-        else:
-            pattern += {"%": "(?s:.*)", "_": "(?s:.)"}.get(character) or re.escape(lower(character))
-    return re.fullmatch(pattern, "".join(map(lower, values[0]))) is not None
+        if character == "%":
+            segments.append("")
+            lengths.append(0)
+            continue
+        plain = next(characters) if character == "\\" else character
+        segments[-1] += "(?s:.)" if character == "_" else re.escape(lower(plain))
+        lengths[-1] += 1
+    if len(segments) == 1:
+        return re.fullmatch(segments[0], text) is not None
+    if not re.match(segments[0], text):
+        return False
+    at = lengths[0]
+    for segment in segments[1:-1]:
+        found = re.compile(segment).search(text, at)
+        if found is None:
+            return False
+        at = found.end()
+    return len(text) - lengths[-1] >= at and bool(re.fullmatch(segments[-1], text[len(text) - lengths[-1] :]))
 
 
 def _letters(change):

@@ -51,6 +51,6 @@ def read_text(scope: Scope, node: Node, target: Type) -> Node:
         if target.temporal:
             year = call("SUBSTRING", value.copy(), number(1), number(4))
             valid = binary(exp.And, valid, binary(exp.NEQ, year, text("0000")))
-        return choose((valid, scope.dialect.to(target, value.copy())))
+        return choose((valid, scope.dialect.attempt(target, value.copy())))
 
     return scope.let(node, read)

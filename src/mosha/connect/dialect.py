@@ -163,9 +163,16 @@ class Dialect:
     def remainder(self, left: Node, right: Node) -> Node:
         return binary(exp.Mod, left, right)
 
+    def attempt(self, kind: Type, node: Node) -> Node:
+        """A cast that a guard has shown to succeed; NULL and no error even without it, where the engine has such casts.
+
+        Planners may look at a constant inside of a guard before they look at the guard.
+        """
+        return exp.TryCast(this=node, to=exp.DataType(this=self.kinds[kind]))
+
     def whole(self, node: Node) -> Node:
         """A double without a fraction, below 2**63, as BIGINT."""
-        return cast(node, Kind.BIGINT)
+        return self.attempt(Type.INTEGER, node)
 
     def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
         """A 64-bit hash of the nodes under two 63-bit seeds.
@@ -283,6 +290,9 @@ class _Postgres(Dialect):
 
     def wide(self, node: Node) -> Node:
         return cast(node, Kind.DECIMAL)
+
+    def attempt(self, kind: Type, node: Node) -> Node:
+        return self.to(kind, node)
 
     def listed(self, columns: Sequence[Listed], name: str) -> Node:
         """UNNEST of one array for each column: a single constant, however many values."""

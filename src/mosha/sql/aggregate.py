@@ -41,7 +41,7 @@ class Context:
             if not is_number(expression, self.scope.schema):
                 raise _no_number(node, what, type_of(expression, self.scope.schema))
             raise no_range(node, what)
-        number = self._number(node)
+        number = self._number(node, kept=found[0] == found[1])
         if self.given is not None and is_loose(number, self.scope.schema):
             number = number.cast("real")
         return self.filtered(number), _widened(found)
@@ -51,14 +51,14 @@ class Context:
             return declared
         return (0, 1) if type_of(scalar(node, self.scope), self.scope.schema) is Type.BOOLEAN else None
 
-    def _number(self, node: exp.Expression) -> Expression:
-        """The number without its CLAMP, which the range stands for; what is true or false as 1 and 0."""
+    def _number(self, node: exp.Expression, *, kept: bool) -> Expression:
+        """The number without its CLAMP, which the range stands for unless it has no width; conditions as 1 and 0."""
         while isinstance(node, exp.Paren):
             node = node.this
         clamped = isinstance(node, exp.Least | exp.Greatest)
         clamped = clamped or (isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP")
         expression = scalar(node, self.scope)
-        if clamped and isinstance(expression, Call):
+        if clamped and not kept and isinstance(expression, Call):
             expression = expression.arguments[0]
         return expression.cast("integer") if type_of(expression, self.scope.schema) is Type.BOOLEAN else expression
 

@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from mosha.connect.schema import Type
-from mosha.sql.scalar import Refused, constant, name_of
+from mosha.sql.scalar import Refused, constant, decimal_of, name_of
 
 __all__ = ["TYPICAL", "Interval", "check", "evaluate", "rehearse"]
 
@@ -111,7 +111,15 @@ def _rounded(node: exp.Expression, known: Known) -> Interval:
     places = 0 if digits is None else constant(digits)
     value, low, high = evaluate(node.this, known)
     half = 0.5 * 10.0**-places
-    return (None, None, None) if value is None else (round(value, places), low - half, high + half)
+    return (None, None, None) if value is None else (_to_digits(value, places), low - half, high + half)
+
+
+def _to_digits(value: float, places: int) -> float:
+    """The nearest number of so many digits, halves away from zero, as for rows."""
+    scaled = value * 10.0**places if places >= 0 else value / 10.0**-places
+    if not math.isfinite(scaled) or abs(scaled) >= 2.0**52:
+        return value
+    return _nearest(scaled) / 10.0**places if places > 0 else _nearest(scaled) * 10.0**-places
 
 
 def _monotone(function: Callable[[float], float]) -> Callable[[exp.Expression, Known], Interval]:
@@ -128,7 +136,10 @@ def _whole(rounding: Callable[[float], int]) -> Callable[[float], float]:
 
 
 def _nearest(value: float) -> int:
-    return math.floor(value + 0.5)
+    """Halves away from zero; the distance to a whole number is exact."""
+    whole = math.floor(abs(value))
+    whole += abs(value) - whole >= 0.5
+    return whole if value >= 0 else -whole
 
 
 def _root(value: float) -> float:
@@ -177,6 +188,10 @@ def _number(node: exp.Expression, known: Known) -> Interval:
     """CAST to a number: rounded where it becomes a whole one."""
     if _is_moment(node):
         return _exact(constant(node))
+    if (sizes := decimal_of(node)) is not None:
+        largest = 10.0 ** (sizes[0] - sizes[1])
+        found = _monotone(lambda value: _to_digits(value, sizes[1]))(node, known)
+        return found if found[0] is not None and abs(found[0]) < largest else _exact(None)
     if not _CASTS[node.args["to"].this.name]:
         return evaluate(node.this, known)
     return _monotone(_whole(_nearest))(node, known)
@@ -184,7 +199,9 @@ def _number(node: exp.Expression, known: Known) -> Interval:
 
 def _between(node: exp.Expression, known: Known) -> Interval:
     value, low, high = (evaluate(part, known)[0] for part in (node.this, node.args["low"], node.args["high"]))
-    return _exact(None if None in (value, low, high) else low <= value <= high)
+    if None in (value, low, high):
+        return _exact(None)
+    return _exact(low <= value <= high or (bool(node.args.get("symmetric")) and high <= value <= low))
 
 
 def _in(node: exp.Expression, known: Known) -> Interval:

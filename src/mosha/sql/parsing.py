@@ -9,6 +9,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from mosha.core.errors import InvalidParameter
+from mosha.sql.arguments import check_arguments
 from mosha.sql.scalar import Refused
 
 __all__ = ["parse"]
@@ -78,6 +79,7 @@ def check_select(node: Any) -> exp.Select:
     for part in node.walk():
         if isinstance(part, exp.Window):
             raise Refused(_INSTEAD["windows"])
+        check_arguments(part)
         if isinstance(part, exp.Select) and part is not node and not isinstance(part.parent, exp.Subquery | exp.CTE):
             raise Refused("a subquery stands in FROM or in WITH: join instead of comparing with a subquery.")
     return node

@@ -37,7 +37,7 @@ class Statement:
     names: Mapping[str, str]
     items: tuple[tuple[str, exp.Expression], ...]
     having: exp.Expression | None = None
-    order: tuple[tuple[exp.Expression, bool], ...] = ()
+    order: tuple[tuple[exp.Expression, bool, bool], ...] = ()
     limit: int | None = None
     explained: bool = field(default=False)
 
@@ -45,8 +45,11 @@ class Statement:
         """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
         rows = [self._known(row, None) for row in raw]
         kept = [i for i, row in enumerate(rows) if self.having is None or evaluate(self.having, row)[0]]
-        for node, descending in reversed(self.order):
-            kept.sort(key=lambda i: _sortable(evaluate(node, rows[i])[0]), reverse=descending)
+        for node, descending, nulls_first in reversed(self.order):
+            found = {i: evaluate(node, rows[i])[0] for i in kept}
+            known = sorted((i for i in kept if found[i] is not None), key=found.__getitem__, reverse=descending)
+            missing = [i for i in kept if found[i] is None]
+            kept = missing + known if nulls_first else known + missing
         kept = kept[: self.limit]
         columns = {name: [evaluate(node, rows[i])[0] for i in range(len(rows))] for name, node in self.items}
         shown = [name for name, node in self.items if name_of(node) in self.keys]
@@ -84,7 +87,7 @@ class Statement:
         for _, node in self.items:
             rehearse(node, known)
         known = self._known(made_up, None)
-        for node in (*([self.having] if self.having else []), *(node for node, _ in self.order)):
+        for node in (*([self.having] if self.having else []), *(node for node, *_ in self.order)):
             rehearse(node, known)
 
     def _errors(self, raw: Answer, shown: list[str], confidence: float) -> dict[str, Any]:
@@ -110,10 +113,6 @@ def _half(interval: Interval) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     return float(max(high - value, value - low))
-
-
-def _sortable(value: Any) -> tuple[bool, Any]:
-    return (value is not None, value if value is not None else 0)
 
 
 def statement(
@@ -186,12 +185,15 @@ def _statement(
     public = _public(select, groups, dict(keys or {}), scope)
     asked = table.group_by(keys=public, **computed) if computed else table
     order, having = select.args.get("order"), select.args.get("having")
-    ordered = tuple((_position(o.this, items), bool(o.args.get("desc"))) for o in order.expressions) if order else ()
+    ordered = tuple(
+        (_position(o.this, items), bool(o.args.get("desc")), bool(o.args.get("nulls_first")))
+        for o in (order.expressions if order else ())
+    )
     texts = {text for text, _ in groups.values()} | set(names)
     for _, node in items:
         check(node, texts)
     aliases = texts | {name_of(exp.column(name)) for name, _ in items}
-    late = ([having.this] if having else []) + [node for node, _ in ordered]
+    late = ([having.this] if having else []) + [node for node, *_ in ordered]
     for node in late:
         check(node, aliases)
     checked = Statement(

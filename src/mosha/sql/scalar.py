@@ -9,12 +9,12 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from mosha.connect.checking import is_loose, type_of
-from mosha.connect.expression import Case, Expression, col, lit, null
+from mosha.connect.expression import Call, Case, Expression, Operator, col, lit, null
 from mosha.connect.schema import Schema, Type
 from mosha.core.errors import Refused
 from mosha.core.number import real
 
-__all__ = ["Refused", "between", "constant", "name_of", "scalar"]
+__all__ = ["Refused", "between", "constant", "decimal_of", "name_of", "scalar"]
 
 
 _TYPES = {
@@ -147,7 +147,8 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
             f"{name_of(node)}: {kind.__name__} is not among the functions whose meaning is known on every engine. "
             "See docs/how-to/sql.md for the list."
         )
-    return handler(node, scope)
+    found = handler(node, scope)
+    return ~found if node.args.get("negate") else found
 
 
 def _extras(node: exp.Expression) -> list[str]:
@@ -171,7 +172,26 @@ def _constant(node: exp.Expression, scope: Scope) -> Expression:
 def _cast(node: exp.Expression, scope: Scope) -> Expression:
     if isinstance(node.this, exp.Literal) and node.this.is_string:
         return lit(constant(node))
-    return scalar(node.this, scope).cast(_kind(node))
+    value = scalar(node.this, scope)
+    sizes = decimal_of(node)
+    if sizes is None:
+        return value.cast(_kind(node))
+    number = value if type_of(value, scope.schema).numeric else value.cast(Type.REAL)
+    return Call(Operator.ROUND, (number,), (sizes[1], 10.0 ** (sizes[0] - sizes[1])))
+
+
+def decimal_of(node: exp.Expression) -> tuple[int, int] | None:
+    """How many digits a DECIMAL has in all and after its point; None for another type."""
+    kind = node.args["to"]
+    sizes = [constant(size.this) for size in kind.expressions]
+    if kind.this.name != "DECIMAL":
+        if sizes:
+            raise Refused(f"{name_of(node)}: sizes go with DECIMAL only. Nothing was spent.")
+        return None
+    digits, scale = (*sizes, 0)[:2] if sizes else (18, 3)
+    if not (isinstance(digits, int) and isinstance(scale, int) and 0 <= scale <= min(digits, 15) and 1 <= digits <= 38):
+        raise Refused(f"{name_of(node)}: a DECIMAL has up to 38 digits, up to 15 of them after the point.")
+    return digits, scale
 
 
 def _case(node: exp.Expression, scope: Scope) -> Expression:
@@ -232,7 +252,9 @@ def _is(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _between(node: exp.Expression, scope: Scope) -> Expression:
-    return scalar(node.this, scope).between(scalar(node.args["low"], scope), scalar(node.args["high"], scope))
+    value, low, high = (scalar(part, scope) for part in (node.this, node.args["low"], node.args["high"]))
+    inside = value.between(low, high)
+    return inside | value.between(high, low) if node.args.get("symmetric") else inside
 
 
 def _like(node: exp.Expression, scope: Scope) -> Expression:
@@ -246,11 +268,14 @@ def _ilike(node: exp.Expression, scope: Scope) -> Expression:
     pattern = constant(node.expression)
     if not isinstance(pattern, str):
         raise Refused(f"{name_of(node)}: ILIKE takes a constant pattern.")
-    return scalar(node.this, scope).lower().like(pattern.lower())
+    return scalar(node.this, scope).ilike(pattern)
 
 
 def _starts(node: exp.Expression, scope: Scope) -> Expression:
-    return scalar(node.this, scope).starts_with(str(constant(node.expression)))
+    start = constant(node.expression)
+    if not isinstance(start, str):
+        raise Refused(f"{name_of(node)}: STARTS_WITH takes a constant text.")
+    return scalar(node.this, scope).starts_with(start)
 
 
 def _coalesce(node: exp.Expression, scope: Scope) -> Expression:
@@ -258,7 +283,8 @@ def _coalesce(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _concat(node: exp.Expression, scope: Scope) -> Expression:
-    first, *others = (scalar(item, scope) for item in node.expressions)
+    """CONCAT passes over NULL, as engines do; a || b is NULL where one of them is."""
+    first, *others = (scalar(item, scope).coalesce("") for item in node.expressions if not isinstance(item, exp.Null))
     return first.concat(*others)
 
 

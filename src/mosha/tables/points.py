@@ -6,7 +6,8 @@ Guarantee:
     t = x: the distance moves by at most max(at, 1 - at) w, up or down. So scores move within a range of
     2 max(at, 1 - at) w, and the choice with the scale 2 max(at, 1 - at) W / epsilon loses epsilon w / W.
     Choices for several groups or pieces, in which a unit has weights that sum to at most W, are independent: together
-    they are one exponential mechanism on tuples, of range epsilon.
+    they are one exponential mechanism on tuples, of range epsilon. Scores below -2**62 count as -2**62, whatever
+    the data are: that brings two scores of a point no farther apart.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from mosha.mechanisms.grid import enlarged
 from mosha.noise import exponential_choice, uniform
 
 __all__ = ["choose_point", "descend", "rank_errors"]
+
+FARTHEST = 2**62
 
 
 def descend(
@@ -85,13 +88,15 @@ def choose_point(
     bottom, top = share.denominator, share.numerator
     upto = np.cumsum(counts)
     total = int(upto[-1]) if counts.size else 0
+    if bottom * total >= FARTHEST:  # 64 bits would not hold the ranks; Python's integers do
+        counts, upto = counts.astype(object), upto.astype(object)
     target = top * total
     edges = np.concatenate([[span[0] - 1], cells, [span[1] + 1]])
     ranks = np.concatenate([[0], upto]) * bottom
     gaps = np.maximum(np.diff(edges) - 1, 0)
     at_points = -np.maximum(np.maximum(bottom * (upto - counts) - target, target - bottom * upto), 0)
     in_gaps = -np.abs(ranks - target)
-    scores = np.concatenate([at_points, in_gaps]).astype(np.int64)
+    scores = np.maximum(np.concatenate([at_points, in_gaps]), -FARTHEST).astype(np.int64)
     weights = np.concatenate([np.ones(cells.size, np.int64), gaps])
     sensitivity = 2 * max(top, bottom - top)
     chosen = exponential_choice(scores, enlarged(scale * sensitivity), weights=weights, rng=rng)

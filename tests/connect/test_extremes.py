@@ -1,0 +1,75 @@
+"""A few random expressions at the ends of everything; `python -m fuzz.expressions` tries them for hours."""
+
+import contextlib
+import itertools
+import secrets
+
+import pytest
+
+from fuzz.expressions import Bench
+from mosha.connect import limits, private, type_of
+from mosha.connect.expression import Call, Case
+from mosha.connect.operator import Operator
+from mosha.core.errors import DataError
+from tests.connect.extremes import SCHEMA, expression_of, extreme_rows, find_fault, seen
+from tests.connect.places import DuckDBPlace
+
+COUNTS = {"duckdb": 40, "postgresql": 25, "spark": 5}
+
+
+def test_no_engine_raises_and_all_give_what_the_oracle_gives(place):
+    rows = extreme_rows(60)
+    relation = private(place.load(SCHEMA, rows))
+    tried = 0
+    for seed in itertools.count(secrets.randbits(48)):
+        expression = expression_of(seed)
+        try:
+            type_of(expression, SCHEMA)
+        except DataError:  # too deep, or a mixture of types
+            continue
+        assert find_fault(relation, expression, seen(rows)) is None, f"seed {seed}: {expression!r}"
+        tried += 1
+        if tried == COUNTS[place.name]:
+            return
+
+
+@pytest.mark.parametrize("engine", ["kernel", "csv", "parquet"])
+def test_the_other_ways_to_read_a_table_raise_as_little(engine):
+    with contextlib.ExitStack() as stack:
+        bench = Bench(engine, stack)
+        first = secrets.randbits(48)
+        assert [fault for seed in range(first, first + 25) if (fault := bench.fault(seed))] == []
+
+
+def operators_in(expression):
+    if isinstance(expression, Case):
+        parts = [part for branch in expression.branches for part in branch]
+        return set().union(
+            *map(operators_in, [*parts, *([] if expression.otherwise is None else [expression.otherwise])])
+        )
+    if isinstance(expression, Call):
+        return {expression.operator}.union(*map(operators_in, expression.arguments))
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "old"), [(Operator.SUBSTRING, "MOST_PLACES", 2**70), (Operator.BIN, "WIDEST_BIN", 2**63)]
+)
+def test_the_search_finds_a_range_that_is_too_wide(operator, name, old, monkeypatch):
+    """With the ranges of before, an engine raises within a few hundred expressions that use the operator."""
+    monkeypatch.setattr(limits, name, old)
+    rows = extreme_rows(60)
+    relation = private(DuckDBPlace().load(SCHEMA, rows))
+    tried = 0
+    for seed in itertools.count(secrets.randbits(48)):
+        expression = expression_of(seed)
+        if operator not in operators_in(expression):
+            continue
+        try:
+            fault = find_fault(relation, expression, seen(rows))
+        except DataError:
+            continue
+        if fault is not None and fault.startswith("raised"):
+            return
+        tried += 1
+        assert tried < 1500, "nothing was found: the search has lost its power"
