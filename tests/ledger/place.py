@@ -10,13 +10,14 @@ from mosha.core.measurement import Measurement
 PERSON = mosha.Person("patient_id")
 
 
-def asking(event=None, *, answer=0, unit=PERSON, horizon=1, name="question", step=None):
+def asking(event=None, *, answer=0, unit=PERSON, horizon=1, name="question", step=None, delta=None):
     """A measurement that answers what it is told, at the price it is told."""
 
     def respond(state, data, ask, rng):
         return (answer(data) if callable(answer) else answer), state
 
-    return Measurement(unit=unit, event=event or events.Laplace(1), step=step or respond, horizon=horizon, name=name)
+    what = {"unit": unit, "event": event or events.Laplace(1), "horizon": horizon, "name": name, "delta": delta}
+    return Measurement(step=step or respond, **what)
 
 
 class Place:

@@ -243,8 +243,10 @@ def _(event: Failure) -> Cost:
 
 @_one.register
 def _(event: Plan) -> Cost:
-    own = cost_of(event.event)
-    return _cheaper(own, _from_pure(event)) if own.delta == 0 else _from_pure(event)
+    own, sold = cost_of(event.event), _from_pure(event)
+    if own.delta == 0:
+        return _cheaper(own, sold)
+    return own if own.amount <= sold.amount and own.delta <= sold.delta else sold
 
 
 def classic_epsilon(rho: float, delta: float) -> float:

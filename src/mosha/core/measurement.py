@@ -45,6 +45,8 @@ class Measurement:
         name: what to call it in a ledger and in error messages.
         question: a public fingerprint of what is asked, where the event alone does not tell it from other questions: a
             payment that is found again by its key must have been made for the same one.
+        delta: the delta that it was asked for with, where that was an epsilon and a delta and all parameters were fixed
+            by them: then an account may charge the whole as one piece, `Plan(event, delta)`.
     """
 
     unit: Unit
@@ -60,6 +62,7 @@ class Measurement:
     draw: Callable[[Any, Any], Any] | None = None
     name: str = "measurement"
     question: str = ""
+    delta: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", positive_integer("horizon", self.horizon))
@@ -67,6 +70,8 @@ class Measurement:
             raise InvalidParameter("a measurement needs the unit whose presence it hides.")
         if not isinstance(self.event, Event):
             raise InvalidParameter("a measurement needs the event that prices it (see mosha.events).")
+        if self.delta is not None:
+            object.__setattr__(self, "delta", strict_probability("delta", self.delta))
 
     def forecast(self, confidence: float = 0.95) -> Any:
         """The half-width of the error bar that an answer will have, before anything is spent."""

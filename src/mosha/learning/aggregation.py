@@ -118,6 +118,7 @@ class Aggregation:
             step=step,
             horizon=self.hops,
             name="sums over neighbours",
+            delta=delta,
             question=fingerprint(self, unit),
         )
 

@@ -158,6 +158,7 @@ class Descent:
             step=step,
             name=f"{self.loss} regression",
             question=fingerprint(self, unit),
+            delta=delta,
         )
 
     def _step_event(self, unit: Unit, multiplier: float) -> DiscreteGaussian:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -96,7 +97,7 @@ class _Linear(Estimator):
             return inner.step(state, (steps, targets, data[2] if len(data) == 3 else None), ask, rng)
 
         question = f"{inner.question} {rows!r} {self._question()}"
-        return Measurement(unit=unit, event=inner.event, step=step, name=inner.name, question=question)
+        return replace(inner, step=step, question=question)
 
     def _question(self) -> str:
         return ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Unpack
 
 from mosha.accounting.price import Price
 from mosha.accounting.rules import Rule
 from mosha.core.account import Account, Reservation
-from mosha.core.errors import InvalidParameter
+from mosha.core.errors import BudgetExceeded, InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
@@ -17,6 +18,7 @@ from mosha.core.unit import Member, Unit
 from mosha.ledger.failures import is_frozen
 from mosha.ledger.lease import Lease
 from mosha.ledger.moment import as_datetime
+from mosha.ledger.offer import offers
 from mosha.ledger.payment import Order, pay
 from mosha.ledger.terms import GrantTerms, Limits
 from mosha.ledger.tree import LONGEST, Terms, ancestry, joined, payers
@@ -59,7 +61,17 @@ class JointAccount(Account):
         return self._unit
 
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
-        return pay(self._ledger._storage, Order.of(measurement, self._scope, self._payers, key))  # noqa: SLF001
+        first, *others = offers(measurement, self._leaves[0].rule)
+        try:
+            return self._pay(measurement, first, key)
+        except (BudgetExceeded, Unpriced):
+            if not others:
+                raise
+        return self._pay(measurement, others[0], key)
+
+    def _pay(self, measurement: Measurement, event: Event, key: str | None) -> Reservation:
+        order = Order.of(measurement, self._scope, self._payers, key)
+        return pay(self._ledger._storage, replace(order, event=event))  # noqa: SLF001
 
     def lease(self, event: Event) -> Lease:
         """Reserve a slice that pays for `event`, with one flush of the disk, and spend it from memory.

@@ -31,7 +31,7 @@ from mosha.core.errors import (
     RunClosed,
     StepFailed,
 )
-from mosha.core.event import NOTHING, Event
+from mosha.core.event import NOTHING, Event, from_dict
 from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt
@@ -100,7 +100,10 @@ def pay(storage: Storage, order: Order) -> Payment:
         transaction.run(insert, entry.sequence, scope, order.key, bought)
         return entry, paid
 
-    return Payment(storage, order, *write_charging(storage, reserve, order.payers))
+    entry, paid = write_charging(storage, reserve, order.payers)
+    if paid is None:  # of the offers for one run, the one that was taken
+        order = replace(order, event=from_dict(entry.content()["event"]))
+    return Payment(storage, order, entry, paid)
 
 
 def scope_of(names: tuple[str, ...]) -> str:
@@ -108,10 +111,16 @@ def scope_of(names: tuple[str, ...]) -> str:
     return hashlib.sha256(canonical(list(names)).encode()).hexdigest()
 
 
+def _open_plan(event: dict[str, Any]) -> dict[str, Any]:
+    """The event inside a plan: what was run, whatever it was sold as."""
+    return event["event"] | {"mosha": event["mosha"]} if event["kind"] == "Plan" else event
+
+
 def _same(entry: Entry, order: Order) -> Entry:
     stored = entry.content()
     wanted = order.described()
-    if any(stored.get(part) != wanted.get(part) for part in ("event", "horizon", "name", "question", "replays")):
+    same = _open_plan(stored["event"]) == _open_plan(wanted["event"])
+    if not same or any(stored.get(part) != wanted.get(part) for part in ("horizon", "name", "question", "replays")):
         raise InvalidParameter(
             f"key {order.key!r} paid for another measurement on this account. Use a new key. Nothing was spent."
         )

@@ -87,6 +87,7 @@ def gaussian(
         draw=drawing(f"{title(statistic)}, Gaussian noise", statistic.labels),
         name=f"gaussian({title(statistic)})",
         question=fingerprint(statistic, unit),
+        delta=delta,
     )
 
 

@@ -161,6 +161,7 @@ class _Durable:
             error=made.error,
             draw=made.draw,
             name=made.name,
+            delta=made.delta,
             question=fingerprint(made.question, made.unit, "service", name, self.charter),
         )
 

@@ -12,10 +12,9 @@ import numpy as np
 from mosha.connect.duckdb import LocalSource
 from mosha.connect.expression import Column, Expression
 from mosha.connect.relation import Relation
-from mosha.core.account import Account, Run
-from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING
-from mosha.core.events import Plan
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
@@ -167,7 +166,9 @@ class Question:
             return self._errors(parts, value or self._assumed(parts, Guess()), confidence)
 
         event = sum((part.event for part in parts), start=selection.event if selection else NOTHING)
-        return Measurement(unit=self.unit, event=event, step=step, error=error, name=self.title)
+        return Measurement(
+            unit=self.unit, event=event, step=step, error=error, name=self.title, delta=budget.delta or None
+        )
 
     def _plan(self, budget: Budget) -> tuple[Selection | None, list[Part]]:
         """The selection of groups, where there is one, and the parts, which share what is left of the budget."""
@@ -284,7 +285,7 @@ class Question:
         if key is not None:
             measurement = replace(measurement, question=self.fingerprint)
         measurement, met = noticing(measurement)
-        run = self._opened(self.account, measurement, budget.delta, key)
+        run = self.account.open(measurement, key=key)
         release = answered(run, key)
         run.close()
         selection, parts = self._plan(budget)
@@ -299,16 +300,6 @@ class Question:
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
         )
         return answer if self.best is None else answer.order_by("count", descending=True).limit(self.best)
-
-    @staticmethod
-    def _opened(account: Account, measurement: Measurement, delta: float, key: str | None) -> Run:
-        """Paid for as it is; where the account's rule has no price for that, as one piece with its delta."""
-        try:
-            return account.open(measurement, key=key)
-        except Unpriced:
-            if not delta:
-                raise
-        return account.open(replace(measurement, event=Plan(measurement.event, delta)), key=key)
 
     def _rows(self, selection: Selection | None, value: Any) -> tuple[tuple[Any, ...], ...]:
         """The keys of the groups that are shown."""

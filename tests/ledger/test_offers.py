@@ -1,0 +1,70 @@
+"""Who buys (epsilon, delta) pays (epsilon, delta): an account of that very limit pays for one such release."""
+
+import pytest
+
+import mosha
+from mosha import errors, events
+from mosha.core.unit import Example
+from mosha.learning import LogisticRegression
+from mosha.mechanisms import Histogram, gaussian
+from mosha.streams import counter
+from tests.ledger.place import PERSON, asking
+
+BOUGHT = [(1.0, 1e-6), (0.1, 1e-9), (3.0, 1e-5)]
+ROW = mosha.Row()
+
+
+def measurements(epsilon, delta):
+    bought = {"epsilon": epsilon, "delta": delta}
+    yield gaussian(Histogram(keys=["a", "b"]), unit=ROW, **bought)
+    yield counter(unit=mosha.Event(), horizon=64, **bought)
+    yield LogisticRegression(examples=4000, norm=1.0, **bought).measurement(3)
+
+
+@pytest.mark.parametrize("rule", [None, "pure"])
+@pytest.mark.parametrize(("epsilon", "delta"), BOUGHT)
+def test_an_account_pays_for_exactly_what_it_was_opened_for(epsilon, delta, rule):
+    for measurement in measurements(epsilon, delta):
+        ledger = mosha.Ledger.memory()
+        account = ledger.account("a", unit=measurement.unit, epsilon=epsilon, delta=delta, rule=rule)
+        receipt = account.open(measurement).receipt
+        assert receipt.cost <= epsilon
+        assert ledger.verify().ok
+
+
+def test_small_gaussian_releases_enjoy_concentration_and_leave_the_sums_to_others():
+    account = mosha.Ledger.memory().account("a", unit=ROW, epsilon=1, delta=1e-6)
+    small = gaussian(Histogram(keys=["a"]), unit=ROW, epsilon=0.02, delta=1e-9)
+    for _ in range(60):
+        account.open(small)
+    assert account.way == "either"
+    sums = mosha.Ledger.memory().account("a", unit=ROW, epsilon=1, delta=1e-6, rule="pure")
+    for _ in range(50):
+        sums.open(small)
+    with pytest.raises(errors.BudgetExceeded):
+        sums.open(small)
+
+
+def test_steps_of_a_repetition_are_still_handed_back():
+    account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=3, delta=1e-6)
+    with account.open(asking(events.Gaussian(50) * 4, horizon=4, delta=1e-7)) as run:
+        run.step(None)
+    assert account.event() == events.Gaussian(50)
+
+
+def test_a_run_that_only_fits_as_one_piece_is_sold_as_one():
+    account = mosha.Ledger.memory().account("a", unit=Example(), epsilon=1, delta=1e-6)
+    inner = gaussian(Histogram(keys=["a"]), unit=mosha.Row(), epsilon=1, delta=1e-6).event
+    account.open(asking(inner, unit=Example(), delta=1e-6))
+    assert account.event() == events.Plan(inner, 1e-6)
+
+
+def test_a_payment_under_a_key_is_found_whatever_it_was_sold_as(ledger):
+    account = ledger.account("a", unit=PERSON, epsilon=3, delta=1e-6)
+    plain = asking(events.Gaussian(20), answer=7)
+    sold = asking(events.Gaussian(20), answer=8, delta=1e-7)
+    assert account.open(plain, key="k").step(None).value == 7
+    assert account.open(sold, key="k").step(None).value == 7
+    with pytest.raises(errors.InvalidParameter):
+        account.open(asking(events.Gaussian(21), delta=1e-7), key="k")
+    assert ledger.verify().ok
