@@ -79,7 +79,7 @@ def test_a_measurement_without_unit_price_or_horizon_is_refused(changes):
 
 def test_a_receipt_says_who_paid_what_and_who_is_hidden():
     assert str(receipt()) == (
-        "paid epsilon 0.5 from account 'visits': 0.75 of 2 spent; hidden: one row is added or removed"
+        "paid epsilon 0.5 from account 'visits': 0.75 of 2 spent, 1.25 left; hidden: one row is added or removed"
     )
     assert "and delta 1e-06" in str(receipt(delta=1e-6))
 

@@ -132,7 +132,7 @@ def test_an_account_pays_for_a_release_of_its_own_terms(ledger, asked):
 def test_a_refusal_says_what_is_left_and_sends_nobody_to_another_rule(ledger):
     account = ledger.account("visits", unit=PERSON, epsilon=3, delta=1e-6)
     account.open(asking(events.Laplace(0.5))).step(None)
-    with pytest.raises(errors.BudgetExceeded, match="What is left is epsilon 1") as refusal:
+    with pytest.raises(errors.BudgetExceeded, match="A release of epsilon 1 would fit") as refusal:
         account.open(asking(events.Laplace(0.5)))
     assert "rule=" not in str(refusal.value)
 

@@ -141,9 +141,10 @@ class EitherRule(Rule):
         """The lesser of the two readings, as epsilon at the account's delta."""
         return min((meant.epsilon for meant in self._readings(price)), default=math.inf) if price.amount else 0.0
 
-    def amount_left(self, spent: Price, way: str) -> float:
-        """The largest epsilon of a pure release that would still be admitted, rounded down."""
-        left = max(_largest(limit, spent) for limit in self.limits(way or "either"))
+    def amount_left(self, spent: Price, way: str, delta: int = 0) -> float:
+        """The largest epsilon of a release with so many units of delta that would still be admitted, rounded down."""
+        with_delta = spent + Price(0, delta, 0, delta)
+        left = max(_largest(limit, with_delta) for limit in self.limits(way or "either"))
         return min(left, self.epsilon) if left > self.epsilon * 2.0**-49 else 0.0
 
     def _cost(self, part: Event) -> Cost:

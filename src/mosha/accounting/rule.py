@@ -112,9 +112,10 @@ class Rule(ABC):
         """The limit as the number that it was opened with: for people."""
         return float(getattr(self, self.measure))
 
-    def amount_left(self, spent: Price, way: str) -> float:
-        """What can still be spent, as a number of the measure, rounded down: for people."""
-        del way
+    def amount_left(self, spent: Price, way: str, delta: int = 0) -> float:
+        """What a release with so many units of delta may still cost, as a number of the measure, rounded down."""
+        if spent.delta + delta > self.limits(way)[0].delta:
+            return 0.0
         return max(0.0, round_down(Fraction(self.amount_limit) - Fraction(spent.amount, UNIT)))
 
     def price(self, event: Event) -> Price:

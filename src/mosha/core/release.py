@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
@@ -12,7 +12,25 @@ from mosha.core.guarantee import Guarantee
 from mosha.core.number import strict_probability
 from mosha.core.unit import Unit
 
-__all__ = ["Receipt", "Release"]
+__all__ = ["PaidShare", "Receipt", "Release"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaidShare:
+    """What one account paid for a release, what it has spent with it, and what it has left, in its own measure."""
+
+    account: str
+    measure: str
+    cost: float
+    delta: float
+    spent: float
+    limit: float
+    left: float
+
+    def __str__(self) -> str:
+        also = f" and delta {self.delta:.3g}" if self.delta else ""
+        paid = f"{self.measure} {self.cost:.4g}{also} from account {self.account!r}"
+        return f"{paid}: {self.spent:.4g} of {self.limit:.4g} spent, {self.left:.4g} left"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +39,8 @@ class Receipt:
 
     `cost`, `spent` and `limit` are in the measure of the account's rule ("epsilon", "rho", ...), `spent` includes
     this payment. `entry` finds the payment in the ledger again. `spent_as` is what all spending so far means as epsilon
-    and delta, where the account's measure is another one and its limit was given with a delta.
+    and delta, where the account's measure is another one and its limit was given with a delta. `payers` are all who
+    paid, each by its own rule: the accounts of the release, those above them, and their population.
     """
 
     account: str
@@ -35,6 +54,7 @@ class Receipt:
     delta: float = 0.0
     spent_as: Guarantee | None = None
     left: float | None = None
+    payers: tuple[PaidShare, ...] = ()
 
     @property
     def remaining(self) -> float:
@@ -44,15 +64,20 @@ class Receipt:
     def __str__(self) -> str:
         also = f" and delta {self.delta:.3g}" if self.delta else ""
         also += f" (all spending so far: {self.spent_as})" if self.spent_as else ""
+        others = "".join(f"; {share}" for share in self.payers if share.account != self.account)
         return (
-            f"paid {self.measure} {self.cost:.6g}{also} from account {self.account!r}: "
-            f"{self.spent:.6g} of {self.limit:.6g} spent; hidden: {self.unit.describe()}"
+            f"paid {self.measure} {self.cost:.4g}{also} from account {self.account!r}: {self.spent:.4g} of "
+            f"{self.limit:.4g} spent, {self.remaining:.4g} left{others}; hidden: {self.unit.describe()}"
         )
+
+    def __repr__(self) -> str:
+        return f"<Receipt {self}>"
 
     def to_dict(self) -> dict[str, Any]:
         described = {name: getattr(self, name) for name in ("account", "entry", "measure", "cost", "delta")}
         described |= {name: getattr(self, name) for name in ("spent", "limit", "remaining")}
         described["spent_as"] = None if self.spent_as is None else self.spent_as.to_dict()
+        described["payers"] = [asdict(share) for share in self.payers]
         return described | {"unit": self.unit.to_dict(), "event": self.event.to_dict()}
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Unpack
 from mosha.accounting.price import Price
 from mosha.accounting.rules import Rule
 from mosha.core.account import Account, Reservation
-from mosha.core.errors import BudgetExceeded, InvalidParameter, Unpriced
+from mosha.core.errors import BudgetExceeded, InvalidParameter, MoshaError, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Member, Unit
+from mosha.ledger.charge import count_room, priced
 from mosha.ledger.failures import is_frozen
 from mosha.ledger.lease import Lease
 from mosha.ledger.moment import as_datetime
@@ -61,17 +62,29 @@ class JointAccount(Account):
         return self._unit
 
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
-        first, *others = offers(measurement, self._leaves[0].rule)
-        try:
-            return self._pay(measurement, first, key)
-        except (BudgetExceeded, Unpriced):
-            if not others:
-                raise
-        return self._pay(measurement, others[0], key)
+        refusals: list[MoshaError] = []
+        for event in offers(measurement, self._leaves[0].rule):
+            try:
+                return self._pay(measurement, event, key)
+            except (BudgetExceeded, Unpriced) as error:
+                refusals.append(error)
+        raise min(refusals, key=lambda error: isinstance(error, Unpriced))  # the first one that speaks of money
 
     def _pay(self, measurement: Measurement, event: Event, key: str | None) -> Reservation:
         order = Order.of(measurement, self._scope, self._payers, key)
         return pay(self._ledger._storage, replace(order, event=event))  # noqa: SLF001
+
+    def how_many(self, asked: Event | Measurement) -> int | None:
+        """How often all payers together can still pay for this: an event, or a measurement. None where it is free.
+
+        >>> import mosha
+        >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1, delta=1e-6)
+        >>> [account.how_many(mosha.events.Laplace(noise)) for noise in (2, 10, 50)]
+        [2, 10, 113]
+        """
+        event = offers(asked, self._leaves[0].rule)[0] if isinstance(asked, Measurement) else asked
+        charges = priced(self._payers, event)
+        return self._ledger._storage.read(lambda t: count_room(t, self._payers, charges))  # noqa: SLF001
 
     def lease(self, event: Event) -> Lease:
         """Reserve a slice that pays for `event`, with one flush of the disk, and spend it from memory.

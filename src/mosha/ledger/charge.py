@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from mosha.accounting.either import ANY
 from mosha.accounting.price import as_float, greatest
+from mosha.accounting.rule import repeats_within
 from mosha.accounting.rules import FREE, Price
 from mosha.core.errors import (
     AccountExpired,
@@ -28,6 +29,7 @@ __all__ = [
     "Charge",
     "charge",
     "check_ends",
+    "count_room",
     "from_columns",
     "hand_back",
     "priced",
@@ -119,7 +121,8 @@ def _note_end(transaction: Transaction, ended: Terms) -> None:
 def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceeded:
     """Say which part of the limit is too small: public numbers, all of them."""
     rule, total = terms.rule, asked + spent
-    left = rule.amount_left(spent, way)
+    delta = 0 if rule.amount_left(spent, way, asked.delta) == 0 else asked.delta
+    left, beside = rule.amount_left(spent, way, delta), f" and delta {as_float(delta):.3g}" if delta else ""
     numbers = {"asked": rule.amount_of(asked), "spent": rule.amount_of(spent), "reached": rule.amount_of(total)}
     numbers["limit"], measure = rule.amount_limit, rule.measure
     lacking = _lacking_delta(rule.limits(way), total)
@@ -127,7 +130,9 @@ def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceede
         part, limit = lacking
         prices = {"asked": asked, "spent": spent, "reached": total, "limit": limit}
         numbers, measure = {name: as_float(getattr(price, part)) for name, price in prices.items()}, "delta"
-    advice = f"What is left is {rule.measure} {left:.4g}." if left else ""
+    advice = "Nothing of this kind fits any more."
+    if left:
+        advice = f"A release of {rule.measure} {left:.4g}{beside} would fit."
     return BudgetExceeded(account=terms.name, measure=measure, **numbers, advice=advice)
 
 
@@ -139,6 +144,28 @@ def _lacking_delta(limits: tuple[Price, ...], total: Price) -> tuple[str, Price]
         if limit.amount >= ANY and total.rho <= limit.rho:
             return "rho_delta", limit
     return None
+
+
+def count_room(transaction: Transaction, payers: Sequence[Payer], charges: Sequence[Charge]) -> int | None:
+    """How often every payer could pay its charge from now on; None where it is free.
+
+    n more payments bring a lane to `lane + n price`, and the spending to what is outside of its family plus the
+    greatest lane: they fit into a limit if what is spent now does, and the spending by way of these lanes.
+    """
+    balances = _balances(transaction, [payer.terms.name for payer in payers])
+    found = []
+    for payer, asked in zip(payers, charges, strict=True):
+        spent, chosen = balances[asked.account]
+        rule, begun = payer.terms.rule, spent
+        way = chosen or rule.way(asked.price)
+        if asked.lanes:
+            lanes = _lanes(transaction, asked.account, asked.family, (*asked.lanes, ""))
+            top = lanes.pop("", FREE)
+            begun = spent - top + greatest(lanes.values())
+        open_limits = [limit for limit in rule.limits(way) if spent <= limit]
+        counts = [repeats_within(limit, asked.price, begun) for limit in open_limits]
+        found.append(None if None in counts else max((count for count in counts if count is not None), default=0))
+    return min((count for count in found if count is not None), default=None)
 
 
 def hand_back(transaction: Transaction, charges: Sequence[Charge]) -> list[Charge]:

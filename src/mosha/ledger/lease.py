@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from mosha.ledger.charge import Charge, charge, check_ends, priced, write_chargi
 from mosha.ledger.failures import count_failure, refuse_frozen
 from mosha.ledger.payment import remainder, scope_of, settle, surplus
 from mosha.ledger.purchase import remember_purchase
+from mosha.ledger.receipts import make_receipt
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import Payer, Terms
 
@@ -96,14 +98,9 @@ class Lease(Account):
         """The receipt of a debit: all of one event are alike, for the accounts have paid the slice as a whole."""
         found = self._receipts.get(event)
         if found is None:
-            position = [payer.terms.name for payer in self._payers].index(self._scope[0])
-            terms, paid = self._payers[position].terms, self._charges[position]
-            rule, price = terms.rule, self._price(event)[position]
-            numbers = {"cost": rule.amount_of(price), "delta": price.as_floats()[1]}
-            numbers |= {"spent": rule.amount_of(paid.spent), "limit": rule.amount_limit}
-            numbers["left"] = rule.amount_left(paid.spent, paid.way)
-            where = {"account": self.name, "entry": self._entry.label, "measure": terms.rule.measure}
-            found = Receipt(**where, **numbers, unit=terms.unit, event=event)  # type: ignore[arg-type]
+            charges = [replace(c, price=p) for c, p in zip(self._charges, self._price(event), strict=True)]
+            label = self._entry.label
+            found = make_receipt(self._scope, self._payers, charges, event=event, entry=label)
             self._receipts[event] = found
         return found
 

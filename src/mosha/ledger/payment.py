@@ -19,10 +19,10 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
-from mosha.accounting.rules import FREE, EitherRule, Price, Rule
+from mosha.accounting.rules import FREE
 from mosha.core.errors import (
     AccountFrozen,
     AlreadyReleased,
@@ -32,7 +32,6 @@ from mosha.core.errors import (
     StepFailed,
 )
 from mosha.core.event import NOTHING, Event, from_dict
-from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt
 from mosha.ledger.chain import Entry, canonical
@@ -40,6 +39,7 @@ from mosha.ledger.charge import Charge, charge, hand_back, priced, write_chargin
 from mosha.ledger.codec import Unkept, decode, encode
 from mosha.ledger.failures import count_failure, refuse_frozen
 from mosha.ledger.purchase import remember_purchase
+from mosha.ledger.receipts import make_receipt
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import LONGEST, Payer
 from mosha.ledger.underway import begin, end
@@ -142,18 +142,10 @@ class Payment:
         self._waiting: tuple[int, Any, dict[str, Any]] | None = None  # an answer that could not be noted yet
         self._broken: int | None = None  # a step that broke, which could not be noted yet
 
-    @property
+    @cached_property
     def receipt(self) -> Receipt:
-        order, leaf = self._order, self._order.scope[0]
-        terms = next(payer.terms for payer in order.payers if payer.terms.name == leaf)
-        paid = next(done for done in self._charges if done.account == leaf)
-        rule = terms.rule
-        numbers = {"cost": rule.amount_of(paid.price), "spent": rule.amount_of(paid.spent), "limit": rule.amount_limit}
-        numbers |= {"delta": paid.price.as_floats()[1], "left": rule.amount_left(paid.spent, paid.way)}
-        where = {"account": " + ".join(order.scope), "entry": self._entry.label, "unit": terms.unit}
-        meant = _meant(terms.rule, paid.spent)
-        said = {"event": order.event, "measure": terms.rule.measure, "spent_as": meant}
-        return Receipt(**where, **said, **numbers)  # type: ignore[arg-type]
+        order = self._order
+        return make_receipt(order.scope, order.payers, self._charges, event=order.event, entry=self._entry.label)
 
     def stored(self, step: int) -> tuple[bool, Any]:
         if self._waiting and self._waiting[0] == step:
@@ -353,13 +345,6 @@ class Payment:
             f"another holder has taken over step {step} of {self._order.name} under the same key: its answer is the "
             "one that counts. Open again with the same key to read it. This answer was discarded."
         )
-
-
-@lru_cache(maxsize=256)
-def _meant(rule: Rule, spent: Price) -> Guarantee | None:
-    """What has been spent as epsilon and delta, where the rule counts in another measure or in two."""
-    meant = rule.spent_as(spent) if rule.measure != "epsilon" or isinstance(rule, EitherRule) else None
-    return meant if isinstance(meant, Approx) and meant.delta else None
 
 
 def _outcome(transaction: Transaction, payment: int, step: int) -> Entry | None:

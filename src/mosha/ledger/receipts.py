@@ -1,0 +1,55 @@
+"""Receipts: who paid how much for a release, and what each of them has left, in words and numbers for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mosha.accounting.rules import EitherRule, Price, Rule
+from mosha.core.event import Event
+from mosha.core.guarantee import Approx, Guarantee
+from mosha.core.release import PaidShare, Receipt
+from mosha.ledger.charge import Charge
+from mosha.ledger.tree import Payer
+
+__all__ = ["make_receipt"]
+
+
+def make_receipt(
+    scope: Sequence[str], payers: Sequence[Payer], charges: Sequence[Charge], *, event: Event, entry: str
+) -> Receipt:
+    """The receipt for `event`, paid by these payers with these charges: of its first account, with all the others."""
+    shares = tuple(_share(payer.terms.rule, paid) for payer, paid in zip(payers, charges, strict=True))
+    position = [payer.terms.name for payer in payers].index(scope[0])
+    own, rule, paid = shares[position], payers[position].terms.rule, charges[position]
+    return Receipt(
+        account=" + ".join(scope),
+        entry=entry,
+        unit=payers[position].terms.unit,
+        event=event,
+        measure=own.measure,
+        cost=own.cost,
+        delta=own.delta,
+        spent=own.spent,
+        limit=own.limit,
+        left=own.left,
+        spent_as=_meant(rule, paid.spent),
+        payers=shares,
+    )
+
+
+def _share(rule: Rule, paid: Charge) -> PaidShare:
+    return PaidShare(
+        account=paid.account,
+        measure=rule.measure,
+        cost=rule.amount_of(paid.price),
+        delta=paid.price.as_floats()[1],
+        spent=rule.amount_of(paid.spent),
+        limit=rule.amount_limit,
+        left=rule.amount_left(paid.spent, paid.way),
+    )
+
+
+def _meant(rule: Rule, spent: Price) -> Guarantee | None:
+    """What has been spent as epsilon and delta, where the rule counts in another measure or in two."""
+    meant = rule.spent_as(spent) if rule.measure != "epsilon" or isinstance(rule, EitherRule) else None
+    return meant if isinstance(meant, Approx) and meant.delta else None

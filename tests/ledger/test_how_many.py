@@ -1,0 +1,60 @@
+"""`how_many` is exact: so many are paid for, and not one more, whatever was paid before and whoever else pays."""
+
+from random import SystemRandom
+
+import pytest
+
+import mosha
+from mosha import errors, events
+from mosha.mechanisms import Histogram, gaussian
+from tests.ledger.place import PERSON, asking
+
+random = SystemRandom()
+
+
+def some_event():
+    size = 10 ** random.uniform(-1.2, -0.2)
+    return random.choice(
+        [events.Laplace(1 / size), events.Approx(size, 1e-8), events.Gaussian(4 / size), events.Exponential(size)]
+    )
+
+
+def drain(account, event):
+    count = 0
+    while True:
+        try:
+            account.open(asking(event))
+        except errors.BudgetExceeded:
+            return count
+        count += 1
+
+
+@pytest.mark.parametrize("limits", [{}, {"rule": "pure"}, {"rule": "zero-concentrated"}, {"rule": "gaussian"}])
+@pytest.mark.parametrize("_", range(3))
+def test_so_many_are_paid_and_not_one_more(limits, _):
+    root = mosha.Ledger.memory().account("r", unit=PERSON, epsilon=2, delta=1e-6, disjoint_blocks=True, **limits)
+    blocks = [root.block("a"), root.block("b", epsilon=1.5, delta=1e-6), root.child("c", epsilon=1, delta=1e-6)]
+    for _ in range(3):
+        account, event = random.choice(blocks), some_event()
+        try:
+            account.open(asking(event))
+        except errors.MoshaError:
+            continue
+    account, event = random.choice(blocks), some_event()
+    try:
+        expected = account.how_many(event)
+    except errors.Unpriced:
+        return
+    assert drain(account, event) == expected
+    assert account.how_many(event) == 0
+
+
+def test_what_is_free_has_no_number():
+    account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=1, delta=1e-6)
+    assert account.how_many(events.Pure(0)) is None
+
+
+def test_a_measurement_is_counted_as_it_would_be_sold():
+    account = mosha.Ledger.memory().account("a", unit=mosha.Row(), epsilon=1, delta=1e-6)
+    assert account.how_many(gaussian(Histogram(keys=["x"]), unit=mosha.Row(), epsilon=1, delta=1e-6)) == 1
+    assert account.how_many(gaussian(Histogram(keys=["x"]), unit=mosha.Row(), epsilon=0.5, delta=5e-7)) == 3
