@@ -106,3 +106,48 @@ def test_an_unknown_account_has_no_statement(ledger):
     for ask in (ledger.statement, ledger.reprice):
         with pytest.raises(errors.UnknownAccount):
             ask("nobody")
+
+
+def test_equal_releases_are_one_line_with_their_number_and_their_rows(ledger):
+    account = ledger.account("visits", unit=PERSON, epsilon=100)
+    for number in range(50):
+        run = account.open(asking(events.Laplace(10), name="count"))
+        if number % 5:
+            run.step(None)
+    found = ledger.statement(account)
+    assert [(line.name, line.state, line.count) for line in found.releases] == [
+        ("count", "reserved", 10),
+        ("count", "released", 40),
+    ]
+    assert sum(line.cost for line in found.releases) == pytest.approx(account.spent)
+    assert found.releases[1].last == next(row for row in reversed(ledger.entries()) if row.kind == "pay").label
+    assert account.event() == events.Laplace(10) * 50
+    text = found.markdown()
+    assert "count (40 times)" in text
+    assert "| releases | 50 |" in text
+
+
+def test_a_statement_reads_as_much_of_the_book_for_many_releases_as_for_few(ledger, monkeypatch):
+    account = ledger.account("visits", unit=PERSON, epsilon=100)
+    read = []
+    from mosha.ledger.sqlite import SQLiteTransaction
+
+    rows = SQLiteTransaction.rows
+    monkeypatch.setattr(
+        SQLiteTransaction, "rows", lambda self, *a: (found := rows(self, *a), read.append(len(found)))[0]
+    )
+    sizes = []
+    for times in (20, 200):
+        for _ in range(times):
+            account.open(asking(events.Laplace(10))).step(None)
+        read.clear()
+        ledger.statement(account), account.event(), ledger.reprice(account)
+        sizes.append(sum(read))
+    assert sizes[0] == sizes[1]
+
+
+def test_what_the_index_says_was_bought_is_what_the_rows_say(ledger, visits):
+    """Blocks count by the dearest, children with their parents, closed runs by what is kept."""
+    assert ledger.account("visits/zhang").event() == events.Gaussian(20)
+    expected = events.Gaussian(20) + events.Gaussian(50) * 2 + events.Gaussian(100) * 3 + events.Gaussian(200)
+    assert visits.event() == expected

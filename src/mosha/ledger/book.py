@@ -26,12 +26,13 @@ from mosha.ledger.index import is_current, renew
 from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, read_terms
 from mosha.ledger.policy import Policy, find_policy, set_policy
+from mosha.ledger.purchase import compose_purchases, find_purchases
 from mosha.ledger.sqlite import SQLiteStorage
-from mosha.ledger.statement import Statement, drawn_up, tight
+from mosha.ledger.statement import Statement, draw_up, read_balances, tight
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.terms import GrantTerms, Limits, Wanted
 from mosha.ledger.tree import Terms, ancestry, joined
-from mosha.ledger.verify import Report, entries, inspect, parsed, replay
+from mosha.ledger.verify import Report, entries, inspect, parsed
 from mosha.ledger.weakness import find_weaknesses
 from mosha.ledger.witness import Witness
 
@@ -335,24 +336,17 @@ class Ledger:
             delta: where to read epsilon; the account's own delta by default.
         """
         name = account.name if isinstance(account, LedgerAccount) else account
-        self._balance(name)
-        said = self._storage.read(replay)
-        balance = said.accounts[name]
-        return tight(said, name, delta=delta) or balance.terms.rule.spent_as(balance.spent)
+        balance, event = self._storage.read(lambda t: (read_balances(t, name)[name], _bought(t, name)))
+        return tight(event, balance, delta=delta) or balance.terms.rule.spent_as(balance.spent)
 
     def statement(self, account: LedgerAccount | str) -> Statement:
         """What was promised and released under one account, for people (Markdown) and registries (JSON)."""
         name = account.name if isinstance(account, LedgerAccount) else account
-        self._balance(name)
-
-        def draw_up(transaction: Transaction) -> Statement:
-            return drawn_up(replay(transaction), name, head=transaction.head, at=transaction.last_at)
-
-        return self._storage.read(draw_up)
+        return self._storage.read(lambda transaction: draw_up(transaction, name))
 
     def _event(self, name: str) -> Event:
         self._balance(name)
-        return self._storage.read(replay).event(name)
+        return self._storage.read(lambda transaction: _bought(transaction, name))
 
     def close(self) -> None:
         """Give the file or the connection back; accounts of this ledger can no longer pay."""
@@ -368,6 +362,11 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger {self.place!r}>"
+
+
+def _bought(transaction: Transaction, name: str) -> Event:
+    """All that an account has bought, as one event."""
+    return compose_purchases(find_purchases(transaction, name))
 
 
 def _protect_same(unit: Unit, other: Unit) -> bool:

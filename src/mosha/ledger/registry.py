@@ -241,7 +241,7 @@ def _model(unit: Unit, kinds: list[str]) -> str:
 
 
 def _releases(statement: Statement) -> dict[str, str]:
-    many = len(statement.releases) > 1
+    many = sum(line.count for line in statement.releases) > 1
     said = {
         "release_type": "Many releases" if many else "One release",
         "release_type_details": "The limit holds for all releases, past and future; it is never reset.",

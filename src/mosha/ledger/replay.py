@@ -7,15 +7,14 @@ or a forgery in one is seen by the other.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.accounting.price import FREE, Price, greatest
 from mosha.core.errors import MoshaError
-from mosha.core.event import NOTHING, Event, compose, from_dict, from_json
-from mosha.core.events import Parallel
+from mosha.core.event import NOTHING, Event, from_dict
 from mosha.core.unit import Member
 from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, to_columns
@@ -63,10 +62,6 @@ class Balance:
             lanes[lane] = changed(lanes.get(lane, FREE))
         raised = [self.tops.get(moved.family, FREE), *(lanes[lane] for lane in moved.lanes)]
         self.tops[moved.family] = greatest(raised if sign > 0 else lanes.values())
-
-
-def _composed(counts: Counter[str]) -> Event:
-    return compose((from_json(text), count) for text, count in counts.items())
 
 
 class Replay:
@@ -264,18 +259,6 @@ class Replay:
         self._require(entry, about is None or about in self.accounts, "is a note about an account that is not there")
         if content["topic"] == TOPIC:
             self.policy = read_policy(content["content"])
-
-    def event(self, name: str) -> Event:
-        """All that an account has paid for: its own releases, and for disjoint blocks the dearest one of them."""
-        own: Counter[str] = Counter()
-        families: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-        for payment in self.payments.values():
-            for paid in payment.charges:
-                if paid.account == name:
-                    for place in [families[paid.family][lane] for lane in paid.lanes] or [own]:
-                        place[payment.event] += 1
-        parallel = [Parallel(tuple(_composed(lane) for lane in lanes.values())) for lanes in families.values()]
-        return compose([(_composed(own), 1), *((event, 1) for event in parallel)])
 
     def table(self, name: str) -> set[tuple[Any, ...]]:
         """What the index `name` of the book must hold."""

@@ -12,25 +12,28 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.accounting.rules import Rule
-from mosha.core.errors import Unpriced
-from mosha.core.event import from_dict
+from mosha.core.errors import UnknownAccount, Unpriced
+from mosha.core.event import Event, from_dict
 from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.number import probability
-from mosha.ledger.chain import Head
+from mosha.ledger.chain import Head, canonical
+from mosha.ledger.charge import from_columns
 from mosha.ledger.moment import as_text
 from mosha.ledger.payment import VOID
+from mosha.ledger.policy import find_policy
+from mosha.ledger.purchase import Purchase, compose_purchases, find_purchases
 from mosha.ledger.registry import draft_entry, make_entry, missing_fields
-from mosha.ledger.replay import Balance, Replay
-from mosha.ledger.state import PaymentState
+from mosha.ledger.replay import Balance
+from mosha.ledger.storage import Transaction
 from mosha.ledger.tree import Terms, ancestry
 from mosha.ledger.weakness import Weakness, find_weaknesses
 
-__all__ = ["ReleaseLine", "Statement", "drawn_up", "tight"]
+__all__ = ["ReleaseLine", "Statement", "draw_up", "read_balances", "tight"]
 
 
 @dataclass(frozen=True)
 class ReleaseLine:
-    """One payment, as a statement lists it."""
+    """One payment, or `count` equal ones from row `entry` to row `last`; what they cost is what all cost together."""
 
     entry: str
     at: str
@@ -39,6 +42,9 @@ class ReleaseLine:
     cost: float
     delta: float
     state: str
+    count: int = 1
+    last: str = ""
+    until: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class Statement:
             ("neighbours", str(terms.unit.neighbours)),
             ("rule", f"{terms.rule.name}: {terms.rule.describe(self.balance.way)}, to at most {limit:.6g}"),
             ("spent so far", f"{terms.rule.measure} {spent:.6g} of {limit:.6g}; this is {self.spent}"),
-            ("releases", str(len(self.releases))),
+            ("releases", f"{sum(line.count for line in self.releases):,}"),
             (
                 "state",
                 "retired: nothing can be released any more" if self.balance.retired else _condition(self.balance),
@@ -148,45 +154,61 @@ class Statement:
         if self.accounts:
             beneath = [(b.terms.name, str(b.terms.rule.promise()), _fraction(b), _condition(b)) for b in self.accounts]
             parts += ["## Accounts beneath", _table(("account", "promise", "spent", "state"), beneath)]
-        lines = [(r.entry, r.at, r.name, repr(from_dict(r.event)), _cost(r), r.state) for r in self.releases]
+        lines = [_cells(line) for line in self.releases]
         head = ("row", "date", "what", "event", f"{terms.rule.measure}", "state")
         parts += ["## Releases", _table(head, lines) if lines else "None."]
         return "\n\n".join(parts) + "\n"
 
 
-def tight(said: Replay, account: str, *, delta: float | None = None) -> Guarantee | None:
-    """All releases of an account by the tightest accounting of today; None where a delta or a price is missing."""
+def tight(event: Event, balance: Balance, *, delta: float | None = None) -> Guarantee | None:
+    """All that an account has bought by the tightest accounting of today; None where a delta or a price is missing."""
     from mosha.accounting import epsilon  # noqa: PLC0415  (numerical, and only for display)
 
-    balance = said.accounts[account]
     at = balance.terms.rule.to_dict().get("delta", 0.0) if delta is None else probability("delta", delta)
     if not at or not balance.spent.amount:
         return None
     try:
-        found = epsilon(said.event(account), at)
+        found = epsilon(event, at)
     except Unpriced:
         return None
     return Approx(found, at) if math.isfinite(found) else None
 
 
-def drawn_up(said: Replay, account: str, *, head: Head, at: int) -> Statement:
-    """The statement of one account, from what the rows of the book say."""
-    payments = [payment for payment in said.payments.values() if any(c.account == account for c in payment.charges)]
-    beneath = tuple(b for name, b in sorted(said.accounts.items()) if _pays_into(b.terms, account))
-    rule = said.accounts[account].terms.rule
-    lines = tuple(_line(payment, account, rule) for payment in payments)
-    drawn = account, said.accounts[account], lines, beneath, tight(said, account), head, _date(at)
-    return Statement(*drawn, _weaknesses(said, account, at))
+def draw_up(transaction: Transaction, account: str) -> Statement:
+    """The statement of one account, from the index of the book: its length depends on what differs, not on how much."""
+    known = read_balances(transaction, account)
+    balance, bought = known[account], find_purchases(transaction, account)
+    beneath = tuple(b for _, b in sorted(known.items()) if _pays_into(b.terms, account))
+    lines = tuple(_line(transaction, purchase, balance.terms.rule) for purchase in bought)
+    today = tight(compose_purchases(bought), balance)
+    at = transaction.last_at
+    drawn = account, balance, lines, beneath, today, transaction.head, _date(at)
+    return Statement(*drawn, _weaknesses(transaction, known, account, at))
 
 
-def _weaknesses(said: Replay, account: str, at: int) -> tuple[Weakness, ...]:
-    known = {name: balance.terms for name, balance in said.accounts.items()}
-    terms = known[account]
-    found = find_weaknesses(terms, known)
-    if said.policy is not None:
+def read_balances(transaction: Transaction, account: str) -> dict[str, Balance]:
+    """An account, those above it and its population, and those that pay into it."""
+    failures = {name: int(count) for name, count in transaction.rows("SELECT account, count FROM failures")}
+    population = f'"of":{canonical(account)}'
+    rows = transaction.rows("SELECT name, terms, amount, delta, retired FROM accounts")
+    above = {*ancestry(account)} | {json.loads(terms)["unit"].get("of") for name, terms, *_ in rows if name == account}
+    found = {}
+    for name, terms, amount, delta, retired in rows:
+        if name in above or name.startswith(account + "/") or population in terms:
+            spent, way = from_columns(amount, delta)
+            said, failed = Terms.from_dict(json.loads(terms)), failures.get(name, 0)
+            found[name] = Balance(said, spent, way=way, retired=bool(retired), failures=failed)
+    if account not in found:
+        raise UnknownAccount(f"this ledger has no account {account!r}.")
+    return found
+
+
+def _weaknesses(transaction: Transaction, known: Mapping[str, Balance], account: str, at: int) -> tuple[Weakness, ...]:
+    terms = known[account].terms
+    found = find_weaknesses(terms, {name: balance.terms for name, balance in known.items()})
+    if policy := find_policy(transaction):
         lasting = replace(terms, expires=None, block=True)  # an end was judged when it was set
-        above = said.policy.violations(lasting, at)
-        found += [Weakness("policy", detail=each) for each in above]
+        found += [Weakness("policy", detail=each) for each in policy.violations(lasting, at)]
     return tuple(found)
 
 
@@ -195,25 +217,23 @@ def _pays_into(terms: Terms, account: str) -> bool:
     return terms.name != account and account in {*ancestry(terms.name), terms.unit.of}
 
 
-def _line(payment: PaymentState, account: str, rule: Rule) -> ReleaseLine:
-    paid = next(charge.price for charge in payment.charges if charge.account == account)
-    back = next((charge.price for charge in payment.returned if charge.account == account), None)
-    kept = paid if back is None else paid - back
-    cost, delta = rule.amount_of(kept), kept.as_floats()[1]
-    event = json.loads(payment.event)
-    return ReleaseLine(payment.label, _date(payment.at), payment.name, event, cost, delta, _state(payment))
+def _line(transaction: Transaction, bought: Purchase, rule: Rule) -> ReleaseLine:
+    first = transaction.entry(bought.first)
+    last = first if bought.last == bought.first else transaction.entry(bought.last)
+    cost, delta = rule.amount_of(bought.price), bought.price.as_floats()[1]
+    what = first.label, _date(first.at), bought.name, bought.event, cost, delta, _state(bought)
+    return ReleaseLine(*what, bought.count, last.label, _date(last.at))
 
 
-def _state(payment: PaymentState) -> str:
-    if payment.closed == VOID:
+def _state(bought: Purchase) -> str:
+    if bought.closed == VOID:
         return "handed back"
-    if payment.kind == "lease":
-        return "settled" if payment.closed else "lease, not settled"
-    kinds = [kind for _, kind in payment.steps.values()]
-    released, failed = kinds.count("release"), kinds.count("fail")
-    if payment.horizon == 1:
+    if bought.kind == "lease":
+        return "settled" if bought.closed else "lease, not settled"
+    released, failed = bought.released, bought.failed
+    if bought.horizon == 1:
         return "released" if released else "failed" if failed else "reserved"
-    return f"{released} of {payment.horizon} steps released" + (f", {failed} failed" if failed else "")
+    return f"{released} of {bought.horizon} steps released" + (f", {failed} failed" if failed else "")
 
 
 def _beneath(balance: Balance) -> dict[str, Any]:
@@ -237,6 +257,15 @@ def _condition(balance: Balance) -> str:
 def _fraction(balance: Balance) -> str:
     spent, limit = balance.terms.rule.amount_of(balance.spent), balance.terms.rule.amount_limit
     return f"{balance.terms.rule.measure} {spent:.6g} of {limit:.6g}"
+
+
+def _cells(line: ReleaseLine) -> tuple[str, ...]:
+    """One line of the table; equal releases are counted, with their first and last row."""
+    row, date, name = line.entry, line.at, line.name
+    if line.count > 1:
+        row, date = f"{row} to {line.last}", date if date == line.until else f"{date} to {line.until}"
+        name = f"{name} ({line.count:,} times)"
+    return row, date, name, repr(from_dict(line.event)), _cost(line), line.state
 
 
 def _cost(line: ReleaseLine) -> str:

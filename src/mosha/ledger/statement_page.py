@@ -212,15 +212,21 @@ def _releases(statement: Statement, words: Words) -> str:
             name,
             event,
             words.state(state),
-            str(len(lines)),
-            _span([line.at[:10] for line in lines]),
+            f"{sum(line.count for line in lines):,}",
+            _span([lines[0].at[:10], max(line.until for line in lines)[:10]]),
             _cost(lines),
-            _span([line.entry if len(lines) == 1 else line.entry.partition("-")[0] for line in lines]),
+            _rows(lines),
         )
         for (name, event, state), lines in groups.items()
     ]
     head = [words[name] for name in ("what", "event", "state", "times", "dates", "cost", "rows")]
     return _table(head, rows, numbers=(3, 4, 5), codes=(1, 6))
+
+
+def _rows(lines: list[ReleaseLine]) -> str:
+    """The one row of a single release, or the first and the last of many."""
+    first, last = lines[0].entry, lines[-1].last
+    return first if first == last else f"{first.partition('-')[0]} … {last.partition('-')[0]}"
 
 
 def _span(values: list[str]) -> str:

@@ -47,6 +47,7 @@ INDEX = (
     """CREATE TABLE IF NOT EXISTS steps (payment BIGINT NOT NULL, step BIGINT NOT NULL, entry BIGINT NOT NULL,
         PRIMARY KEY (payment, step))""",
     FAILURES,
+    "CREATE INDEX IF NOT EXISTS entries_notes ON entries (sequence) WHERE kind = 'note'",
     """CREATE TABLE IF NOT EXISTS purchases (account TEXT NOT NULL, purchase TEXT NOT NULL, body TEXT NOT NULL,
         PRIMARY KEY (account, purchase))""",
 )
