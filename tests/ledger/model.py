@@ -36,7 +36,8 @@ class History:
     def __init__(self):
         self.dice = random.SystemRandom()
         self.ledger = mosha.Ledger.memory()
-        self.ledger.account("top", unit=PERSON, rho=0.4)
+        self.ledger.population("everybody", rho=0.35)
+        self.ledger.account("top", unit=replace(PERSON, of="everybody"), rho=0.4)
         self.ledger.account("top/pure", epsilon=6)
         self.ledger.account("top/renyi", epsilon=6, delta=1e-6, rule="renyi")
         self.runs, self.leases = [], []
