@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mosha
+from mosha.connect.postgresql import PostgreSQL
 from mosha.tables import Budget, count, distinct, mean, median, persons, protect
 
 UNIT = mosha.Person("who", at_most=3)
@@ -121,28 +122,84 @@ def test_every_place_gives_the_same_answer(place, arrow, expected, tmp_path, req
         assert every_answer(table) == expected
 
 
-def test_a_connection_that_is_lost_costs_once_and_the_retry_is_free(arrow, postgres_server):
+@pytest.fixture
+def stays(arrow, postgres_server):
+    """A question about a table on a server that can be stopped."""
     url, options = in_postgresql(postgres_server.url("postgres"), arrow)
     account = mosha.Ledger.memory().account("stays", unit=UNIT, epsilon=5)
-    question = protect(url, unit=UNIT, account=account, **options).count()
+    return protect(url, unit=UNIT, account=account, **options).count()
+
+
+def test_a_server_that_is_away_is_told_before_payment(stays, postgres_server):
     postgres_server.stop()
     try:
-        with pytest.raises(mosha.errors.SourceUnavailable):
-            question.release(epsilon=1, key="stays-2024")
-        assert account.spent == pytest.approx(1)
-        with pytest.raises(mosha.errors.SourceUnavailable, match="The payment waits") as lost:
-            question.release(epsilon=0.5)
-        assert account.spent == pytest.approx(1.5)
+        with pytest.raises(mosha.errors.SourceUnavailable, match="Nothing was spent"):
+            stays.release(epsilon=1)
     finally:
         postgres_server.start()
-    made = re.search(r"key='(release-\w+)'", str(lost.value))[1]
-    assert question.release(epsilon=0.5, key=made).value == question.release(epsilon=0.5, key=made).value
-    first = question.release(epsilon=1, key="stays-2024")
-    assert first.value == question.release(epsilon=1, key="stays-2024").value
-    assert account.spent == pytest.approx(1.5)
+    assert stays.account.spent == stays.account.failures == 0
 
 
-def test_a_file_that_breaks_while_it_is_read_costs_once(arrow, tmp_path):
+def test_a_connection_that_is_lost_after_payment_costs_once_and_the_retry_is_free(stays, postgres_server, monkeypatch):
+    account, look = stays.account, PostgreSQL.analyse
+
+    def look_and_lose(self, found, question):
+        look(self, found, question)
+        postgres_server.stop()
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(PostgreSQL, "analyse", look_and_lose)
+            with pytest.raises(mosha.errors.SourceUnavailable, match="The payment waits") as lost:
+                stays.release(epsilon=0.5)
+        made = re.search(r"key='(release-\w+)'", str(lost.value))[1]
+        with pytest.raises(mosha.errors.SourceUnavailable):
+            stays.release(epsilon=0.5, key=made)
+    finally:
+        postgres_server.start()
+    assert stays.release(epsilon=0.5, key=made).value == stays.release(epsilon=0.5, key=made).value
+    assert (account.spent, account.failures) == (pytest.approx(0.5), 0)
+
+
+def test_a_deadline_breaks_a_statement_off_on_a_server(stays, monkeypatch):
+    run = PostgreSQL.run
+
+    def slowly(self, found, question):
+        self._in_snapshot(lambda cursor: cursor.execute("SELECT pg_sleep(60)"), rows=True)
+        return run(self, found, question)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgreSQL, "run", slowly)
+        with pytest.raises(mosha.errors.DeadlineExceeded, match="asks once more") as late:
+            stays.release(epsilon=0.5, deadline=1)
+    made = re.search(r"key='(release-\w+)'", str(late.value))[1]
+    assert stays.account.failures == 1
+    assert stays.release(epsilon=0.5, key=made).value
+    assert stays.account.spent == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP TABLE {} CASCADE",
+        "ALTER TABLE {} DROP COLUMN days CASCADE",
+        "ALTER TABLE {} ALTER days TYPE date USING NULL",
+    ],
+)
+def test_a_table_that_changed_on_the_server_is_told_before_payment(arrow, postgres_server, change):
+    import psycopg
+
+    url, options = in_postgresql(postgres_server.url("postgres"), arrow)
+    account = mosha.Ledger.memory().account("stays", unit=UNIT, epsilon=5)
+    question = protect(url, unit=UNIT, account=account, **options).mean("days", between=(0, 9))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(change.format(options["table"]))
+    with pytest.raises(mosha.errors.DataError, match="Nothing was spent"):
+        question.release(epsilon=1)
+    assert account.spent == account.failures == 0
+
+
+def test_a_file_that_went_away_costs_nothing(arrow, tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(arrow, path)
     account = mosha.Ledger.memory().account("stays", unit=UNIT, epsilon=5)
@@ -151,7 +208,7 @@ def test_a_file_that_breaks_while_it_is_read_costs_once(arrow, tmp_path):
     with pytest.raises(mosha.errors.MoshaError) as caught:
         question.release(epsilon=1, key="again")
     assert str(tmp_path) not in str(caught.value)
-    assert account.spent == pytest.approx(1)
+    assert account.spent == 0
 
 
 def test_a_declared_schema_reads_a_csv_by_its_types_and_not_by_its_rows(tmp_path):

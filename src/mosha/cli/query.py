@@ -65,6 +65,7 @@ def query(
         float | None, typer.Option(help="The delta of an account that is opened here (1e-6).")
     ] = None,
     key: Annotated[str | None, typer.Option(help="Makes a retry free: the same key finds the same answer.")] = None,
+    deadline: Annotated[float | None, typer.Option(help="Break the question off after so many seconds.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the SQL that would run and its price.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -89,7 +90,7 @@ def query(
         asked = replace(checked.question, account=paying)
         level = None if within is None else confidence
         price: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "delta": delta, "within": within, "confidence": level}
-        raw = asked.release(**price, rows=rows, key=key)
+        raw = asked.release(**price, rows=rows, key=key, deadline=deadline)
         answer = checked.answer(raw)
         if raw.keys and not raw.rows:
             answer = replace(answer, notes=(*answer.notes, _NO_GROUP))

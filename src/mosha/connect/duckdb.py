@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import hashlib
 import re
 import threading
@@ -22,15 +21,16 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.aggregation import Norms, Question
+from mosha.connect.asking import stopping, too_late
 from mosha.connect.comma_separated import cell_columns, header, separator_of
 from mosha.connect.compiled import Compiled
 from mosha.connect.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
 from mosha.connect.duckdb_fields import by_code_point, field_of, key_array, listed_array
 from mosha.connect.duckdb_frames import check_frame, object_columns
+from mosha.connect.duckdb_plans import Plans
 from mosha.connect.labels import MISSING
-from mosha.connect.local_source import LocalSource
+from mosha.connect.local_source import LocalSource, files_version, size_of
 from mosha.connect.public_keys import FEW
-from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
 from mosha.connect.rows import subquery
 from mosha.connect.schema import Type
 from mosha.connect.slices import OutOfMemory, in_slices, slices_for
@@ -40,18 +40,25 @@ from mosha.connect.totals import Array, Totals, integers
 from mosha.connect.tried import warn_if_untried
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
+from mosha.core.private_log import note_privately
 
 __all__ = ["DuckDB", "LocalSource"]
 
 LIMB = 2**62
 BATCH = 2**15
 UNFINISHED = "the engine could not finish: too little memory or disk, or the table has changed."
+UNFIT = (
+    "DuckDB does not take this question as it stands: a file went away, or the table has changed since it was opened. "
+    "Open it again. No data was read. Nothing was spent."
+)
 
 
 T = TypeVar("T")
 
 
-def _silenced(work: Callable[[], T], problem: str, memory: type[DataError] = DataError) -> T:
+def _silenced(
+    work: Callable[[], T], problem: str, memory: type[DataError] = DataError, statement: str | None = None
+) -> T:
     """What an engine says may hold data: one public sentence takes its place, with no trace of the original.
 
     A failure in the middle may depend on the rows (memory, disk), so it counts as an answer and stays paid. `memory`
@@ -60,10 +67,11 @@ def _silenced(work: Callable[[], T], problem: str, memory: type[DataError] = Dat
     kind: type[DataError] = DataError
     try:
         return work()
-    except duckdb.OutOfMemoryException:
+    except duckdb.OutOfMemoryException as error:
         kind = memory
-    except Exception:  # noqa: BLE001, S110  (raised below, outside of the handler: no context goes on)
-        pass
+        note_privately("DuckDB", error, statement=statement)
+    except Exception as error:  # noqa: BLE001  (raised below, outside of the handler: no context goes on)
+        note_privately("DuckDB", error, statement=statement)
     raise kind(problem)
 
 
@@ -110,6 +118,7 @@ class DuckDB(Engine):
         self._connection.execute("SET preserve_insertion_order = false")
         self._lock = threading.Lock()
         self._frames = 0
+        self._plans = Plans(self._connection)
         self._forgotten: deque[str] = deque()
         self._attached: dict[str, str] = {}
         self._listings: Counter[str] = Counter()
@@ -139,7 +148,7 @@ class DuckDB(Engine):
         [(rows, files)] = self._ask(self.dialect.sql(counted), problem)
         if files > 1:
             fields, skipped = _left_out(self._differing(place, files, problem), fields, skipped)
-        return LocalSource(self, fields, skipped, origin, int(rows), partial(_files_version, place))
+        return LocalSource(self, fields, skipped, origin, int(rows), partial(files_version, place))
 
     def _differing(self, place: str, files: int, problem: str) -> set[str]:
         """Columns that files have with other types or not at all.
@@ -236,17 +245,35 @@ class DuckDB(Engine):
 
     def answer(self, question: Question) -> Totals:
         with suppress(OutOfMemory):  # which of its troubles the engine had is nobody's business
-            return self._listed(question)
+            return self._listed(question, self._answer)
         raise DataError(UNFINISHED)
 
-    def _listed(self, question: Question) -> Totals:
+    def look(self, question: Question) -> Totals:
+        return self._listed(question, super().look)
+
+    def analyse(self, found: list[Query], question: Question) -> None:
+        for query in found:
+            statement = self._statement(query, _key_kinds(question))
+            self._limited(partial(self._plans.make, statement, keep=question.listing is None), UNFIT, statement)
+
+    def _limited(self, work: Callable[[], T], problem: str, statement: str, memory: type[DataError] = DataError) -> T:
+        """Do something with the connection, alone, and not beyond the deadline."""
+        with self._lock, stopping(self._connection.interrupt) as struck:
+            try:
+                return _silenced(work, problem, memory, statement)
+            except DataError:
+                if not struck():
+                    raise
+        raise too_late()
+
+    def _listed(self, question: Question, answer: Callable[[Question], Totals]) -> Totals:
         if question.only is None or len(question.only) <= FEW:
-            return self._answer(question)
+            return answer(question)
         name = "keys_" + hashlib.sha256(repr(question.only).encode()).hexdigest()[:32]
         with self._lock:
             self._listings[name] += 1
         try:
-            return self._answer(question.listed(partial(self._list, name)))
+            return answer(question.listed(partial(self._list, name)))
         finally:
             with self._lock:
                 self._listings[name] -= 1
@@ -263,7 +290,7 @@ class DuckDB(Engine):
         return subquery(select(typed, exp.Table(this=exp.Identifier(this=name, quoted=True))), alias_name)
 
     def _answer(self, question: Question) -> Totals:
-        size = _size(question.relation)
+        size = size_of(question.relation)
         if size is not None and self.compiled_from is not None and size >= self.compiled_from:
             versions = [source.version() for source in question.relation.sources if isinstance(source, LocalSource)]
             version = None if None in versions else "\n".join(map(str, versions))
@@ -275,13 +302,11 @@ class DuckDB(Engine):
         return in_slices(question, slices_for(question, size, self._memory), super().answer)
 
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
-        kinds = (Type.INTEGER,) if isinstance(question, Norms) else question.key_types
-        return [self._fetch(query, kinds) for query in found]
+        return [self._fetch(query, _key_kinds(question)) for query in found]
 
     def _columns(self, statement: str) -> Mapping[str, Any]:
         """The columns of an answer as arrays."""
-        with self._lock:
-            return _silenced(lambda: dict(self._connection.sql(statement).fetchnumpy()), UNFINISHED, OutOfMemory)
+        return self._limited(lambda: self._plans.run(statement), UNFINISHED, statement, OutOfMemory)
 
     def _batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
         """The columns of an answer in batches, for the compiled kernels, which work in one thread.
@@ -299,18 +324,24 @@ class DuckDB(Engine):
             finally:
                 self._connection.execute(f"SET threads = {int(threads)}")
 
-    def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> tuple[list[Array], list[Array]]:
-        """Keys and sums as columns; a wide sum travels as two 64-bit limbs."""
+    def _statement(self, query: Query, kinds: tuple[Type, ...]) -> str:
+        """What is run: keys and sums as columns; a wide sum travels as two 64-bit limbs."""
         columns: list[Node] = [column(f"k{i}") for i in range(len(kinds))]
         limb = cast(number(LIMB), Kind.INT128)
         for i in range(len(query.names)):
             total = call("COALESCE", cast(column(f"s{i}"), Kind.INT128), cast(number(0), Kind.INT128))
             columns.append(alias(cast(binary(exp.IntDiv, total, limb.copy()), Kind.BIGINT), f"h{i}"))
             columns.append(alias(cast(binary(exp.Mod, total.copy(), limb.copy()), Kind.BIGINT), f"l{i}"))
-        outer = select(columns, subquery(query.statement, "answer"))
-        found = self._columns(self.dialect.sql(outer))
+        return self.dialect.sql(select(columns, subquery(query.statement, "answer")))
+
+    def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> tuple[list[Array], list[Array]]:
+        found = self._columns(self._statement(query, kinds))
         sums = [_whole(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
         return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
+
+
+def _key_kinds(question: Question) -> tuple[Type, ...]:
+    return (Type.INTEGER,) if isinstance(question, Norms) else question.key_types
 
 
 def _plain(found: Any) -> Array:
@@ -326,24 +357,6 @@ def _left_out(
     """The fields without those named, which are skipped from now on."""
     more = tuple(field.name for field in fields if field.name in names)
     return tuple(field for field in fields if field.name not in names), skipped + more
-
-
-def _files_version(place: str) -> str:
-    """The state of all files of a path or glob: a changed file has another size or time."""
-    states = [(path, Path(path).stat()) for path in sorted(glob.glob(place, recursive=True))]  # noqa: PTH207
-    return repr([(path, state.st_mtime_ns, state.st_size, state.st_ino) for path, state in states])
-
-
-def _size(relation: Relation) -> int | None:
-    """At most how many rows a relation has, where that is cheap to know."""
-    if isinstance(relation, Scan):
-        return relation.source.rows if isinstance(relation.source, LocalSource) else None
-    if isinstance(relation, (Where, Compute, Limit)):
-        return _size(relation.parent)
-    if isinstance(relation, PublicJoin):
-        left = _size(relation.left)
-        return None if left is None else left * relation.at_most
-    return None
 
 
 def _whole(high: Array, low: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Data frames, looked through before DuckDB reads them: what would make a question fail is refused when it is opened."""
+"""Data frames, looked through before DuckDB reads them: what would make a question fail is refused at once."""
 
 from __future__ import annotations
 

@@ -1,16 +1,19 @@
-"""A table on this machine, as DuckDB reads it."""
+"""A table on this machine, as DuckDB reads it: its FROM clause, its size and its state."""
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from sqlglot import exp
 
 from mosha.connect.dialect import DUCKDB, Node
+from mosha.connect.relation import Compute, Limit, PublicJoin, Relation, Scan, Where
 from mosha.connect.source import FRAME, Source
 
-__all__ = ["LocalSource"]
+__all__ = ["LocalSource", "files_version", "size_of"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,3 +39,21 @@ class LocalSource(Source):
         node = self.origin()
         registered = isinstance(node, exp.Table) and not node.args.get("db")
         return FRAME if registered else DUCKDB.sql(node)
+
+
+def files_version(place: str) -> str:
+    """The state of all files of a path or glob: a changed file has another size or time."""
+    states = [(path, Path(path).stat()) for path in sorted(glob.glob(place, recursive=True))]  # noqa: PTH207
+    return repr([(path, state.st_mtime_ns, state.st_size, state.st_ino) for path, state in states])
+
+
+def size_of(relation: Relation) -> int | None:
+    """At most how many rows a relation has, where that is cheap to know."""
+    if isinstance(relation, Scan):
+        return relation.source.rows if isinstance(relation.source, LocalSource) else None
+    if isinstance(relation, (Where, Compute, Limit)):
+        return size_of(relation.parent)
+    if isinstance(relation, PublicJoin):
+        left = size_of(relation.left)
+        return None if left is None else left * relation.at_most
+    return None

@@ -9,17 +9,24 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from mosha.connect.aggregation import Question
+from mosha.connect.asking import seconds_left, too_late
 from mosha.connect.dialect import POSTGRES, Kind, Node, binary, call, cast, choose, number, text
 from mosha.connect.schema import LARGEST_INTEGER, Type
 from mosha.connect.source import Engine, Field, Source, plain_columns
 from mosha.connect.statement import Query
 from mosha.connect.totals import Array
 from mosha.connect.tried import warn_if_untried
-from mosha.core.errors import DataError, MissingExtra, SourceUnavailable
+from mosha.core.errors import DataError, Interrupted, MissingExtra, SourceUnavailable
+from mosha.core.private_log import note_privately
 
 __all__ = ["PostgreSQL", "ServerTable"]
 
 OLDEST = 140000
+CANCELLED = "57014"
+UNFIT = (
+    "PostgreSQL does not take this question as it stands: the table has changed since it was opened, is gone, or may "
+    "not be read. No data was read. Nothing was spent."
+)
 BROKEN = frozenset({"57P01", "57P02", "57P03", "57P05"})  # the server shuts down or ends the session
 COLUMNS = """
 SELECT n.nspname, c.relname, a.attname, b.typname, b.typtype,
@@ -68,17 +75,17 @@ class PostgreSQL(Engine):
             cls._known = {**cls._known, url: cls(url)}
         return cls._known[url]
 
-    def _in_snapshot(self, work: Callable[[Any], T]) -> T:
+    def _in_snapshot(self, work: Callable[[Any], T], *, rows: bool = False, statement: str | None = None) -> T:
         """What `work` makes of a cursor in a read-only snapshot; what the server says when it fails is not passed on.
 
-        Once the question is under way only a broken connection is no fault of the rows: a full disk, too little memory
-        or a time limit may be, and stay paid.
+        Where `rows` are read, whatever goes wrong once the question is sent may be the fault of a row, a connection
+        that breaks too (a server that was killed for its memory), and counts as a failure.
         """
         try:
             import psycopg  # noqa: PLC0415  (an extra)
         except ImportError:
             raise MissingExtra("postgres", needed_for="reading from PostgreSQL") from None
-        sent = lost = False
+        sent = lost = cancelled = False
         try:
             with psycopg.connect(self._url, autocommit=False) as connection:
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -86,15 +93,26 @@ class PostgreSQL(Engine):
                 with connection.cursor() as cursor:
                     cursor.execute("SET LOCAL standard_conforming_strings = on")
                     cursor.execute("SET LOCAL DateStyle = 'ISO, YMD'")
+                    if (left := seconds_left()) is not None:
+                        cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
                     sent = True
                     return work(cursor)
         except (psycopg.OperationalError, OSError) as error:
+            note_privately("PostgreSQL", error, statement=statement)
             state = getattr(error, "sqlstate", None) or "08000"
             lost = not sent or state.startswith("08") or state in BROKEN
-        except psycopg.Error:
-            lost = False
+            cancelled = state == CANCELLED and seconds_left() is not None
+        except psycopg.Error as error:
+            note_privately("PostgreSQL", error, statement=statement)
+        if cancelled:
+            raise too_late()
+        if lost and not (sent and rows):
+            spent = "" if rows else " Nothing was spent."
+            raise SourceUnavailable(f"the PostgreSQL server did not answer. Try again when it is back.{spent}")
         if lost:
-            raise SourceUnavailable("the PostgreSQL server did not answer. Try again when it is back.")
+            raise Interrupted("the connection to the PostgreSQL server was lost in the middle of the question.")
+        if not rows:
+            raise DataError(UNFIT)
         raise DataError("PostgreSQL could not finish this question: the table may have changed.")
 
     def table(self, name: str) -> ServerTable:
@@ -126,8 +144,18 @@ class PostgreSQL(Engine):
             cursor.execute("SET LOCAL search_path TO pg_catalog")
             return [cursor.execute(statement).fetchall() for statement in statements]
 
-        answers = self._in_snapshot(ask)
+        answers = self._in_snapshot(ask, rows=True, statement=";\n".join(map(bytes.decode, statements)))
         return [plain_columns(rows, question, query) for rows, query in zip(answers, found, strict=True)]
+
+    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
+        statements = [b"EXPLAIN " + self.dialect.sql(query.statement).encode() for query in found]
+
+        def explain(cursor: Any) -> None:
+            cursor.execute("SET LOCAL search_path TO pg_catalog")
+            for statement in statements:
+                cursor.execute(statement)
+
+        self._in_snapshot(explain, statement=";\n".join(map(bytes.decode, statements)))
 
 
 Read = Callable[[Node], Node]

@@ -11,6 +11,7 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.aggregation import Norms, Question
+from mosha.connect.asking import is_look
 from mosha.connect.dialect import Dialect, Node
 from mosha.connect.plan import queries, sql_of
 from mosha.connect.public_keys import FEW
@@ -87,6 +88,15 @@ class Engine(ABC):
         found = queries(question, self.dialect)
         return assemble(question, found, self.run(found, question))
 
+    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: B027  (not every engine can)
+        """Let the engine look at the statements, without reading a row; raises where it would not run one."""
+
+    def look(self, question: Question) -> Totals:
+        """What `answer` gives for a table without rows, after the engine has analysed what it would run."""
+        found = queries(question, self.dialect)
+        self.analyse(found, question)
+        return assemble(question, found, [plain_columns([], question, query) for query in found])
+
 
 def assemble(question: Question, found: list[Query], results: list[tuple[list[Array], list[Array]]]) -> Totals:
     """One table from the answers of all statements."""
@@ -141,7 +151,8 @@ def engine_of(relation: Relation) -> Engine:
 
 def answer(question: Question) -> Totals:
     """Ask the engine where the data live. The answer is exact: as private as the data."""
-    return engine_of(question.relation).answer(question)
+    engine = engine_of(question.relation)
+    return engine.look(question) if is_look() else engine.answer(question)
 
 
 def explain(question: Question) -> str:

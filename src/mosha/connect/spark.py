@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import uuid
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
 from mosha.connect.aggregation import Question
+from mosha.connect.asking import stopping, too_late
 from mosha.connect.dialect import Kind, Node, binary, call, cast, choose, column, number, text
 from mosha.connect.schema import LARGEST_INTEGER, Type
 from mosha.connect.source import Engine, Field, Source, plain_columns
@@ -18,10 +21,12 @@ from mosha.connect.spark_dialect import SPARK
 from mosha.connect.statement import Query
 from mosha.connect.totals import Array
 from mosha.connect.tried import warn_if_untried
-from mosha.core.errors import DataError, SourceUnavailable
+from mosha.core.errors import DataError, Interrupted, SourceUnavailable
+from mosha.core.private_log import note_privately
 
 __all__ = ["Spark", "SparkTable"]
 
+T = TypeVar("T")
 _views = itertools.count(1)
 DAY = 86_400_000_000
 
@@ -67,16 +72,48 @@ class Spark(Engine):
         return source
 
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
-        lost = False
-        try:
+        def collect() -> list[tuple[list[Array], list[Array]]]:
             rows = [self._session.sql(self.dialect.sql(query.statement)).collect() for query in found]
             return [plain_columns(list(map(tuple, part)), question, q) for part, q in zip(rows, found, strict=True)]
-        except (OSError, EOFError):
-            lost = True
-        except Exception as error:  # noqa: BLE001  (py4j and pyspark raise many kinds; none of their words go on)
-            lost = "py4j" in type(error).__module__ and "Network" in type(error).__name__
+
+        return self._told(collect, rows=True)
+
+    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
+        def look() -> None:
+            for query in found:
+                self._session.sql(self.dialect.sql(query.statement)).schema  # noqa: B018  (asks for the analysed plan)
+
+        self._told(look, rows=False)
+
+    def _told(self, work: Callable[[], T], *, rows: bool) -> T:
+        """What Spark says when it fails is not passed on; where `rows` are read, every failure may be one's fault."""
+        lost = late = False
+        tag = f"mosha-{uuid.uuid4().hex}"
+        with stopping(lambda: self._session.interruptTag(tag)) as struck:
+            try:
+                self._session.addTag(tag)
+                return work()
+            except (OSError, EOFError) as error:
+                note_privately("Spark", error)
+                lost = True
+            except Exception as error:  # noqa: BLE001  (py4j and pyspark raise many kinds; none of their words go on)
+                note_privately("Spark", error)
+                lost = "py4j" in type(error).__module__ and "Network" in type(error).__name__
+            finally:
+                with suppress(Exception):
+                    self._session.removeTag(tag)
+            late = struck()
+        if late:
+            raise too_late()
+        if lost and rows:
+            raise Interrupted("the connection to the Spark session was lost in the middle of the question.")
         if lost:
-            raise SourceUnavailable("the Spark session did not answer. Try again when it is back.")
+            raise SourceUnavailable("the Spark session did not answer. Try again when it is back. Nothing was spent.")
+        if not rows:
+            raise DataError(
+                "Spark does not take this question as it stands: the table has changed since it was opened, or is "
+                "gone. No data was read. Nothing was spent."
+            )
         raise DataError("Spark could not finish this question: too few resources, or the table has changed.")
 
 

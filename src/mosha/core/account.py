@@ -85,6 +85,10 @@ class Account(ABC):
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
         """Charge the whole event in one transaction, or refuse (BudgetExceeded)."""
 
+    def holds(self, key: str) -> bool:  # noqa: ARG002
+        """Whether a payment was made under this key, so that opening it again is free."""
+        return False
+
     @abstractmethod
     def _randomness(self) -> Rng:
         """A secure generator."""

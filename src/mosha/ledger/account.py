@@ -20,7 +20,7 @@ from mosha.ledger.failures import is_frozen
 from mosha.ledger.lease import Lease
 from mosha.ledger.moment import as_datetime
 from mosha.ledger.offer import offers
-from mosha.ledger.payment import Order, pay
+from mosha.ledger.payment import VOID, Order, pay, scope_of
 from mosha.ledger.terms import GrantTerms, Limits
 from mosha.ledger.tree import LONGEST, Terms, ancestry, joined, payers
 
@@ -85,6 +85,11 @@ class JointAccount(Account):
         event = offers(asked, self._leaves[0].rule)[0] if isinstance(asked, Measurement) else asked
         charges = priced(self._payers, event)
         return self._ledger._storage.read(lambda t: count_room(t, self._payers, charges))  # noqa: SLF001
+
+    def holds(self, key: str) -> bool:
+        statement, place = "SELECT closed FROM payments WHERE scope = ? AND key = ?", scope_of(self._scope)
+        row = self._ledger._storage.read(lambda transaction: transaction.row(statement, place, key))  # noqa: SLF001
+        return row is not None and row[0] != VOID
 
     def lease(self, event: Event) -> Lease:
         """Reserve a slice that pays for `event`, with one flush of the disk, and spend it from memory.

@@ -25,7 +25,7 @@ from mosha.tables.answer import Answer
 from mosha.tables.question import Question
 from mosha.tables.table import FROM_DATA, Table
 
-__all__ = ["Statement", "explain", "query", "statement"]
+__all__ = ["Statement", "statement"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,52 +327,3 @@ def _limit(select: exp.Select) -> int | None:
     if not isinstance(rows, int) or rows < 0:
         raise InvalidParameter("LIMIT takes a whole number.")
     return rows
-
-
-def query(
-    sql: str,
-    *,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    rho: float | None = None,
-    within: float | None = None,
-    confidence: float | None = None,
-    rows: float | None = None,
-    key: str | None = None,
-    ranges: Mapping[str, tuple[float, float]] | None = None,
-    keys: Mapping[str, Any] | None = None,
-    bars: str = "rows",
-    **tables: Any,
-) -> Answer | str:
-    """Answer a SELECT about protected tables; EXPLAIN shows what would run and its price instead.
-
-    Args:
-        sql: one SELECT.
-        epsilon: the price, or one of
-        rho: the price in zero-concentrated differential privacy, or
-        within: how wide the widest error bar may be, with `confidence` (and `rows`, a guess of the rows in a group).
-        delta: allows Gaussian noise and groups that come from the data.
-        confidence: with `within`.
-        rows: with `within`.
-        key: makes a retry free.
-        ranges: the declared (low, high) of columns, in place of CLAMP(column, low, high).
-        keys: the public groups of columns, in place of WHERE column IN (...); "from data" for a column whose groups are
-            to come from the data although they are declared.
-        bars: "values" buys error bars of medians and percentiles in the unit of their column, with half of their price;
-            in "rows" they cost nothing.
-        tables: the tables that FROM may name: protected ones, and public ones from `mosha.tables.public_table`.
-    """
-    checked = statement(sql, tables, ranges=ranges, keys=keys, bars=bars)
-    if checked.explained:
-        return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
-    raw = checked.question.release(
-        epsilon=epsilon, delta=delta, rho=rho, within=within, confidence=confidence, rows=rows, key=key
-    )
-    return checked.answer(raw)
-
-
-def explain(
-    sql: str, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None, **tables: Any
-) -> str:
-    """The bounded SQL that a query runs in the engine, with the price of each part; nothing is spent."""
-    return statement(sql, tables).question.explain(epsilon=epsilon, delta=delta, rho=rho)

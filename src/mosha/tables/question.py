@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mosha.connect.asking import stop_at
 from mosha.connect.duckdb import LocalSource
 from mosha.connect.expression import Column, Expression
 from mosha.connect.relation import Relation
@@ -27,6 +28,7 @@ from mosha.tables.fingerprint import fingerprint
 from mosha.tables.guess import Guess
 from mosha.tables.key_values import from_plain, public_rows, to_plain
 from mosha.tables.keys import MOST_KEYS, KeySelection
+from mosha.tables.look import look
 from mosha.tables.part import Frame, Part, Selection
 from mosha.tables.quantiles import Quantile, QuantilesPart, columns_of
 from mosha.tables.retry import EARLIER, answered, noticing
@@ -148,7 +150,9 @@ class Question:
 
     def measurement(self, budget: Budget) -> Measurement:
         """The whole release as one measurement; its data are the table's own, or a source to put in its place."""
-        selection, parts = self._plan(budget)
+        return self._measurement(*self._plan(budget), budget.delta)
+
+    def _measurement(self, selection: Selection | None, parts: list[Part], delta: float) -> Measurement:
         if selection is not None:
             selection.check()
 
@@ -166,9 +170,7 @@ class Question:
             return self._errors(parts, value or self._assumed(parts, Guess()), confidence)
 
         event = sum((part.event for part in parts), start=selection.event if selection else NOTHING)
-        return Measurement(
-            unit=self.unit, event=event, step=step, error=error, name=self.title, delta=budget.delta or None
-        )
+        return Measurement(unit=self.unit, event=event, step=step, error=error, name=self.title, delta=delta or None)
 
     def _plan(self, budget: Budget) -> tuple[Selection | None, list[Part]]:
         """The selection of groups, where there is one, and the parts, which share what is left of the budget."""
@@ -247,8 +249,9 @@ class Question:
         confidence: float | None = None,
         rows: float | None = None,
         key: str | None = None,
+        deadline: float | None = None,
     ) -> Answer:
-        """Pay, ask, and answer with error bars.
+        """Look, pay, ask, and answer with error bars.
 
         Args:
             epsilon: the price, or one of
@@ -260,6 +263,8 @@ class Question:
             key: makes a retry free: the same key finds the payment and the answer again, whatever became of the data
                 since (a note says so); another question under it is refused. A table that lives on a server has one
                 made for it, which the error tells if the server goes away.
+            deadline: after so many seconds the engine breaks off (DeadlineExceeded): unpaid while it only looks at the
+                statements; afterwards the payment stays, it counts as a failure, and the same key asks once more.
         """
         if self.account is None:
             raise InvalidParameter(
@@ -279,16 +284,20 @@ class Question:
                     "confidence= and rows= go with within=; bars of an answer are answer.error(0.95)."
                 )
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-        measurement = self.measurement(budget)
+        seconds = None if deadline is None else positive("deadline", deadline)
+        selection, parts = self._plan(budget)
+        measurement = self._measurement(selection, parts, budget.delta)
         if key is None and any(not isinstance(source, LocalSource) for source in self.relation.sources):
             key = f"release-{secrets.token_hex(8)}"
         if key is not None:
             measurement = replace(measurement, question=self.fingerprint)
         measurement, met = noticing(measurement)
-        run = self.account.open(measurement, key=key)
-        release = answered(run, key)
+        with stop_at(seconds):
+            if key is None or not self.account.holds(key):
+                look(self.frame, selection, parts)
+            run = self.account.open(measurement, key=key)
+            release = answered(run, key)
         run.close()
-        selection, parts = self._plan(budget)
         notes = [note for part, noisy in zip(parts, release.value["parts"], strict=False) for note in part.notes(noisy)]
         answer = Answer(
             keys=tuple(name for name, _ in self.keys),

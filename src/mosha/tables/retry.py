@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from mosha.core.account import Run
-from mosha.core.errors import SourceUnavailable
+from mosha.core.errors import Interrupted, SourceUnavailable
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Release
@@ -20,12 +20,16 @@ EARLIER = (
 
 
 def answered(run: Run, key: str | None) -> Release:
-    """The release; where the source went away, the error says under which key the payment waits for it."""
+    """The release; where it was lost on its way, the error says under which key the payment waits for it."""
     try:
         return run.step(None)
     except SourceUnavailable as problem:
         if key is not None:
             problem.args = (f"{problem} The payment waits: a release with key={key!r} is free.",)
+        raise
+    except Interrupted as problem:
+        if key is not None:
+            problem.args = (f"{problem} It is key={key!r}.",)
         raise
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from mosha.tables.additive import Aggregate
 from mosha.tables.declaration import Declaration, beside
 from mosha.tables.declared import declared
 from mosha.tables.key_values import interval, intervals
+from mosha.tables.keys import MOST_KEYS
 from mosha.tables.measured import awaited
 from mosha.tables.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
@@ -238,6 +240,15 @@ def _settled(named: Mapping[str, Aggregate], said: Declaration) -> dict[str, Agg
     return {name: a.settled(ranges) if isinstance(a, Aggregate) else a for name, a in named.items()}
 
 
+def _combinations(lists: list[list[Any]]) -> Iterable[Any]:
+    if (many := math.prod(map(len, lists))) > MOST_KEYS:
+        raise InvalidParameter(
+            f"the combinations of these keys are {many} groups, more than {MOST_KEYS}: list those that are needed, "
+            "or ask about fewer columns at once. Nothing was spent."
+        )
+    return itertools.product(*lists)
+
+
 def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
     """Public keys as tuples, in the order they were given, without repetition."""
     if keys is None or (isinstance(keys, str) and keys == FROM_DATA):
@@ -248,7 +259,7 @@ def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | 
         for name in names:
             if isinstance(keys[name], str | bytes) or not isinstance(keys[name], Iterable):
                 raise InvalidParameter(f"the keys of {name!r} are a list of its public values, such as ['a', 'b'].")
-        combined: Iterable[Any] = itertools.product(*(list(keys[name]) for name in names))
+        combined: Iterable[Any] = _combinations([list(keys[name]) for name in names])
     elif isinstance(keys, str) or not isinstance(keys, Iterable):
         raise InvalidParameter("keys is a list of values, of tuples, or a list for each column by name.")
     else:

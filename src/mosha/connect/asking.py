@@ -1,0 +1,79 @@
+"""How a question is asked just now: only looked at, and until when; known to the engines of this thread alone.
+
+The look before payment runs the very code that will run afterwards, with one difference: the engine analyses each
+statement and reads no row, and the answer is that of an empty table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Timer
+
+from mosha.core.errors import DeadlineExceeded
+
+__all__ = ["is_look", "look_only", "seconds_left", "stop_at", "stopping", "too_late"]
+
+_looking: ContextVar[bool] = ContextVar("looking", default=False)
+_end: ContextVar[float | None] = ContextVar("end", default=None)
+
+
+def is_look() -> bool:
+    """Whether statements are analysed and not run."""
+    return _looking.get()
+
+
+@contextmanager
+def look_only() -> Iterator[None]:
+    """Inside, engines analyse statements and answer as an empty table would."""
+    token = _looking.set(True)
+    try:
+        yield
+    finally:
+        _looking.reset(token)
+
+
+@contextmanager
+def stop_at(seconds: float | None) -> Iterator[None]:
+    """Inside, engines break a statement off when so many seconds are over (None: never)."""
+    token = _end.set(None if seconds is None else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
+
+def seconds_left() -> float | None:
+    """How long a statement may take from now on, at least a millisecond; None for ever."""
+    end = _end.get()
+    return None if end is None else max(0.001, end - time.monotonic())
+
+
+@contextmanager
+def stopping(interrupt: Callable[[], object]) -> Iterator[Callable[[], bool]]:
+    """Inside, `interrupt` is called when the time is over; the value tells whether it was."""
+    left = seconds_left()
+    if left is None:
+        yield lambda: False
+        return
+    struck: list[bool] = []
+
+    def strike() -> None:
+        struck.append(True)
+        interrupt()
+
+    timer = Timer(left, strike)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda: bool(struck)
+    finally:
+        timer.cancel()
+
+
+def too_late() -> DeadlineExceeded:
+    """The error of a statement that was broken off; the same on every engine."""
+    spent = " Nothing was spent." if is_look() else ""
+    return DeadlineExceeded(f"the engine had no answer before the deadline, and the statement was broken off.{spent}")
