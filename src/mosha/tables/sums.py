@@ -118,20 +118,25 @@ class Sums:
             for number in unknown(self.aggregates):
                 ranges[number.key] = list(self.ranges.choose(frame, number, self.limits, rng))
         asked = self.settled(ranges)
-        norm = asked.norm(frame, rng)
+        norm, tail = asked.bound(frame, rng)
         shown = None if norm is None else float(norm)
-        return asked.noisy(frame, key, norm, rng) | {"norm": shown, "ranges": ranges}
+        return asked.noisy(frame, key, norm, rng) | {"norm": shown, "ranges": ranges, "tail": tail}
 
     def norm(self, frame: Frame, rng: Rng) -> Norm | None:
         """The declared bound, or one that is bought: in rows, or for a single sum in its own units."""
+        return self.bound(frame, rng)[0]
+
+    def bound(self, frame: Frame, rng: Rng) -> tuple[Norm | None, list[float] | None]:
+        """The bound, and what was bought with it about persons above it (the mark in rows, or as the bound is)."""
         if self.choice is None:
-            return self.limits.norm
+            return self.limits.norm, None
         values = list(self.values.values())
         leader = by_own_norm(values) or (Persons() if _counts_people(self.values) else Rows())
-        found = self.choice.choose(frame, frame.keys, leader, self.noise.deviation, rng)
+        chosen = self.choice.choose(frame, frame.keys, leader, self.noise.deviation, rng)
+        found, (mark, *tail) = chosen.norm, chosen.plain
         if isinstance(leader, Persons) and frame.only is not None:
             found = min(found, len(frame.only))
-        return Fraction(found, leader.magnitude)
+        return Fraction(found, leader.magnitude), [mark / leader.magnitude, *tail]
 
     def noisy(self, frame: Frame, key: bytes, norm: Norm | None, rng: Rng) -> dict[str, Any]:
         """The exact sums with noise."""
@@ -173,7 +178,9 @@ class Sums:
         kind = "Gaussian" if isinstance(self.noise, GaussianNoise) else "Laplace" if len(self.values) == 1 else "Box"
         notes = [f"{kind} noise for {', '.join(self.names)}."]
         if self.limits.by_person and self.limits.truncation is None:
-            notes.append(bounded_note(self._most(noisy), self.choice))
+            tail = noisy.get("tail")
+            told = None if tail is None else (self._most({**noisy, "norm": tail[0]}), tail[1], int(tail[2]))
+            notes.append(bounded_note(self._most(noisy), self.choice, told))
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def _most(self, noisy: Mapping[str, Any]) -> str:
