@@ -19,6 +19,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 
 import mosha
@@ -134,7 +135,7 @@ def search(engine, seed, count, seconds, *, patience, **settings):
     """Compare until so many pairs were compared or the time is over; the tally, the worst shares, what was found."""
     tally, worst, found, worker = Counter(), {}, [], Worker(engine, settings)
     start = time.monotonic()
-    try:
+    with suppress(KeyboardInterrupt):  # what was compared so far is told all the same
         while tally["compared"] < count and time.monotonic() - start < seconds:
             seed += 1
             said, what = worker.compare(seed, patience)
@@ -147,10 +148,9 @@ def search(engine, seed, count, seconds, *, patience, **settings):
                 print(f"{engine} seed {seed}: {said} {what or ''}", flush=True)
             if said == "stalled":
                 worker = Worker(engine, settings)
-            if seed % 100 == 0:
+            if seed % 25 == 0:
                 print(f"{engine} up to seed {seed}: {dict(tally)}", flush=True)
-    finally:
-        worker.end()
+    worker.end()
     return tally, worst, found
 
 
