@@ -115,6 +115,7 @@ COMPARISONS = [
     Operator.GREATER_EQUAL,
 ]
 NUMBERS = [
+    *[(i * 2**32) * 2**61, (j + (2**63 - 1)) + (2**63 - 1), (i + (2**63 - 1)) + (-(2**63) + 1), i * 0 * 2**62 * 2**62],
     *[i + j, i - j, i * j, i / j, -i, abs(i), x + y, x - y, x * y, x / y, -x, abs(x), i + x, x * j, i / y],
     *[
         i.floor(),

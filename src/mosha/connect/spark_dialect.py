@@ -69,11 +69,8 @@ class _Spark(Dialect):
         return exp.Subquery(this=outer, alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
 
     def wide(self, node: Node) -> Node:
+        """Not TRY_MULTIPLY and the like: Spark puts constants of a chain together, which may then overflow alone."""
         return cast(node, Kind.DECIMAL, 38, 0)
-
-    def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> tuple[Node, bool]:
-        names = {exp.Add: "TRY_ADD", exp.Sub: "TRY_SUBTRACT", exp.Mul: "TRY_MULTIPLY"}
-        return call(names[kind], left, right), False
 
     def sum(self, node: Node, magnitude: int | None) -> Node:
         narrow = magnitude is not None and magnitude < 2**27
