@@ -84,9 +84,7 @@ def main(home: Path) -> None:
         scores = []
         start = time.process_time()
         for _ in range(10):
-            account = Ledger.memory().account(
-                "census", unit=Example(), epsilon=epsilon, delta=DELTA, rule="gaussian", delta_for_events=1e-12
-            )
+            account = Ledger.memory().account("census", unit=Example(), epsilon=epsilon, delta=DELTA)
             scores.append(model(epsilon).fit(rows, labels, account=account).score(others, truth))
         each = (time.process_time() - start) / 10
         print(f"epsilon {epsilon:g}: accuracy {np.mean(scores):.2%} ± {np.std(scores):.2%}, {each:.2f} CPU s a run")

@@ -92,9 +92,7 @@ def accuracy(edges, own, told, labels, tested, epsilon) -> float:  # noqa: ANN00
             sums.append(plan.exact(edges, vectors))
             vectors = unit_rows(sums[-1])
     else:
-        account = Ledger.memory().account(
-            "citations", unit=Edge(), epsilon=epsilon, delta=DELTA, rule="gaussian", delta_for_events=1e-12
-        )
+        account = Ledger.memory().account("citations", unit=Edge(), epsilon=epsilon, delta=DELTA)
         with account.open(plan.measurement(unit=Edge(), epsilon=epsilon, delta=DELTA)) as run:
             for _ in range(hops):
                 sums.append(run.step(edges, ask=vectors).value)

@@ -66,10 +66,8 @@ def main(home: Path, to: Path) -> None:
     middle = 0.13 * basis.sum(axis=0)  # a public guess of how bright a digit is
     rows, tests = pixels @ basis - middle, others @ basis - middle
     for epsilon in (1.0, 3.0):
-        account = Ledger.memory().account(
-            "digits", unit=Example(), epsilon=epsilon, delta=DELTA, rule="gaussian", delta_for_events=1e-12
-        )
-        model = GaussianClasses(classes=range(10), norm=NORM, epsilon=epsilon * 0.9999, delta=DELTA, shared=0.4)
+        account = Ledger.memory().account("digits", unit=Example(), epsilon=epsilon, delta=DELTA)
+        model = GaussianClasses(classes=range(10), norm=NORM, epsilon=epsilon, delta=DELTA, shared=0.4)
         model.fit(rows, digits, account=account)
         print(f"epsilon {epsilon:g}: as a classifier {model.score(tests, truth):.1%} of the test digits")
         made = [model.sample(12, of=digit) for digit in range(10)]

@@ -132,7 +132,7 @@ def main() -> None:
     loss = nn.CrossEntropyLoss(reduction="none")
     with tempfile.TemporaryDirectory() as place:
         ledger = mosha.Ledger(str(Path(place) / "privacy.db"))
-        account = ledger.account("mnist", unit=mosha.Example(), epsilon=options.epsilon, delta=1e-5, rule="pure")
+        account = ledger.account("mnist", unit=mosha.Example(), epsilon=options.epsilon, delta=1e-5)
         began = time.process_time()
         with plan.train(model, digits(folder, "train"), loss, optimizer, account=account) as training:
             for step in training:

@@ -72,7 +72,7 @@ def main(home: Path, epsilons: list[float]) -> None:
     seconds = time.process_time() - start
     print(f"features: {seconds:.0f} CPU s", flush=True)
     for epsilon in epsilons:
-        account = Ledger.memory().account("pictures", unit=Example(), epsilon=epsilon, delta=DELTA, rule="pure")
+        account = Ledger.memory().account("pictures", unit=Example(), epsilon=epsilon, delta=DELTA)
         start = time.process_time()
         fitted = model(epsilon, features).fit(rows, labels, account=account)
         took = time.process_time() - start

@@ -80,7 +80,7 @@ def main(epsilon: float) -> None:
     plan = plan.calibrate(epsilon=epsilon, delta=DELTA)
     model = Reader()
     optimizer = mosha.learning.Adam(model.parameters(), plan=plan, lr=0.01)
-    account = mosha.Ledger.memory().account("text", unit=mosha.Example(), epsilon=epsilon, delta=DELTA, rule="pure")
+    account = mosha.Ledger.memory().account("text", unit=mosha.Example(), epsilon=epsilon, delta=DELTA)
     began = time.process_time()
     data, loss = (rows[tested:], labels[tested:]), nn.CrossEntropyLoss(reduction="none")
     with plan.train(model, data, loss, optimizer, account=account) as training:

@@ -58,3 +58,25 @@ def test_a_measurement_is_counted_as_it_would_be_sold():
     account = mosha.Ledger.memory().account("a", unit=mosha.Row(), epsilon=1, delta=1e-6)
     assert account.how_many(gaussian(Histogram(keys=["x"]), unit=mosha.Row(), epsilon=1, delta=1e-6)) == 1
     assert account.how_many(gaussian(Histogram(keys=["x"]), unit=mosha.Row(), epsilon=0.5, delta=5e-7)) == 3
+
+
+def test_a_receipt_names_every_payer_with_what_it_has_left_in_short_numbers():
+    root = mosha.Ledger.memory().account("root", unit=PERSON, epsilon=3, delta=1e-6)
+    receipt = root.child("zhang", epsilon=1).open(asking(events.Laplace(10))).step(None).receipt
+    assert [(share.account, share.limit) for share in receipt.payers] == [("root", 3.0), ("root/zhang", 1.0)]
+    assert [share.left for share in receipt.payers] == [pytest.approx(2.9), pytest.approx(0.9)]
+    assert "epsilon 0.1 from account 'root': 0.1 of 3 spent, 2.9 left" in str(receipt)
+    assert "0000000" not in str(receipt) + repr(receipt)
+    assert [share["left"] for share in receipt.to_dict()["payers"]] == [share.left for share in receipt.payers]
+
+
+def test_a_refusal_names_a_price_that_fits_and_that_price_is_paid():
+    account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=1, delta=1e-6)
+    account.open(asking(events.Laplace(2)))
+    with pytest.raises(errors.BudgetExceeded, match=r"A release of epsilon 0\.5 would fit"):
+        account.open(asking(events.Laplace(1)))
+    with pytest.raises(errors.BudgetExceeded, match=r"A release of epsilon 0\.5 and delta 1e-07 would fit"):
+        account.open(asking(events.Approx(0.6, 1e-7)))
+    account.open(asking(events.Approx(0.5, 1e-7)))
+    with pytest.raises(errors.BudgetExceeded, match="Nothing of this kind fits any more"):
+        account.open(asking(events.Approx(0.5, 1e-7)))

@@ -24,7 +24,7 @@ def main(grid: Grid, context: Context) -> None:
         return
     plan = plan_for(config["where"], config["rounds"], config["wards"])
     ledger = mosha.Ledger(config["ledger"])
-    account = ledger.account("wards", unit=plan.unit, epsilon=1000, delta=1e-3, rule="pure")
+    account = ledger.account("wards", unit=plan.unit, epsilon=1000, delta=1e-3)
     told: dict[str, Any] = {"rounds": [], "run": context.run_id}
 
     def note(done: mosha.federated.Round) -> None:
@@ -58,7 +58,7 @@ def main(grid: Grid, context: Context) -> None:
 def ask(grid: Grid, config: Any) -> None:
     """A question without training."""
     ledger = mosha.Ledger(config["ledger"])
-    account = ledger.account("questions", unit=mosha.Client(), epsilon=40, delta=1e-4, rule="pure")
+    account = ledger.account("questions", unit=mosha.Client(), epsilon=40, delta=1e-4)
     question = question_for(config["wards"])
     release = mosha.federated.flower_ask(question, account, grid, key="wards-question", patience=60, timeout=120)
     told = {"done": True, "rounds": [release.value.round(1).tolist()], "spent": account.spent}

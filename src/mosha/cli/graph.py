@@ -156,7 +156,7 @@ def ask(
     number = _check_number(statistic, k, vertices, whose)
     ends = _ends(file, columns)
     with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
-        paying = book.account(account, unit=whose, epsilon=limit_epsilon, delta=limit_delta, rule="pure")
+        paying = book.account(account, unit=whose, epsilon=limit_epsilon, delta=limit_delta)
         graph = mosha.graphs.protect(file, unit=whose, account=paying, vertices=vertices, columns=ends)
         question = _question(graph, statistic, number)
         has_bar = question.measurement(epsilon=epsilon, delta=delta).error is not None
@@ -197,7 +197,7 @@ def synthesise(
     _check_output(file, output)
     ends = _ends(file, columns)
     with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
-        paying = book.account(account, unit=Edge(), epsilon=limit_epsilon, delta=limit_delta, rule="pure")
+        paying = book.account(account, unit=Edge(), epsilon=limit_epsilon, delta=limit_delta)
         graph = mosha.graphs.protect(file, unit=Edge(), account=paying, vertices=vertices, columns=ends)
         answer = graph.synthetic(kind).release(epsilon=epsilon, key=key)
     output.write_text("".join(f"{a} {b}\n" for a, b in answer.value.tolist()), encoding="utf-8")

@@ -56,7 +56,7 @@ Delta = Annotated[float | None, typer.Option(help="The probability that the prom
 Rho = Annotated[float | None, typer.Option(help="The limit in zero-concentrated differential privacy.")]
 Mu = Annotated[float | None, typer.Option(help="The limit in Gaussian differential privacy.")]
 Rule = Annotated[
-    str | None, typer.Option(help="How releases are admitted: pure, zero-concentrated, renyi or gaussian.")
+    str | None, typer.Option(help="How releases are admitted: either, pure, zero-concentrated, renyi or gaussian.")
 ]
 DeltaForEvents = Annotated[
     float | None, typer.Option(help="How much of delta is kept for events that carry their own (a tenth).")

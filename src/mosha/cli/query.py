@@ -117,7 +117,7 @@ def _account(book: Ledger, name: str, unit: Unit, epsilon: float | None, delta: 
     known = next((existing for existing in book.accounts() if existing.name == name), None)
     if known is None:
         epsilon, delta = 3.0 if epsilon is None else epsilon, 1e-6 if delta is None else delta
-        return book.account(name, unit=unit, rule="pure", epsilon=epsilon, delta=delta)
+        return book.account(name, unit=unit, epsilon=epsilon, delta=delta)
     if epsilon is None and delta is None:
         return book.account(name, unit=unit)
     terms = known.rule.to_dict()

@@ -170,7 +170,7 @@ class LogisticRegression(_Classifier):
 
     `classes` holds the negative and the positive label, `examples` the declared number of examples (public; the
     true one is never read), `between` or `norm` the bounds of the features. Say the price by `epsilon` and `delta`, by
-    `rho` or by `mu`; an account with rule="gaussian" pays exactly that.
+    `rho` or by `mu`; an account of exactly that limit pays for it.
 
     Guarantee:
         `fit` releases the weights of `Descent` with this loss; everything else is post-processing of them.
