@@ -141,8 +141,9 @@ def refuse_missing_locks(path: Path, place: str) -> None:
     if opened and not any(_holds_a_lock(number) for number in opened):
         raise LedgerUnavailable(
             f"this process holds no lock on {place}, although it has it open: it was forked off while a connection to "
-            "the file was open, it read or copied the file by hand, or the file system ignores locks. It could pay a second time what others pay. Nothing "
-            "was spent. Open ledgers after forking, in a process of its own, and on a local disk."
+            "the file was open, it read or copied the file by hand, or the file system ignores locks. It could pay a "
+            "second time what others pay. Nothing was spent. Open ledgers after forking, in a process of its own, and "
+            "on a local disk."
         )
 
 
