@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 import mosha
+from benchmarks._big_book import fill
 from benchmarks._rows import Row
 from mosha import events
 
@@ -26,6 +27,8 @@ COUNT: Final = mosha.Measurement(
     unit=PERSON, event=events.Laplace(1000), step=lambda state, *_: (0, state), name="count"
 )
 READERS_BAR: Final = 0.5  # a payment takes at most twice as long
+SIZES: Final = (1_000, 10_000, 100_000)
+STATED: Final = 100.0  # milliseconds of CPU for the statement of one account in a book of 100,000 releases
 LEASED_BAR: Final = 20.0  # 5,000 a second where the plain way does 250
 
 
@@ -112,6 +115,53 @@ def _read(ledger: mosha.Ledger, name: str, over: threading.Event) -> None:
         ledger.statement(name)
 
 
+def growth(sizes: tuple[int, ...] = SIZES) -> list[Row]:
+    """A book grows: opening, charging and stating one account, in CPU time, against the smallest book."""
+    rows, base = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "privacy.db"
+        with mosha.Ledger(place) as ledger:
+            ledger.account("visits", unit=PERSON, epsilon=1e5).child("zhang", epsilon=1e4)
+        done = 0
+        for size in sizes:
+            with mosha.Ledger(place) as ledger:
+                fill(ledger, "visits/zhang", COUNT, size - done)
+            done = size
+            for name, seconds in _measure(place).items():
+                first = base.setdefault(name, seconds)
+                bar = name.startswith("statement") and size >= 100_000
+                shown = f"{seconds * 1000:.2f} ms", f"{first * 1000:.2f} ms"
+                ratio = STATED / 1000 / seconds if bar else first / seconds
+                peer = f"{STATED} ms" if bar else f"{sizes[0]:,} releases"
+                rows.append(Row(f"{name}, {size:,} releases", peer, ratio, 1.0 if bar else None, *shown))
+    return rows
+
+
+def million() -> list[Row]:
+    """The same up to a million releases; takes a quarter of an hour."""
+    return growth((10_000, 100_000, 1_000_000))
+
+
+def _measure(place: Path) -> dict[str, float]:
+    def cpu(work: Callable[[], object], times: int) -> float:
+        found = []
+        for _ in range(times):
+            start = time.process_time()
+            work()
+            found.append(time.process_time() - start)
+        return sorted(found)[times // 2]
+
+    opening = cpu(lambda: mosha.Ledger(place).close(), 5)
+    with mosha.Ledger(place) as ledger:
+        account = ledger.account("visits/zhang")
+        return {
+            "open": opening,
+            "charge and release": cpu(lambda: account.open(COUNT).step(None), 101),
+            "statement of one account": cpu(lambda: ledger.statement("visits/zhang").markdown(), 5),
+            "event of one account": cpu(account.event, 5),
+        }
+
+
 def main() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder, mosha.Ledger(Path(folder) / "privacy.db") as ledger:
         account = ledger.account("visits", unit=PERSON, epsilon=1e6)
@@ -142,3 +192,6 @@ def main() -> list[Row]:
         for name, rate in rates.items()
     ]
     return [*rows, readers]
+
+
+PIECES: Final = {"charges": main, "growth": growth, "million": million}
