@@ -12,6 +12,7 @@ import pytest
 
 import mosha
 from mosha.connect.postgresql import PostgreSQL
+from mosha.connect.spark import Spark
 from mosha.tables import Budget, count, distinct, mean, median, persons, protect
 
 UNIT = mosha.Person("who", at_most=3)
@@ -197,6 +198,26 @@ def test_a_table_that_changed_on_the_server_is_told_before_payment(arrow, postgr
     with pytest.raises(mosha.errors.DataError, match="Nothing was spent"):
         question.release(epsilon=1)
     assert account.spent == account.failures == 0
+
+
+def test_a_deadline_and_a_view_that_is_gone_on_spark(spark_session, monkeypatch):
+    frame = spark_session.createDataFrame([(1, 2.0), (2, 3.0)], "who long, days double")
+    account = mosha.Ledger.memory().account("stays", unit=mosha.Row(), epsilon=5)
+    table = protect(frame, unit=mosha.Row(), account=account)
+    endless = "SELECT count(*) FROM range(100000000000) WHERE id % 3 = rand()"
+
+    def slowly(self, found, question):
+        return self._told(lambda: self._session.sql(endless).collect(), rows=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Spark, "run", slowly)
+        with pytest.raises(mosha.errors.DeadlineExceeded, match="asks once more"):
+            table.count().release(epsilon=1, deadline=3)
+    assert (account.spent, account.failures) == (1.0, 1)
+    spark_session.catalog.dropTempView(table.relation.source.view)
+    with pytest.raises(mosha.errors.DataError, match="Nothing was spent"):
+        table.count().release(epsilon=1)
+    assert (account.spent, account.failures) == (1.0, 1)
 
 
 def test_a_file_that_went_away_costs_nothing(arrow, tmp_path):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from mosha.connect.aggregation import Question
-from mosha.connect.asking import stopping, too_late
+from mosha.connect.asking import seconds_left, stopping, too_late
 from mosha.connect.dialect import Kind, Node, binary, call, cast, choose, column, number, text
 from mosha.connect.schema import LARGEST_INTEGER, Type
 from mosha.connect.source import Engine, Field, Source, plain_columns
@@ -85,13 +85,26 @@ class Spark(Engine):
 
         self._told(look, rows=False)
 
+    def _mark(self, group: str | None) -> None:
+        """Give the jobs of this thread a name by which they can be cancelled, where there is a deadline."""
+        if seconds_left() is None:
+            return
+        with suppress(Exception):  # a session that is gone is told by the question itself
+            context = self._session.sparkContext
+            context.setLocalProperty("spark.jobGroup.id", group)
+            context.setLocalProperty("spark.job.interruptOnCancel", None if group is None else "true")
+
+    def _cancel(self, group: str) -> None:
+        with suppress(Exception):
+            self._session.sparkContext.cancelJobGroup(group)
+
     def _told(self, work: Callable[[], T], *, rows: bool) -> T:
         """What Spark says when it fails is not passed on; where `rows` are read, every failure may be one's fault."""
         lost = late = False
-        tag = f"mosha-{uuid.uuid4().hex}"
-        with stopping(lambda: self._session.interruptTag(tag)) as struck:
+        group = f"mosha-{uuid.uuid4().hex}"
+        with stopping(lambda: self._cancel(group)) as struck:
             try:
-                self._session.addTag(tag)
+                self._mark(group)
                 return work()
             except (OSError, EOFError) as error:
                 note_privately("Spark", error)
@@ -100,8 +113,7 @@ class Spark(Engine):
                 note_privately("Spark", error)
                 lost = "py4j" in type(error).__module__ and "Network" in type(error).__name__
             finally:
-                with suppress(Exception):
-                    self._session.removeTag(tag)
+                self._mark(None)
             late = struck()
         if late:
             raise too_late()
