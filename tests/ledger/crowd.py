@@ -208,7 +208,7 @@ def audit(where, answers):
         doubled = [key for key, found in answers.items() if len(found) > 1]
         twice = len(keys) - len(set(keys.values()))
         accounts = [ledger.account(name) for name in ("visits", "visits/zhang")]
-        within = all(account.spent_price <= account.terms.limit for account in accounts)
+        within = all(account.rule.admits(account.spent_price, account.way) for account in accounts)
         found = {"left": len(answers), "paid": len(keys), "unpaid": unpaid, "doubled": doubled, "paid twice": twice}
         return found | {"within": within, "problems": ledger.verify().problems}
 

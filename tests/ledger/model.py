@@ -122,7 +122,7 @@ class History:
 
     def check(self):
         for account in self.ledger.accounts():
-            assert account.spent_price <= account.terms.limit
+            assert account.rule.admits(account.spent_price, account.way)
         report = self.ledger.verify()
         assert report.ok, report.problems
         rows = self.ledger.entries()
