@@ -100,12 +100,14 @@ class EitherRule(Rule):
         return limit_units(self.rho if way == "either" else self.rho_alone)
 
     def limits(self, way: str) -> tuple[Price, ...]:
+        return self._limits.get(way, self._limits["either"])
+
+    @cached_property
+    def _limits(self) -> dict[str, tuple[Price, ...]]:
         epsilon, events = self.limit.amount, limit_units(self.delta_for_events)
-        sums = Price(epsilon, self.limit.delta if way == "sums" else limit_units(self.delta_for_sums), ANY, ANY)
-        if way == "sums":
-            return (sums,)
-        concentrated_sum = Price(ANY, ANY, self._limit_of_rho(way), events)
-        return (concentrated_sum,) if way == "concentrated" else (sums, concentrated_sum)
+        sums, half = (Price(epsilon, delta, ANY, ANY) for delta in (self.limit.delta, limit_units(self.delta_for_sums)))
+        rho, alone = (Price(ANY, ANY, self._limit_of_rho(way), events) for way in ("either", "concentrated"))
+        return {"sums": (sums,), "either": (half, rho), "concentrated": (alone,)}
 
     def way(self, first: Price) -> str:
         """Under which of the three ways this very payment could be repeated most often; "either" where it is equal."""
