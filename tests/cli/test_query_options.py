@@ -153,6 +153,11 @@ def limit_delta(ask):
     ask(grouped, *WHO, "--epsilon", "1", "--delta", "1e-4", "--limit-delta", "1e-3", "--account", "more")
 
 
+def deadline(ask):
+    assert ask(COUNT, *WHO, "--epsilon", "1", "--deadline", "60")["receipt"]["cost"] == 1.0
+    assert "deadline" in ask(COUNT, *WHO, "--epsilon", "1", "--deadline", "-1", code=1)["message"]
+
+
 def key(ask):
     first, again = (ask(COUNT, *WHO, "--epsilon", "2", "--key", "a") for _ in range(2))
     assert first["table"] == again["table"]
@@ -174,7 +179,7 @@ def json_(ask):
 TESTS = {
     f"--{test.__name__.strip('_').replace('_', '-')}": test
     for test in (unit, at_most, epsilon, rho, delta, within, confidence, rows, bars, separator, table, schema, ledger,
-                 account, limit_epsilon, limit_delta, key, explain, json_)
+                 account, limit_epsilon, limit_delta, key, deadline, explain, json_)
 }  # fmt: skip
 
 
