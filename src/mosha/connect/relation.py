@@ -31,6 +31,9 @@ __all__ = [
 ]
 
 
+DEEPEST = 128
+
+
 @dataclass(frozen=True)
 class Stability:
     """How many rows of a relation change when the data change in one unit; None for any number.
@@ -89,6 +92,17 @@ class Relation:
     def limit_rows(self, rows: int, *, key: bytes) -> Limit:
         """At most so many rows of each person, picked by a keyed hash."""
         return Limit(self, rows, key)
+
+
+def _check_depth(relation: Relation, *beneath: Relation) -> None:
+    """Refuse plans that are deeper than programs can follow by calling themselves; counted, not followed."""
+    depth = 1 + max(getattr(below, "depth", 0) for below in beneath)
+    if depth > DEEPEST:
+        raise InvalidParameter(
+            f"this plan has more than {DEEPEST} steps on top of each other: put conditions together, (a) & (b), or ask "
+            "for less at once. Nothing was spent."
+        )
+    object.__setattr__(relation, "depth", depth)
 
 
 def _pairs(on: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -165,6 +179,7 @@ class Where(_Step):
     predicate: Expression
 
     def __post_init__(self) -> None:
+        _check_depth(self, self.parent)
         if type_of(self.predicate, self.parent.schema) is not Type.BOOLEAN:
             raise DataError("where needs a condition (a boolean expression).")
 
@@ -178,6 +193,7 @@ class Compute(_Step):
     expression: Expression
 
     def __post_init__(self) -> None:
+        _check_depth(self, self.parent)
         Column(self.name)
         if self.name == self.parent.person:
             raise DataError(f"column {self.name!r} says whose a row is: it cannot be computed anew.")
@@ -236,6 +252,7 @@ class _Join(Relation):
         return Schema({**left, **added}, loose=left.loose | (right.loose & set(added)))
 
     def _check(self) -> None:
+        _check_depth(self, self.left, self.right)
         for left, right in self.on:
             join_types([self.left.schema[left], self.right.schema[right]], f"the join on {left!r}")
         both = sorted(set(self.left.schema) & set(self.right_columns))
