@@ -61,6 +61,11 @@ def _release(budget, key, told, said, question, listener):
     return found
 
 
+def _ordered(given):
+    """What a sampler was given, as text; groups from data come in no particular order."""
+    return repr(sorted(given.items(), key=repr) if isinstance(given, dict) else given)
+
+
 def compare(places, seed, depth=2, *, large=True):
     """The shares that one random pair uses, for each way in which the tables are read; Found where one is above 1."""
     inputs, shares = {}, Counter()
@@ -82,7 +87,7 @@ def compare(places, seed, depth=2, *, large=True):
             shares[kind] = max(shares[kind], share)
             if share > 1 + noise_inputs.SLACK:
                 raise Found(f"{way}: {kind} uses {share:.6f} of what was charged")
-        inputs[way] = [[repr(draw.given) for draw in part] for part in draws]
+        inputs[way] = [[_ordered(draw.given) for draw in part] for part in draws]
     if len(set(map(repr, inputs.values()))) > 1:
         raise Found(f"the ways of {places.engine} disagree about exact numbers")
     return shares
