@@ -59,9 +59,10 @@ def epsilon(ask):
 
 
 def rho(ask):
-    ask(COUNT, *WHO, "--rho", "0.1", code=1)  # an account that adds epsilons has no price for it without a delta
-    answer = ask(COUNT, *WHO, "--rho", "0.1", "--delta", "1e-7")
-    assert "gaussian" in event(answer).lower()
+    pure = ("--limit-delta", "0", "--account", "pure")
+    ask(COUNT, *WHO, "--rho", "0.1", *pure, code=1)  # an account without a delta has no price for it
+    for more in ((), ("--delta", "1e-7")):
+        assert "gaussian" in event(ask(COUNT, *WHO, "--rho", "0.1", *more)).lower()
 
 
 def delta(ask):
