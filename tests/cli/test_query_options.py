@@ -62,7 +62,7 @@ def rho(ask):
     pure = ("--limit-delta", "0", "--account", "pure")
     ask(COUNT, *WHO, "--rho", "0.1", *pure, code=1)  # an account without a delta has no price for it
     for more in ((), ("--delta", "1e-7")):
-        assert "gaussian" in event(ask(COUNT, *WHO, "--rho", "0.1", *more)).lower()
+        assert "gaussian" in event(ask(COUNT, *WHO, "--rho", "0.05", *more)).lower()
 
 
 def delta(ask):
