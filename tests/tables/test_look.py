@@ -78,6 +78,32 @@ def test_thousands_of_conditions_in_one_are_refused_unpaid(visits):
     assert visits.account.spent == visits.account.failures == 0
 
 
+def test_no_depth_of_calls_lets_a_question_through_the_look_that_fails_once_it_is_paid(visits):
+    """A paid step runs inside of more calls than the look did, and the few between the two were paid for nothing."""
+    table = visits
+    for place in range(100):
+        table = table.where(col("days") > place - 9000)
+    question = table.count()
+
+    def is_asked(calls):
+        if calls:
+            return is_asked(calls - 1)
+        try:
+            return bool(question.release(epsilon=0.001).columns)
+        except errors.InvalidParameter:
+            return False
+
+    fewest, most = 0, 600
+    assert is_asked(fewest)
+    while most - fewest > 1:
+        middle = (fewest + most) // 2
+        fewest, most = (middle, most) if is_asked(middle) else (fewest, middle)
+    around = [is_asked(calls) for calls in range(fewest - 20, fewest + 20)]
+    assert around == sorted(around, reverse=True)
+    assert set(around) == {True, False}
+    assert visits.account.failures == 0
+
+
 def test_a_limit_that_no_sum_can_hold_is_refused_unpaid():
     unit = mosha.Person("id", at_most=10**16)
     table = mosha.protect(pa.table(ROWS), unit=unit, account=account(unit))

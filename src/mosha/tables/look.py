@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mosha.connect.asking import look_only
@@ -12,22 +12,19 @@ from mosha.tables.part import Frame, Part, Selection
 
 __all__ = ["look"]
 
+DEEPER = 64  # calls that a paid step may have around it, more than the look
+
 
 def look(frame: Frame, selection: Selection | None, parts: Sequence[Part]) -> None:
     """Build every statement of a release and let the engine analyse it; whatever would fail without data fails here.
 
     It is the code of the release itself, answered as by an empty table: bounds and ranges that are to be bought, and
-    groups that are to be selected, stand for themselves with other numbers than they will have.
+    groups that are to be selected, stand for themselves with other numbers than they will have. Python allows a number
+    of calls inside each other; the look goes ahead with fewer of them left than the release will have.
     """
-    rng = secure()
-    key = rng.bytes(32)
     try:
         with look_only():
-            if selection is not None:
-                found = selection.select(frame, key, rng)
-                frame = replace(frame, only=found or ((None,) * len(frame.keys),))
-            for part in parts:
-                part.ask(frame, key, rng)
+            _call_deeper(DEEPER, lambda: _ask(frame, selection, parts))
     except RecursionError:
         pass
     else:
@@ -36,3 +33,21 @@ def look(frame: Frame, selection: Selection | None, parts: Sequence[Part]) -> No
         "this question is nested too deeply: it has too many conditions, columns or joins on top of each other. "
         "Compute fewer at a time, or join conditions in one list (is_in). No data was read. Nothing was spent."
     )
+
+
+def _ask(frame: Frame, selection: Selection | None, parts: Sequence[Part]) -> None:
+    rng = secure()
+    key = rng.bytes(32)
+    if selection is not None:
+        found = selection.select(frame, key, rng)
+        frame = replace(frame, only=found or ((None,) * len(frame.keys),))
+    for part in parts:
+        part.ask(frame, key, rng)
+
+
+def _call_deeper(calls: int, work: Callable[[], None]) -> None:
+    """Do something inside of so many calls."""
+    if calls:
+        _call_deeper(calls - 1, work)
+    else:
+        work()
