@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Timer
+from threading import Event, Thread
 
 from mosha.core.errors import DeadlineExceeded
 
 __all__ = ["is_look", "look_only", "seconds_left", "stop_at", "stopping", "too_late"]
+
+AGAIN = 0.25  # seconds
 
 _looking: ContextVar[bool] = ContextVar("looking", default=False)
 _end: ContextVar[float | None] = ContextVar("end", default=None)
@@ -53,24 +55,31 @@ def seconds_left() -> float | None:
 
 @contextmanager
 def stopping(interrupt: Callable[[], object]) -> Iterator[Callable[[], bool]]:
-    """Inside, `interrupt` is called when the time is over; the value tells whether it was."""
+    """Inside, `interrupt` is called when the time is over; the value tells whether it was.
+
+    It is called again and again until the block ends, for an engine that is between two statements has nothing to break
+    off; and never afterwards, when it would meet the question of somebody else.
+    """
     left = seconds_left()
     if left is None:
         yield lambda: False
         return
-    struck: list[bool] = []
+    ended, struck = Event(), Event()
 
     def strike() -> None:
-        struck.append(True)
-        interrupt()
+        pause = left
+        while not ended.wait(pause):
+            struck.set()
+            interrupt()
+            pause = AGAIN
 
-    timer = Timer(left, strike)
-    timer.daemon = True
-    timer.start()
+    thread = Thread(target=strike, name="mosha-deadline", daemon=True)
+    thread.start()
     try:
-        yield lambda: bool(struck)
+        yield struck.is_set
     finally:
-        timer.cancel()
+        ended.set()
+        thread.join()
 
 
 def too_late() -> DeadlineExceeded:

@@ -63,8 +63,9 @@ class Compiled:
         wish = wanted(question)
         inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
         mark = None if version is None else f"{version}\n{DUCKDB.sql(inner.copy())}\n{wish.mark}\n{wish.codes}"
-        if mark is not None and self._kept is not None and self._kept[0] == mark:
-            return self._kept[1]
+        kept = self._kept  # which another thread may change in between
+        if mark is not None and kept is not None and kept[0] == mark:
+            return kept[1]
         self._kept = None
         table = self._read(question, wish, rows, inner)
         if mark is not None and table is not None and table.size <= self._memory // 8:

@@ -317,12 +317,26 @@ class DuckDB(Engine):
             [(threads,)] = self._connection.execute("SELECT current_setting('threads')").fetchall()
             self._connection.execute("SET threads = 1")
             try:
-                read = lambda: self._connection.sql(statement).to_arrow_reader(BATCH)
-                reader = _silenced(read, UNFINISHED, OutOfMemory)
-                while (batch := _silenced(lambda: next(reader, None), UNFINISHED, OutOfMemory)) is not None:
-                    yield {name: _plain(batch.column(name)) for name in batch.schema.names}
+                yield from self._read_batches(statement)
             finally:
                 self._connection.execute(f"SET threads = {int(threads)}")
+
+    def _read_batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
+        late = False
+        with stopping(self._connection.interrupt) as struck:
+            try:
+                read = lambda: self._connection.sql(statement).to_arrow_reader(BATCH)
+                reader = _silenced(read, UNFINISHED, OutOfMemory, statement)
+                follow = lambda: next(reader, None)
+                while (batch := _silenced(follow, UNFINISHED, OutOfMemory, statement)) is not None and not struck():
+                    yield {name: _plain(batch.column(name)) for name in batch.schema.names}
+                late = batch is not None
+            except DataError:
+                if not struck():
+                    raise
+                late = True
+        if late:
+            raise too_late()
 
     def _statement(self, query: Query, kinds: tuple[Type, ...]) -> str:
         """What is run: keys and sums as columns; a wide sum travels as two 64-bit limbs."""

@@ -1,0 +1,69 @@
+"""Deadlines: they strike wherever an engine is just then, and nobody else."""
+
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mosha.connect import Aggregation, NormBound, Rows, answer, private, source
+from mosha.connect.asking import stop_at, stopping
+from mosha.connect.duckdb import DuckDB
+from mosha.core.errors import DeadlineExceeded
+
+
+def test_a_deadline_strikes_again_where_it_has_met_nothing_to_break_off():
+    """Between two statements, or while one is planned, an engine has nothing to cancel: the next one ran to its end."""
+    strikes, enough = [], threading.Event()
+
+    def interrupt():
+        strikes.append(None)
+        if len(strikes) == 3:
+            enough.set()
+
+    with stop_at(0.01), stopping(interrupt) as struck:
+        assert enough.wait(60)
+        assert struck()
+
+
+def test_a_deadline_strikes_nobody_once_the_question_is_over():
+    """A strike that is on its way when the answer comes would break off the next question on the same connection."""
+    begun, striking = threading.Event(), []
+
+    def interrupt():
+        striking.append(None)
+        begun.set()
+        time.sleep(0.1)
+        striking.pop()
+
+    with stop_at(0.01), stopping(interrupt):
+        assert begun.wait(60)
+    assert not striking
+    with stop_at(60), stopping(interrupt) as struck:
+        pass
+    assert not struck()
+    assert not striking
+
+
+def test_a_deadline_breaks_off_compiled_kernels_as_well(monkeypatch):
+    """Tables of a million rows and more are read in batches, which no deadline ended."""
+    pytest.importorskip("numba")
+    engine = DuckDB(compiled_from=1, threads=2)
+    rows = pa.table({"id": np.arange(200_000) % 1000, "ward": np.arange(200_000) % 7})
+    visits = private(source(rows, engine=engine), person="id")
+    question = Aggregation(visits, {}, {"rows": Rows()}, bound=NormBound(1, {"rows": 500}))
+    read = engine._compiled._batches
+
+    def stall(statement):
+        for batch in read(statement):
+            time.sleep(0.3)
+            yield batch
+
+    monkeypatch.setattr(engine._compiled, "_batches", stall)
+    with stop_at(0.2), pytest.raises(DeadlineExceeded) as told:
+        answer(question)
+    assert told.value.__cause__ is told.value.__context__ is None
+    monkeypatch.undo()
+    assert answer(question).to_dict() == {(): (200_000,)}
+    assert engine._connection.execute("SELECT current_setting('threads')").fetchall() == [(2,)]
