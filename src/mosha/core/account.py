@@ -13,6 +13,7 @@ from mosha.core.errors import (
     InsecureRandomness,
     Interrupted,
     InvalidParameter,
+    LedgerUnavailable,
     MoshaError,
     RunClosed,
     SourceUnavailable,
@@ -56,8 +57,8 @@ class Reservation(Protocol):
     def failed(self, step: int) -> None:
         """Durably note that a step broke: it stays paid, and counts as a failure; the error leaves only after this.
 
-        Raises AccountFrozen where the account may not tell one failure more: then the step is not over. Raises
-        AlreadyReleased where another holder has taken it over.
+        Where it cannot be noted, or the account may not tell one failure more (AccountFrozen), the failure waits as an
+        answer would, and `stored` notes it later. Raises AlreadyReleased where another holder has taken the step over.
         """
 
     def interrupted(self, step: int) -> None:
@@ -148,6 +149,8 @@ class Run:
         self._taken = 0
         self._lost = 0  # steps that broke: paid, and not among those that the state has passed
         self._met = 0  # the steps that may have met the data, answered or not
+        self._unsettled = 0  # the steps whose outcome is not in the book: till then nobody may see what it is
+        self._broken_off = False  # and that outcome is an interruption, after which the step may be started again
         self._open = True
         self._lock = threading.Lock()
 
@@ -158,6 +161,11 @@ class Run:
     @property
     def remaining(self) -> int:
         """How many paid steps have not been taken."""
+        return self.measurement.horizon - self._met if self._unsettled else self._left
+
+    @property
+    def _left(self) -> int:
+        """The same, for whoever may know what became of the last step."""
         passed = self.measurement.passed
         taken = self._taken if passed is None else max(self._taken, self._lost + passed(self._state))
         return self.measurement.horizon - taken
@@ -167,18 +175,19 @@ class Run:
         with self._lock:
             if not self._open:
                 raise RunClosed(f"this run of {self.measurement.name} is closed. No data was read.")
-            if self._state_after <= self._taken:
+            if not self._unsettled:
                 self._admit(1)
-            known, answer = self._stored()  # an answer that waits to be noted goes before anything else
+            known, answer = self._stored()  # what waits to be noted, answer or failure, goes before anything else
             number = self._taken + 1
             if not known:
+                self._unsettled = 0 if self._broken_off else self._unsettled
                 steps = 1 if self.measurement.covers is None else self.measurement.covers(data)
                 self._admit(steps)
                 answer = self._answer(number, steps, data, ask)
             elif self.measurement.resume is not None and self._state_after < number:
                 self._state = self.measurement.resume(self._state, answer)
                 self._state_after = number
-            self._taken = number
+            self._taken, self._unsettled = number, 0
             return Release(answer, self.receipt, number, self.measurement.error, self.measurement.draw)
 
     def _admit(self, steps: int) -> None:
@@ -194,25 +203,36 @@ class Run:
             )
 
     def _stored(self) -> tuple[bool, Any]:
-        """What was kept of the next step; one that broke in an earlier process is passed by where others follow it."""
+        """What was kept of the next step; one that broke is passed by where others follow it.
+
+        It broke in an earlier process, or in this one, which could not note it before.
+        """
         while True:
             try:
                 return self._reservation.stored(self._taken + 1)
             except StepFailed:
-                if not self.measurement.replays and self.measurement.resume is None:
+                ours, steps = self._unsettled > 0, max(1, self._unsettled)
+                if not (ours or self.measurement.replays or self.measurement.resume is not None):
                     raise
-            self._taken += 1  # as in the process that broke: paid, and the state stays
-            self._lost += 1
+                self._pass_by(steps)
+                if ours and self._left <= 0:
+                    raise
             self._admit(1)
+
+    def _pass_by(self, steps: int) -> None:
+        """A step broke: it is paid, and the state stays."""
+        self._taken, self._lost, self._unsettled = self._taken + 1, self._lost + steps, 0
 
     def _answer(self, number: int, steps: int, data: Any, ask: Any) -> Any:
         self._reservation.started(number)
-        met, self._met = self._met, self.measurement.horizon - self.remaining + steps
+        met, self._met = self._met, self.measurement.horizon - self._left + steps
+        self._unsettled, self._broken_off = steps, False
         problem: MoshaError
         try:
             answer, state = self.measurement.step(self._state, data, ask, self._rng)
         except (KeyboardInterrupt, SystemExit):
             self._reservation.cancelled(number)
+            self._unsettled = 0
             raise
         except MoshaError as error:  # data-free by the rule of the house; what it was raised from need not be
             self._note(number, error)
@@ -233,24 +253,23 @@ class Run:
             return answer
         if isinstance(problem, SourceUnavailable):  # the payment waits for a retry
             self._reservation.unreached(number)
-            self._met = met
+            self._met, self._unsettled = met, 0
         elif isinstance(problem, Interrupted):
-            self._reservation.interrupted(number)
+            self._interrupt(number)
             _say_paid(problem, "The payment stays; a release with the same key asks once more.")
         else:
-            self._fail(number, steps)
+            self._reservation.failed(number)
+            self._pass_by(steps)
             _say_paid(problem, "The price of this step stays paid.")
         raise problem
 
-    def _fail(self, number: int, steps: int) -> None:
-        """Count a step as lost, unless the account is frozen and nothing may be told about it."""
-        before = self._taken, self._lost
-        self._taken, self._lost = number, self._lost + steps
+    def _interrupt(self, number: int) -> None:
         try:
-            self._reservation.failed(number)
-        except AccountFrozen:  # in the book the step is not over: as if it had not been taken
-            self._taken, self._lost = before
+            self._reservation.interrupted(number)
+        except (AccountFrozen, LedgerUnavailable):
+            self._broken_off = True  # once it is noted, the step may be started again
             raise
+        self._unsettled = 0
 
     def _note(self, number: int, error: BaseException) -> None:
         """For the owner of the data; nothing of it leaves."""
@@ -262,7 +281,7 @@ class Run:
         with self._lock:
             if self._open:
                 self._open = False
-                self._reservation.close(min(self.remaining, self.measurement.horizon - self._met))
+                self._reservation.close(min(self._left, self.measurement.horizon - self._met))
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -56,6 +56,7 @@ class Lease(Account):
         self._lock = threading.Lock()
         self._open = True
         self._frozen: tuple[str, int] | None = None  # the account that is frozen, and its allowance
+        self._uncounted: deque[int] = deque()  # the steps of failures that are not in the book yet
         self._opened: Counter[Event] = Counter()
         self._prices: dict[Event, list[Price]] = {}
         self._receipts: dict[Event, Receipt] = {}
@@ -110,6 +111,7 @@ class Lease(Account):
         self._usable()  # before the lock, which a fork may have copied while somebody held it
         prices = self._price(measurement.event)
         with self._lock:
+            self._count_failures()
             self._usable()
             self._latest = max(self._latest, self._storage.clock())
             check_ends(self._payers, self._latest)
@@ -123,10 +125,16 @@ class Lease(Account):
         return _Debit(self, measurement)
 
     def _usable(self) -> None:
-        if not self._open or self._process != os.getpid():
-            raise RunClosed("this lease is over, or belongs to another process. No data was read. Take a new one.")
+        self._check_process()
+        if not self._open:
+            raise RunClosed("this lease is over. No data was read. Take a new one.")
         if self._frozen is not None:
-            raise AccountFrozen(account=self._frozen[0], failures=self._frozen[1])
+            raise self._refusal_of_frozen(paid=False)
+
+    def _check_process(self) -> None:
+        """Refuse a fork, which holds a copy of the slice that is not its own."""
+        if self._process != os.getpid():
+            raise RunClosed("this lease belongs to another process. Nothing is answered here. Take a new one.")
 
     def _refusal(self, position: int, price: Price) -> BudgetExceeded:
         terms, slice_ = self._payers[position].terms, self._charges[position].price
@@ -153,19 +161,39 @@ class Lease(Account):
             if kept.parts():
                 self._opened[kept] += 1
 
-    def _fail(self, step: int) -> None:
-        """Count a failure, durably; where the account is frozen by now, this lease answers nothing more."""
+    def _tell(self, failed: int | None = None) -> None:
+        """Let an outcome leave: an answer, or a failure of a step, which is counted first, durably.
 
-        def note(transaction: Transaction) -> Terms | None:
-            return count_failure(transaction, self._payers, self._entry.sequence, step)
+        One after the other: what comes after a failure that could not be counted waits with it, and from the moment
+        that the account is known to be frozen this lease tells nothing more.
+        """
+        self._check_process()
+        with self._lock:
+            if failed is not None:
+                self._uncounted.append(failed)
+            frozen_before = self._count_failures()
+            if frozen_before or (self._frozen is not None and failed is None):
+                raise self._refusal_of_frozen(paid=True)
 
-        try:
-            frozen = self._storage.write(note)
-        except AccountFrozen as refusal:
-            self._frozen = (refusal.account, refusal.failures)
-            raise
-        if frozen is not None:
-            self._frozen = (frozen.name, frozen.failures)
+    def _count_failures(self) -> bool:
+        """Count what waits; whether the account was frozen before all of it was counted."""
+        while self._uncounted and self._frozen is None:
+            try:
+                frozen = self._storage.write(self._count_first)
+            except AccountFrozen as refusal:
+                self._frozen = (refusal.account, refusal.failures)
+                break
+            self._uncounted.popleft()
+            if frozen is not None:
+                self._frozen = (frozen.name, frozen.failures)
+        return bool(self._uncounted)
+
+    def _count_first(self, transaction: Transaction) -> Terms | None:
+        return count_failure(transaction, self._payers, self._entry.sequence, self._uncounted[0])
+
+    def _refusal_of_frozen(self, *, paid: bool) -> AccountFrozen:
+        assert self._frozen is not None
+        return AccountFrozen(account=self._frozen[0], failures=self._frozen[1], paid=paid)
 
     def _randomness(self) -> Rng:
         from mosha.noise import secure  # noqa: PLC0415  (as in LedgerAccount)
@@ -179,6 +207,7 @@ class Lease(Account):
         with self._lock:
             if not self._open:
                 return
+            self._count_failures()
             self._open = False
             kept = compose((event, count) for event, count in self._opened.items() if count)
             left = self._left
@@ -203,31 +232,50 @@ class _Debit:
         self._lease = lease
         self._measurement = measurement
         self._touched = self._touched_before = 0
+        self._waiting: tuple[int, Any] | None = None  # an answer that waits for a failure to be counted
+        self._broken: int | None = None  # a step whose own failure could not be counted yet
 
     @property
     def receipt(self) -> Receipt:
         return self._lease._receipt(self._measurement.event)  # noqa: SLF001
 
-    def stored(self, step: int) -> tuple[bool, Any]:  # noqa: ARG002
+    def stored(self, step: int) -> tuple[bool, Any]:
+        if self._waiting and self._waiting[0] == step:
+            answer = self._waiting[1]
+            self._let_go()
+            return True, answer
+        if self._broken == step:
+            self._let_go()
+            raise StepFailed(f"step {step} of {self._measurement.name} failed inside the private side. It stays paid.")
         return False, None
 
+    def _let_go(self) -> None:
+        """Let the outcome leave that waits."""
+        self._lease._tell()  # noqa: SLF001
+        self._waiting = self._broken = None
+
     def started(self, step: int) -> None:
-        self._lease._usable()  # noqa: SLF001  (a fork holds a copy of the slice, which is not its own)
+        self._lease._usable()  # noqa: SLF001
+        self._lease._tell()  # noqa: SLF001
         if step <= self._touched:
             raise StepFailed(f"step {step} of {self._measurement.name} was started and never answered. It stays paid.")
         self._touched_before, self._touched = self._touched, step
 
     def released(self, step: int, answer: Any) -> None:
-        """The slice is on disk, and nobody can ask for this answer again: there is nothing to note."""
+        """The slice is on disk, and nobody can ask for this answer again: there is nothing to note of it."""
+        self._waiting = step, answer
+        self._let_go()
 
     def unreached(self, step: int) -> None:  # noqa: ARG002
         self._touched = self._touched_before
 
     def failed(self, step: int) -> None:
-        self._lease._fail(step)  # noqa: SLF001
+        self._broken = step
+        self._lease._tell(step)  # noqa: SLF001
+        self._broken = None
 
     def interrupted(self, step: int) -> None:
-        self._lease._fail(step)  # noqa: SLF001
+        self.failed(step)
 
     def cancelled(self, step: int) -> None:
         """Nothing was told."""

@@ -140,7 +140,7 @@ class Payment:
         self._process = os.getpid()  # a fork has to claim the payment like anybody else
         self._touched = self._touched_before = 0  # the last step that may have met the data
         self._waiting: tuple[int, Any, dict[str, Any]] | None = None  # an answer that could not be noted yet
-        self._broken: int | None = None  # a step that broke, which could not be noted yet
+        self._broken: tuple[int, bool] | None = None  # a step that broke, unnoted as yet, and whether it is over
 
     @cached_property
     def receipt(self) -> Receipt:
@@ -152,6 +152,11 @@ class Payment:
             answer = self._waiting[1]
             self._note()
             return True, answer
+        if self._broken and self._broken[0] == step:
+            over = self._broken[1]
+            self._note_break()
+            if over:
+                raise StepFailed(f"step {step} of {self._order.name} failed inside the private side. It stays paid.")
         if self._claim:
             return False, None
         entry = self._storage.read(lambda transaction: _outcome(transaction, self._entry.sequence, step))
@@ -177,7 +182,7 @@ class Payment:
 
     def _start(self, step: int) -> None:
         if self._broken is not None:
-            self._note_failure(self._broken)
+            self._note_break()
         self._touched_before = self._touched
         if self._ready and self._process == os.getpid():
             self._ready = False
@@ -189,20 +194,21 @@ class Payment:
 
     def _take(self, transaction: Transaction, step: int) -> tuple[int, int]:
         claim, attempts, closed = self._row(transaction)
-        if closed or (not self._claim and step > 1 and not self._order.resumable):
+        if not self._claim and (closed or (step > 1 and not self._order.resumable)):
             raise RunClosed(
                 f"this run of {self._order.name} has ended: its state went with the process that held it, and the "
                 "steps after it cannot be taken. No data was read. Open another run under a new key."
             )
-        if (self._claim and claim != self._claim) or _outcome(transaction, self._entry.sequence, step):
+        overtaken = self._claim and (closed or claim != self._claim)
+        if overtaken or _outcome(transaction, self._entry.sequence, step):
             raise self._overtaken(step)
+        refuse_frozen(transaction, self._order.payers, paid=True)  # first: whether a step has an answer is not told
         if attempts >= ATTEMPTS and not self._order.replays:
             raise StepFailed(
                 f"step {step} of {self._order.name} was started {ATTEMPTS} times and has no answer. If another process "
                 "is still at work on it, ask again later with the same key. If not, it was lost twice: a crash may "
                 "depend on the data, so it is not started again and stays paid. No data was read."
             )
-        refuse_frozen(transaction, self._order.payers, paid=True)
         self._set(transaction, claim=claim + 1, attempts=attempts + 1)
         transaction.append("claim", {"payment": self._entry.sequence, "step": step, "claim": claim + 1})
         return claim + 1, attempts
@@ -265,39 +271,40 @@ class Payment:
         end(self._storage, self._entry.sequence, self)
 
     def failed(self, step: int) -> None:
-        self._broken = step
+        self._break(step, over=True)
+
+    def interrupted(self, step: int) -> None:
+        self._break(step, over=False)
+
+    def _break(self, step: int, *, over: bool) -> None:
+        self._broken = step, over
         try:
-            self._note_failure(step)
-        except AccountFrozen:
-            self._broken = None
-            raise
+            self._note_break()
         finally:
             end(self._storage, self._entry.sequence, self)
 
-    def _note_failure(self, step: int) -> None:
-        """Note that a step broke. Who was overtaken hears that alone, as after an answer, and goes no further."""
+    def _note_break(self) -> None:
+        """Note that a step broke; where that cannot be told now it goes on waiting, as an answer would.
+
+        Who was overtaken hears that alone, as after an answer, and goes no further.
+        """
+        assert self._broken is not None
+        step, over = self._broken
 
         def note(transaction: Transaction) -> None:
-            if self._resolve(transaction, "fail", self._about(step)):
+            if not over:
+                self._check_held(transaction, step)
+            if not over or self._resolve(transaction, "fail", self._about(step)):
                 count_failure(transaction, self._order.payers, self._entry.sequence, step)
 
         try:
             self._storage.write(note)
-        except AlreadyReleased:
+        except (LedgerUnavailable, AccountFrozen):
+            raise
+        except BaseException:
             self._broken = None
             raise
-        self._broken = None
-        self._ready = True
-
-    def interrupted(self, step: int) -> None:
-        def note(transaction: Transaction) -> None:
-            self._check_held(transaction, step)
-            count_failure(transaction, self._order.payers, self._entry.sequence, step)
-
-        try:
-            self._storage.write(note)
-        finally:
-            end(self._storage, self._entry.sequence, self)
+        self._broken, self._ready = None, over
 
     def cancelled(self, step: int) -> None:  # noqa: ARG002
         end(self._storage, self._entry.sequence, self)
