@@ -9,6 +9,7 @@ import mosha
 from mosha import errors, events
 from mosha.accounting import concentrated
 from mosha.cli import main
+from mosha.ledger.key import make_key_file
 from tests.ledger.place import asking
 
 UNIT = ("--unit", "person:patient_id")
@@ -237,3 +238,39 @@ def test_a_frozen_account_is_shown_and_lifted(book, mosha_ledger):
     said = json.loads(mosha_ledger("lift", book, "visits", "--json")[1])
     assert said == {"account": "visits", "lifted": 3, "frozen": False}
     assert mosha_ledger("lift", book, "nobody")[0] == 1
+
+
+def test_keys_from_the_command_line(book, mosha_ledger, tmp_path, monkeypatch):
+    first, second = tmp_path / "first.key", tmp_path / "second.key"
+    names = [json.loads(mosha_ledger("make-key", file, "--json")[1])["key"] for file in (first, second)]
+    assert mosha_ledger("open", book, "visits", *UNIT, *LIMIT, "--key-file", first)[0] == 0
+    for arguments in (
+        ("open", book, "other", *UNIT, *LIMIT),
+        ("note", book, "approval", "yes"),
+        ("lift", book, "visits"),
+    ):
+        code, _, complaint = mosha_ledger(*arguments)
+        assert (code, "LedgerKeyRefused" in complaint) == (1, True)
+    monkeypatch.setenv("MOSHA_LEDGER_KEY_FILE", str(first))
+    assert mosha_ledger("note", book, "approval", "yes")[0] == 0
+    assert mosha_ledger("grant", book, "visits", "wang", "--epsilon", "1", "--expires", "2999-12-31")[0] == 0
+    changed = json.loads(mosha_ledger("rotate-key", book, second, "--json")[1])
+    assert [changed["previous"], changed["key"]] == names
+    assert mosha_ledger("note", book, "approval", "no")[0] == 1
+    assert mosha_ledger("show", book)[0] == 0
+    monkeypatch.delenv("MOSHA_LEDGER_KEY_FILE")
+    code, out, _ = mosha_ledger("verify", book, "--key-file", first, "--key-file", second)
+    assert (code, "not given" in out) == (0, False)
+    assert "not given" in mosha_ledger("verify", book)[1]
+
+
+def test_a_question_is_paid_with_the_key_of_the_environment(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits.csv").write_text("pid\n" + "\n".join(map(str, range(50))))
+    asked = ["query", "visits.csv", "SELECT COUNT(*) FROM data", "--unit", "pid", "--at-most", "1", "--epsilon", "0.1"]
+    make_key_file(tmp_path / "ledger.key")
+    monkeypatch.setenv("MOSHA_LEDGER_KEY_FILE", str(tmp_path / "ledger.key"))
+    assert main(asked) == 0
+    monkeypatch.delenv("MOSHA_LEDGER_KEY_FILE")
+    assert main(asked) == 1
+    assert "LedgerKeyRefused" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from mosha._version import __version__
-from mosha.cli import audit, graph, ledger, ledger_grants, ledger_notes, ledger_statement, local, stream  # noqa: F401
+from mosha.cli import audit, graph, ledger, ledger_grants, ledger_keys, ledger_notes, ledger_statement, local, stream  # noqa: F401
 from mosha.cli.explain import explain
 from mosha.cli.plan import plan
 from mosha.cli.query import query

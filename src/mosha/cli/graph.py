@@ -148,6 +148,7 @@ def ask(
 ) -> None:
     """Release one statistic of a graph, with its error bar and what is left of the budget."""
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
+    from mosha.ledger.key import find_key_file  # noqa: PLC0415
 
     whose = _unit(unit, max_degree)
     _check(file, vertices, epsilon=epsilon, limit_epsilon=limit_epsilon, limit_delta=limit_delta)
@@ -155,7 +156,7 @@ def ask(
     strict_probability("--confidence", confidence)
     number = _check_number(statistic, k, vertices, whose)
     ends = _ends(file, columns)
-    with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
+    with closing(mosha.Ledger(ledger or f"{file}.privacy.db", key=find_key_file())) as book:
         paying = book.account(account, unit=whose, epsilon=limit_epsilon, delta=limit_delta)
         graph = mosha.graphs.protect(file, unit=whose, account=paying, vertices=vertices, columns=ends)
         question = _question(graph, statistic, number)
@@ -192,11 +193,12 @@ def synthesise(
 ) -> None:
     """Write a synthetic graph that agrees with private numbers about the original."""
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
+    from mosha.ledger.key import find_key_file  # noqa: PLC0415
 
     _check(file, vertices, epsilon=epsilon, limit_epsilon=limit_epsilon, limit_delta=limit_delta)
     _check_output(file, output)
     ends = _ends(file, columns)
-    with closing(mosha.Ledger(ledger or f"{file}.privacy.db")) as book:
+    with closing(mosha.Ledger(ledger or f"{file}.privacy.db", key=find_key_file())) as book:
         paying = book.account(account, unit=Edge(), epsilon=limit_epsilon, delta=limit_delta)
         graph = mosha.graphs.protect(file, unit=Edge(), account=paying, vertices=vertices, columns=ends)
         answer = graph.synthetic(kind).release(epsilon=epsilon, key=key)

@@ -21,6 +21,7 @@ __all__ = [
     "Delta",
     "DeltaForEvents",
     "Epsilon",
+    "KeyFile",
     "Mu",
     "Name",
     "Out",
@@ -68,13 +69,21 @@ PolicyFile = Annotated[
         "--policy", help="Ceilings that accounts obey (mosha-policy.toml): in force from now on in this book."
     ),
 ]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file", envvar="MOSHA_LEDGER_KEY_FILE", help="The file (mode 0600) of the key that rows are written with."
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", help="Write to this file instead of standard output.")]
 
 
-def open_ledger(place: str, *, create: bool = False, policy: Path | None = None) -> Ledger:
+def open_ledger(
+    place: str, *, create: bool = False, policy: Path | None = None, key_file: Path | None = None
+) -> Ledger:
     from mosha.ledger import Ledger as Book  # noqa: PLC0415  (a command that fails early loads nothing)
 
-    return Book(place, create=create, policy=policy)
+    return Book(place, create=create, policy=policy, key=key_file)
 
 
 def _unit(text: str | None, neighbours: str | None, of: str | None) -> Unit | None:
@@ -117,6 +126,7 @@ def open_account(
     delta_for_events: DeltaForEvents = None,
     size: Size = None,
     policy: PolicyFile = None,
+    key_file: KeyFile = None,
     parent: Annotated[str | None, typer.Option(help="The account above, which pays for every release too.")] = None,
     block: Annotated[bool, typer.Option("--block", help="A block of the parent's data, under its limits.")] = False,
     disjoint_blocks: Annotated[
@@ -130,7 +140,7 @@ def open_account(
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
     limits["disjoint_blocks"], limits["size"] = disjoint_blocks, size
     hidden = _unit(unit, neighbours, of)
-    with closing(open_ledger(place, create=True, policy=policy)) as ledger:
+    with closing(open_ledger(place, create=True, policy=policy, key_file=key_file)) as ledger:
         if block:
             if parent is None or hidden is not None:
                 raise InvalidParameter("--block needs --parent, and inherits its unit.")
@@ -154,6 +164,7 @@ def population(
     delta_for_events: DeltaForEvents = None,
     size: Size = None,
     policy: PolicyFile = None,
+    key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """Open the account of a population: one cap over all that is ever asked about the same people."""
@@ -164,7 +175,7 @@ def population(
     limits["size"] = size
     if neighbours is not None and neighbours not in {str(each) for each in Neighbours}:
         raise InvalidParameter("--neighbours must be add-remove or replace-one.")
-    with closing(open_ledger(place, create=True, policy=policy)) as ledger:
+    with closing(open_ledger(place, create=True, policy=policy, key_file=key_file)) as ledger:
         said = None if neighbours is None else Neighbours(neighbours)
         show_accounts([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
 
@@ -245,9 +256,9 @@ def show_accounts(
 
 
 @app.command()
-def lift(place: Place, name: Name, *, as_json: Json = False) -> None:
+def lift(place: Place, name: Name, *, key_file: KeyFile = None, as_json: Json = False) -> None:
     """Let a frozen account answer again, after its owner has read the private log and found no row to blame."""
-    with closing(open_ledger(place)) as ledger:
+    with closing(open_ledger(place, key_file=key_file)) as ledger:
         account = ledger.account(name)
         failures = account.lift()
         if as_json:
@@ -264,12 +275,18 @@ def verify(
     head: Annotated[
         str | None, typer.Option(help="A head that was kept elsewhere: 'sequence:hash', or the hash alone.")
     ] = None,
+    key_file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            envvar="MOSHA_LEDGER_KEY_FILE", help="A key that rows were written with; may be given repeatedly."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Read the whole book again: every hash, every sum, every limit. Exit code 3 if anything is wrong."""
+    """Read the whole book again: every hash, every sum, every limit, every tag. Exit code 3 if anything is wrong."""
     try:
         with closing(open_ledger(place)) as ledger:
-            found = ledger.verify(head=head).to_dict()
+            found = ledger.verify(head=head, keys=key_file or ()).to_dict()
     except LedgerTampered as error:  # the book itself refuses to be opened
         found = {"ok": False, "entries": None, "head": None, "problems": [str(error)]}
     if as_json:

@@ -11,6 +11,7 @@ from mosha.cli.ledger import (
     Delta,
     DeltaForEvents,
     Epsilon,
+    KeyFile,
     Mu,
     Name,
     Place,
@@ -42,13 +43,14 @@ def grant(
     rule: Rule = None,
     delta_for_events: DeltaForEvents = None,
     policy: PolicyFile = None,
+    key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """Open an account beneath another one that may be used until a date."""
     from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
 
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
-    with closing(open_ledger(place, policy=policy)) as ledger:
+    with closing(open_ledger(place, policy=policy, key_file=key_file)) as ledger:
         made = ledger.account(account).grant(name, expires=expires, purpose=purpose, **limits)
         show_accounts([made], as_json=as_json)
 
@@ -59,10 +61,11 @@ def revoke(
     name: Name,
     *,
     reason: Annotated[str | None, typer.Option(help="Why: it stands in the book.")] = None,
+    key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """Close an account beneath another one for good; what it has not spent stays with the one above."""
-    with closing(open_ledger(place)) as ledger:
+    with closing(open_ledger(place, key_file=key_file)) as ledger:
         found = ledger.account(name)
         owner = found.parent
         if owner is None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mosha.cli.ledger import Place, app, open_ledger
+from mosha.cli.ledger import KeyFile, Place, app, open_ledger
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import InvalidParameter
 
@@ -25,10 +25,11 @@ def note(
     content: Annotated[str, typer.Argument(help="JSON, or @FILE for a file of JSON; other text is kept as text.")],
     *,
     about: About = None,
+    key_file: KeyFile = None,
     as_json: Json = False,
 ) -> None:
     """Write down a decision in the chain: it costs nothing and moves nothing."""
-    with closing(open_ledger(place)) as ledger:
+    with closing(open_ledger(place, key_file=key_file)) as ledger:
         written = ledger.note(topic, _read_content(content), about=about).to_dict()
     if as_json:
         write_json(written)

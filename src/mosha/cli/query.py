@@ -72,6 +72,7 @@ def query(
     """Ask a protected table: noisy answers with error bars, and what is left of the budget."""
     _check(epsilon, rho, within, confidence, limit_epsilon)
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
+    from mosha.ledger.key import find_key_file  # noqa: PLC0415
     from mosha.sql import statement  # noqa: PLC0415
     from mosha.tables.declaration import Declaration, beside  # noqa: PLC0415
 
@@ -85,7 +86,7 @@ def query(
     if explain or checked.explained:
         typer.echo(checked.question.explain(epsilon=epsilon, rho=rho, delta=delta))
         return
-    with closing(mosha.Ledger(place)) as book:
+    with closing(mosha.Ledger(place, key=find_key_file())) as book:
         paying = _account(book, account or name, whose, limit_epsilon, limit_delta)
         asked = replace(checked.question, account=paying)
         level = None if within is None else confidence

@@ -237,6 +237,7 @@ def _readout(text: str) -> Any:
 def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] = ()) -> None:
     """Check what is public, pay, and publish step by step."""
     import mosha  # noqa: PLC0415
+    from mosha.ledger.key import find_key_file  # noqa: PLC0415
     from mosha.mechanisms.statistic import fingerprint  # noqa: PLC0415
     from mosha.streams import Clock, serve  # noqa: PLC0415
     from mosha.streams.checkpoint import checked_place  # noqa: PLC0415
@@ -261,7 +262,7 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
     if not following and until is None and made.horizon > LONGEST:
         raise InvalidParameter("say --until or --horizon: where to stop is public, and must not come from the data.")
     made = replace(made, question=fingerprint(made.question, made.unit, clock.start, clock.every))
-    with closing(mosha.Ledger(given.ledger or f"{stem}.privacy.db")) as book:
+    with closing(mosha.Ledger(given.ledger or f"{stem}.privacy.db", key=find_key_file())) as book:
         account = _account(book, name, made)
         with serve(account, made, name=name, state=place, moved=given.moved) as service:
             kept.save()

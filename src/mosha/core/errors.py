@@ -26,6 +26,7 @@
     │   ├── AccountExpired                 the account was granted until a date, which has passed
     │   ├── PolicyViolation                the policy of the book allows no such account
     │   ├── AccountFrozen                  too many paid steps failed; its owner looks, and lifts it
+    │   ├── LedgerKeyRefused               the book is written with a key that was not given; nothing was spent
     │   ├── LedgerUnavailable              locked, full or unreadable storage; nothing was spent
     │   └── LedgerTampered                 rows were edited, removed, reordered or rolled back
     └── MissingExtra (ImportError)         an optional part is not installed
@@ -53,6 +54,7 @@ __all__ = [
     "Interrupted",
     "InvalidParameter",
     "LedgerError",
+    "LedgerKeyRefused",
     "LedgerTampered",
     "LedgerUnavailable",
     "MissingExtra",
@@ -245,6 +247,18 @@ class AccountFrozen(LedgerError):
             "looked at, and a failure may tell something about a row. Its owner finds the reasons in the private log "
             f"and lifts it: account.lift(), or `mosha ledger lift`. {spent}"
         )
+
+
+class LedgerKeyRefused(LedgerError):
+    """The book is written with a key, and none or another one was given, or it has none. Nothing was spent.
+
+    `needed` and `given` are the names of keys, or None.
+    """
+
+    def __init__(self, message: str, *, needed: str | None = None, given: str | None = None) -> None:
+        self.needed = needed
+        self.given = given
+        super().__init__(message)
 
 
 class LedgerUnavailable(LedgerError):

@@ -6,7 +6,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
@@ -23,22 +22,22 @@ from mosha.ledger.chain import Entry, Head
 from mosha.ledger.charge import from_columns
 from mosha.ledger.failures import failures_of, lift
 from mosha.ledger.index import is_current, renew
+from mosha.ledger.key import LedgerKey
 from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, read_terms
 from mosha.ledger.policy import Policy, find_policy, set_policy
 from mosha.ledger.purchase import compose_purchases, find_purchases
+from mosha.ledger.seal import check_key, key_in_force, rotate
 from mosha.ledger.sqlite import SQLiteStorage
 from mosha.ledger.statement import Statement, draw_up, read_balances, tight
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.terms import GrantTerms, Limits, Wanted
 from mosha.ledger.tree import Terms, ancestry, joined
-from mosha.ledger.verify import Report, entries, inspect, parsed
+from mosha.ledger.verify import Report, entries, verify_book
 from mosha.ledger.weakness import find_weaknesses
 from mosha.ledger.witness import Witness
 
 __all__ = ["Ledger"]
-
-_UNWITNESSED = "There is no witness of this book: only a head that was kept elsewhere would show an older copy of it."
 
 
 def _microseconds() -> int:
@@ -70,6 +69,7 @@ class Ledger:
         create: bool = True,
         clock: Callable[[], int] = _microseconds,
         policy: Policy | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        key: LedgerKey | bytes | str | os.PathLike[str] | None = None,
     ) -> None:
         """Open the book, or begin one.
 
@@ -82,13 +82,16 @@ class Ledger:
             clock: microseconds since 1970; entries keep their order whatever it says.
             policy: ceilings that accounts obey when they are opened (a file such as mosha-policy.toml): noted in the
                 chain, and in force from then on for whoever opens this book.
+            key: at least 32 bytes that nobody else has, or the path of a file (mode 0600) that holds them. A book that
+                is begun with a key pays nobody without it, and `verify` finds every row that was written without it.
         """
         if place == ":memory:":
             raise InvalidParameter("a book that is forgotten is mosha.Ledger.memory(); ':memory:' would be a file.")
         seen = Witness(Path(witness).absolute()) if witness is not None else None
         options = {"patience": positive("patience", patience), "witness": seen, "create": create, "clock": clock}
         said = None if policy is None else Policy.of(policy)
-        self._begin(choose_storage(place, options))
+        secret = None if key is None else LedgerKey.of(key)
+        self._begin(choose_storage(place, options), secret)
         if said is not None:
             self._storage.write(lambda transaction: set_policy(transaction, said))
 
@@ -99,9 +102,12 @@ class Ledger:
         ledger._begin(SQLiteStorage(None, clock=_microseconds, patience=1.0))  # noqa: SLF001
         return ledger
 
-    def _begin(self, storage: Storage) -> None:
+    def _begin(self, storage: Storage, key: LedgerKey | None = None) -> None:
         self._storage = storage
         self._terms: dict[str, Terms] = {}
+        storage.key = key
+        if key is not None:
+            storage.read(lambda transaction: check_key(transaction, key))
         if storage.read(lambda transaction: transaction.head.sequence) == 0:
             storage.write(begin_book)
         storage.read(check_version)
@@ -311,19 +317,27 @@ class Ledger:
         """The rows of the book after a place, in order: the whole book, and nothing private, as plain data."""
         return self._storage.read(lambda transaction: list(entries(transaction, after)), recognise=False)
 
-    def verify(self, *, head: Head | str | None = None) -> Report:
-        """Read the whole book again: every hash, every sum, every limit.
+    @property
+    def key_id(self) -> str | None:
+        """The name of the key that rows are written with now; None where the book has no key."""
+        return self._storage.read(key_in_force)
+
+    def rotate_key(self, new: LedgerKey | bytes | str | os.PathLike[str]) -> str:
+        """Write all rows from now on with another key, or with a first one; its name. A book takes each key once."""
+        key = LedgerKey.of(new)
+        self._storage.write(lambda transaction: rotate(transaction, key))
+        return key.id
+
+    def verify(
+        self, *, head: Head | str | None = None, keys: Iterable[LedgerKey | bytes | str | os.PathLike[str]] = ()
+    ) -> Report:
+        """Read the whole book again: every hash, every sum, every limit, every tag.
 
         Args:
             head: a head that was kept elsewhere ('sequence:hash', or the hash alone); the book must hold it.
+            keys: keys that rows were written with, besides the one that the ledger was opened with.
         """
-        heads: list[tuple[str, Head | str]] = []
-        if witnessed := self._storage.witnessed:
-            heads.append(("the witness", witnessed))
-        if head is not None:
-            heads.append(("elsewhere", parsed(head)))
-        report = self._storage.read(lambda transaction: inspect(transaction, heads), recognise=False)
-        return report if witnessed else replace(report, notes=(_UNWITNESSED, *report.notes))
+        return verify_book(self._storage, head, [LedgerKey.of(key) for key in keys])
 
     def reprice(self, account: LedgerAccount | str, *, delta: float | None = None) -> Guarantee:
         """What an account's releases cost together by the tightest accounting of today. For reading only.

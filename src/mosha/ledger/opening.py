@@ -10,6 +10,7 @@ from typing import Any
 from mosha.core.errors import InvalidParameter, LedgerUnavailable
 from mosha.ledger.chain import canonical
 from mosha.ledger.policy import find_policy
+from mosha.ledger.seal import make_tags
 from mosha.ledger.sqlite import SQLiteStorage
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.terms import Wanted
@@ -17,7 +18,8 @@ from mosha.ledger.tree import Terms
 
 __all__ = ["begin_book", "check_version", "choose_storage", "find_or_open", "read_terms"]
 
-VERSION = 1
+VERSION = 2  # of the newest books that can be read
+UNKEYED, KEYED = 1, 2  # versions that know no keys refuse to pay from a book that was begun with one
 
 
 def choose_storage(place: str | os.PathLike[str], options: dict[str, Any]) -> Storage:
@@ -36,7 +38,11 @@ def choose_storage(place: str | os.PathLike[str], options: dict[str, Any]) -> St
 def begin_book(transaction: Transaction) -> None:
     """Write the first row."""
     if transaction.head.sequence == 0:
-        transaction.append("ledger", {"version": VERSION, "book": os.urandom(16).hex()})
+        named: dict[str, Any] = {"version": UNKEYED} if transaction.key is None else {"version": KEYED}
+        if transaction.key is not None:
+            make_tags(transaction)
+            named["key"] = transaction.key.id
+        transaction.append("ledger", named | {"book": os.urandom(16).hex()})
 
 
 def check_version(transaction: Transaction) -> None:

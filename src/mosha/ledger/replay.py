@@ -76,8 +76,10 @@ class Replay:
         self.problems: list[str] = []
         self.opinion = Opinion()
         self.policy: Policy | None = None
+        self.book_keys: list[str] = []  # the names of all keys that the book has had
         self._kinds: dict[str, Callable[[Entry, dict[str, Any]], None]] = {
             "ledger": self._ledger,
+            "key": self._key,
             "open": self._open,
             "retire": self._retire,
             "pay": self._pay,
@@ -106,7 +108,16 @@ class Replay:
             self.problem(entry, what)
 
     def _ledger(self, entry: Entry, content: dict[str, Any]) -> None:
-        self._require(entry, entry.sequence == 1 and content["version"] == 1, "begins a book of another kind")
+        keyed = "key" in content
+        well = entry.sequence == 1 and content["version"] == (2 if keyed else 1)
+        self._require(entry, well, "begins a book of another kind")
+        self.book_keys += [str(content["key"])] if keyed else []
+
+    def _key(self, entry: Entry, content: dict[str, Any]) -> None:
+        follows = content.get("previous") == (self.book_keys[-1] if self.book_keys else None)
+        self._require(entry, follows, "changes a key that the book does not have")
+        self._require(entry, content["key"] not in self.book_keys, "brings back a key that the book has had")
+        self.book_keys.append(str(content["key"]))
 
     def _open(self, entry: Entry, content: dict[str, Any]) -> None:
         terms = Terms.from_dict(content)

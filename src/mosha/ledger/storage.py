@@ -18,7 +18,9 @@ from typing import Any, Generic, TypeVar
 from mosha.core.errors import LedgerTampered, LedgerUnavailable, MoshaError
 from mosha.ledger.chain import GENESIS, Entry, Head, follow
 from mosha.ledger.fork import notice_fork, watch
+from mosha.ledger.key import LedgerKey
 from mosha.ledger.readers import Disturbed, Readers
+from mosha.ledger.seal import check_payer, write_tag
 from mosha.ledger.witness import Witness
 
 __all__ = ["INDEX", "INHERITED", "SCHEMA", "Storage", "Transaction"]
@@ -67,6 +69,7 @@ class Transaction(ABC):
         row = self.row("SELECT sequence, hash, at FROM entries ORDER BY sequence DESC LIMIT 1")
         self.head, self.last_at = (Head(row[0], row[1]), int(row[2])) if row else (GENESIS, 0)
         self._next_at: int | None = None
+        self.key: LedgerKey | None = None  # whose tag the next row bears
 
     @abstractmethod
     def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
@@ -99,6 +102,8 @@ class Transaction(ABC):
         entry = follow(self.head, self.last_at, kind, content)
         self.run("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", entry.sequence, entry.at, kind, entry.body, entry.hash)
         self.head = entry.head
+        if self.key is not None:
+            write_tag(self, entry.head, self.key)
         return entry
 
     def entry(self, sequence: int) -> Entry:
@@ -110,13 +115,13 @@ class Transaction(ABC):
     @contextmanager
     def attempt(self) -> Iterator[None]:
         """What is inside happens wholly or not at all, whatever else shares the transaction."""
-        before = self.head, self.last_at
+        before = self.head, self.last_at, self.key
         self.run("SAVEPOINT operation")
         try:
             yield
         except BaseException:
             self.run("ROLLBACK TO SAVEPOINT operation")
-            self.head, self.last_at = before
+            self.head, self.last_at, self.key = before
             self._next_at = None
             raise
         finally:
@@ -150,6 +155,8 @@ class Storage(ABC):
         self._witness = witness
         self._create = create
         self._seen = GENESIS
+        self.key: LedgerKey | None = None
+        self._endorsed: Head | None = None  # the last row that was written or checked here, under this key
         self._over = False
         self._lost = ""  # why this process cannot use the place
         self._connection: Any = None  # the one that writes; opened when it is needed
@@ -303,7 +310,11 @@ class Storage(ABC):
             with self.transaction() as transaction:
                 # read while the book is held: nobody commits now, so no witness can be ahead of an untouched book
                 _recognise(transaction, self._expected())
+                if transaction.head != self._endorsed:
+                    check_payer(transaction, self.key)
+                transaction.key = self.key
                 _perform(batch, transaction)
+            self.key, self._endorsed = transaction.key, transaction.head
             self._note(transaction.head)
         except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
             for ticket in batch:

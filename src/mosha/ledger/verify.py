@@ -12,6 +12,8 @@ What is found, and by what:
     an appended gift              what the row says: a refund of steps that were released or started, a price below what
                                   the event certainly costs, a limit that is raised, a step that nobody paid for
 
+    any row of another hand       its tag, where the book has a key and the key is given (`seal.py`)
+
 What is not found, where rows have no key: an appended row that an honest ledger could have written. Somebody who can
 write the book can settle an open lease as if nothing of it had been used (a lease keeps no book of its runs), and can
 declare a start unreached.
@@ -19,16 +21,20 @@ declare a start unreached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.ledger.chain import GENESIS, Entry, Head
+from mosha.ledger.key import LedgerKey
 from mosha.ledger.replay import Replay
-from mosha.ledger.storage import Transaction
+from mosha.ledger.seal import TagCheck
+from mosha.ledger.storage import Storage, Transaction
 
-__all__ = ["Report", "entries", "inspect", "replay"]
+__all__ = ["Report", "entries", "inspect", "replay", "verify_book"]
+
+_UNWITNESSED = "There is no witness of this book: only a head that was kept elsewhere would show an older copy of it."
 
 PAGE = 1000
 BREATH = 32  # rows between two moments at which payers go first
@@ -72,14 +78,27 @@ def replay(transaction: Transaction) -> Replay:
     return said
 
 
-def inspect(transaction: Transaction, heads: list[tuple[str, Head | str]]) -> Report:
-    """Check every row, every sum, and every head that is known from elsewhere (with the name of its source)."""
-    said, problems = Replay(), list[str]()
+def verify_book(storage: Storage, head: Head | str | None, keys: Sequence[LedgerKey]) -> Report:
+    """Inspect a book in its place, with the heads and keys that are known of it."""
+    heads: list[tuple[str, Head | str]] = []
+    if witnessed := storage.witnessed:
+        heads.append(("the witness", witnessed))
+    if head is not None:
+        heads.append(("elsewhere", parsed(head)))
+    own = () if storage.key is None else (storage.key,)
+    report = storage.read(lambda transaction: inspect(transaction, heads, (*keys, *own)), recognise=False)
+    return report if witnessed else replace(report, notes=(_UNWITNESSED, *report.notes))
+
+
+def inspect(transaction: Transaction, heads: list[tuple[str, Head | str]], keys: Sequence[LedgerKey] = ()) -> Report:
+    """Check every row, every sum, every tag, and every head that is known from elsewhere (with its source)."""
+    said, problems, tags = Replay(), list[str](), TagCheck(transaction, keys)
     previous, last_at, count = GENESIS, 0, 0
     wanted = {head.sequence: "" for _, head in heads if isinstance(head, Head)}
     hashes = {head: False for _, head in heads if isinstance(head, str)}
     for entry in entries(transaction):
         problems += _misplaced(entry, previous, last_at)
+        problems += tags.read(entry)
         said.read(entry)
         previous, last_at, count = entry.head, max(last_at, entry.at), count + 1
         if entry.sequence in wanted:
@@ -94,7 +113,8 @@ def inspect(transaction: Transaction, heads: list[tuple[str, Head | str]]) -> Re
         known = hashes[head] if isinstance(head, str) else not head.sequence or wanted[head.sequence] == head.hash
         if not known:
             problems.append(f"the book does not hold the head from {source}: it was cut, rewritten or rolled back")
-    return Report(count, previous, tuple(problems), tuple(said.opinion.notes()))
+    wrong, notes = tags.finish()
+    return Report(count, previous, (*problems, *wrong), (*notes, *said.opinion.notes()))
 
 
 def _misplaced(entry: Entry, previous: Head, last_at: int) -> list[str]:
