@@ -186,7 +186,7 @@ def _statement(
     asked = table.group_by(keys=public, **computed) if computed else table
     order, having = select.args.get("order"), select.args.get("having")
     ordered = tuple(
-        (_position(o.this, items), bool(o.args.get("desc")), bool(o.args.get("nulls_first")))
+        (_output(o.this, items), bool(o.args.get("desc")), bool(o.args.get("nulls_first")))
         for o in (order.expressions if order else ())
     )
     texts = {text for text, _ in groups.values()} | set(names)
@@ -234,9 +234,10 @@ def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: 
         raise Refused("GROUP BY takes a list of columns or expressions; ROLLUP, CUBE and ALL are not answered here.")
     found: dict[str, tuple[str, Any]] = {}
     aliases = dict(items)
+    columns = {name.lower() for name in _columns(scope)}
     for node in group.expressions:
         target = _position(node, items)
-        if isinstance(target, exp.Column) and target.name in aliases and target.name not in _columns(scope):
+        if isinstance(target, exp.Column) and target.name in aliases and target.name.lower() not in columns:
             target = aliases[target.name]
         name = next((alias for alias, item in items if name_of(item) == name_of(target)), None)
         name = name or (target.name if isinstance(target, exp.Column) else name_of(target))
@@ -283,6 +284,13 @@ def _position(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> 
     return node
 
 
+def _output(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
+    """What ORDER BY names: first a column of the answer, by its place or its name, then any other."""
+    if isinstance(node, exp.Column) and not node.table:
+        return dict(items).get(node.name, node)
+    return _position(node, items)
+
+
 def _public(
     select: exp.Select, groups: Mapping[str, tuple[str, Any]], given: dict[str, Any], scope: Scope
 ) -> dict[str, list[Any]] | str | None:
@@ -323,6 +331,8 @@ def _limit(select: exp.Select) -> int | None:
     limit = select.args.get("limit")
     if limit is None:
         return None
+    if isinstance(limit, exp.Fetch):
+        raise Refused("FETCH is not answered here: write LIMIT and a number. Nothing was spent.")
     rows = constant(limit.expression)
     if not isinstance(rows, int) or rows < 0:
         raise InvalidParameter("LIMIT takes a whole number.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,9 @@ from mosha.tables.table import Table
 __all__ = ["Scope", "read_from"]
 
 Given = Mapping[str, Any]
+TWICE = "two columns of a subquery"
+HIDDEN = ""
+"""In place of a name in the plan: a column that a LEFT JOIN compares, of which the plan keeps the left one alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,12 @@ class Scope:
         if not exact and not quoted:
             folded = wanted.lower()
             exact = {plan for columns in places for name, plan in columns.items() if name.lower() == folded}
+        if exact == {HIDDEN}:
+            raise Refused(
+                f"{name_of(node)}: a LEFT JOIN keeps the left one of two columns of the same name. Whether "
+                "a row has found its match is told by another column of the right side. Nothing was spent."
+            )
+        exact.discard(HIDDEN)
         if len(exact) == 1:
             return exact.pop()
         if exact:
@@ -62,10 +71,15 @@ class Scope:
 def read_from(select: exp.Select, given: Given) -> Scope:
     """The rows that a SELECT reads, after its joins and its WHERE."""
     tables = dict(given)
+    seen: set[str] = set()
     for common in (select.args.get("with_") or exp.With(expressions=[])).expressions:
         if select.args["with_"].args.get("recursive"):
             raise Refused("WITH RECURSIVE is not answered here.")
-        tables[common.alias] = _projected(check_select(common.this), tables)
+        _check_new(common.alias, seen, "two parts of WITH")
+        seen.add(common.alias)
+        part = _projected(check_select(common.this), tables)
+        tables = {name: table for name, table in tables.items() if name.lower() != common.alias.lower()}
+        tables[common.alias] = part
     start = select.args.get("from_")
     if start is None:
         raise Refused("a query needs FROM: which table is asked?")
@@ -84,6 +98,12 @@ def read_from(select: exp.Select, given: Given) -> Scope:
     return scope
 
 
+def _check_new(name: str, taken: Iterable[str], what: str) -> None:
+    """Refuse a name that is taken, whatever the case of its letters: it would mean the one or the other."""
+    if name.lower() in {other.lower() for other in taken}:
+        raise Refused(f"{what} are called {name!r}: give one of them another name. Nothing was spent.")
+
+
 def _plain(alias: str, table: Table) -> Scope:
     return Scope(table, {alias: {name: name for name in table.schema}})
 
@@ -100,19 +120,30 @@ def _opened(node: exp.Expression, tables: Given) -> tuple[str, Any]:
         raise Refused(f"{name_of(node)}: FROM takes the name of a table, without {extras[0]}.")
     if node.args.get("db") or node.args.get("catalog"):
         raise Refused(f"{name_of(node)}: there are no schemas or databases here, only the tables given to the query.")
-    for name, table in tables.items():
-        if name == node.name or (not node.this.quoted and name.lower() == node.name.lower()):
-            if not isinstance(table, Table | Relation | Scope):
-                raise InvalidParameter(
-                    f"{name!r} is no protected table: give {name}=mosha.protect(..., unit=..., account=...), or for a "
-                    "public one mosha.tables.public_table(...). Nothing was spent."
-                )
-            return node.alias or node.name, table
+    if (name := _found(node, tables)) is not None:
+        table = tables[name]
+        if not isinstance(table, Table | Relation | Scope):
+            raise InvalidParameter(
+                f"{name!r} is no protected table: give {name}=mosha.protect(..., unit=..., account=...), or for a "
+                "public one mosha.tables.public_table(...). Nothing was spent."
+            )
+        return node.alias or node.name, table
     if not tables:
         raise DataError(
             f"there is no table {node.name!r}: none was given. Give it by name: {node.name}=mosha.protect(...)."
         )
     raise DataError(f"there is no table {node.name!r}. The tables are: {', '.join(map(repr, tables))}.")
+
+
+def _found(node: exp.Table, tables: Given) -> str | None:
+    """The name of a table as it was given; where it stands without quotes, the case of its letters may differ."""
+    if node.name in tables:
+        return str(node.name)
+    folded = [] if node.this.quoted else [name for name in tables if name.lower() == node.name.lower()]
+    if len(folded) > 1:
+        said = ", ".join(f'"{name}"' for name in folded)
+        raise DataError(f"the table {node.name!r} may be any of {said}: write it so, in quotes. Nothing was spent.")
+    return folded[0] if folded else None
 
 
 def _projected(select: exp.Select, tables: Given) -> Scope:
@@ -127,12 +158,16 @@ def _projected(select: exp.Select, tables: Given) -> Scope:
     computed: dict[str, Any] = {}
     for item in select.expressions:
         if isinstance(item, exp.Star):
-            visible |= {name: plan for columns in scope.names.values() for name, plan in columns.items()}
+            every = _every(scope)
+            for name in visible:
+                _check_new(name, every, TWICE)
+            visible |= every
             continue
         if any(is_aggregate(part) for part in item.walk()):
             raise Refused("an aggregate in a subquery gives up whose a row is: move it to the outer SELECT.")
         inner = item.this if isinstance(item, exp.Alias) else item
         expression = scalar(inner, scope)
+        _check_new(item.alias_or_name, visible, TWICE)
         if isinstance(expression, Column):
             visible[item.alias_or_name] = expression.name
         elif not item.alias:
@@ -145,12 +180,23 @@ def _projected(select: exp.Select, tables: Given) -> Scope:
     return Scope(table, {"": visible})
 
 
+def _every(scope: Scope) -> dict[str, str]:
+    """What * stands for: each column once, and the left one of two that a join compares."""
+    found: dict[str, str] = {}
+    for columns in scope.names.values():
+        for name, plan in columns.items():
+            if plan != HIDDEN and found.setdefault(name, plan) != plan:
+                raise Refused(f"{TWICE} are called {name!r}: name the columns in place of *. Nothing was spent.")
+    return found
+
+
 def _joined(scope: Scope, join: exp.Join, tables: Given) -> Scope:
     kind, side = str(join.args.get("kind") or "INNER").upper(), str(join.args.get("side") or "").upper()
     if kind not in {"INNER", "OUTER"} or side not in {"", "LEFT"} or join.args.get("method"):
         raise Refused(f"{name_of(join)}: joins are INNER or LEFT.")
     how = "left" if side == "LEFT" else "inner"
     alias, found = _opened(join.this, tables)
+    _check_new(alias, scope.names, "two tables of FROM")
     if isinstance(found, Relation):
         right: Mapping[str, str] = {name: name for name in found.schema}
     else:
@@ -161,7 +207,8 @@ def _joined(scope: Scope, join: exp.Join, tables: Given) -> Scope:
         table = scope.table.join_public(found, on=pairs, how=how)
     else:
         table = _join_persons(scope, found, pairs, how)
-    shown = {name: plan for name, plan in right.items() if plan in table.schema}
+    hidden = {b for a, b in pairs.items() if a == b} if how == "left" else set()
+    shown = {name: HIDDEN if plan in hidden else plan for name, plan in right.items() if plan in table.schema}
     return Scope(table, {**scope.names, alias: shown})
 
 
