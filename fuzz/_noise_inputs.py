@@ -144,12 +144,19 @@ class Listener:
             return self._point(scores, scale, np.asarray(weights))
         if weights is not None:
             raise Apart("weights where this search knows none")
-        stage, counter = self.stages[-1]
+        _, counter = self.stages[-1]
         counter[0] += 1
-        label = ("window", (counter[0] - 1) // 2) if isinstance(stage, quantiles.QuantilesPart) else (counter[0],)
-        self.note("choice", scores, scale, *label)
+        self.note("choice", scores, scale, counter[0])
         best = int(np.argmax(scores.astype(float)))
         return self.decide(lambda: self.generator.choice([best, self.generator.randrange(len(scores))]))
+
+    def passes(self, sizes, least, scales, rng):
+        """How many windows pass, one after the other; the threshold is public."""
+        del rng
+        _, counter = self.stages[-1]
+        counter[0] += 1
+        self.note("passes", np.array([*sizes, least], object), scales[0], "window", counter[0] - 1, scales[1])
+        return self.decide(lambda: self.generator.randint(0, len(sizes)))
 
     def choose_point(self, original):
         def choose(cells, counts, span, share, scale, rng):
@@ -259,8 +266,9 @@ def listening(listener):
         put(joint_noise, "box_noise", listener.noise("box"))
         for module in (joint_noise, keys):
             put(module, "discrete_gaussian", listener.noise("normal"))
-        for module in (points, windows, top):
+        for module in (points, top):
             put(module, "exponential_choice", listener.choice)
+        put(windows, "count_passes", listener.passes)
         put(points, "uniform", listener.offset)
         put(points, "choose_point", listener.choose_point(points.choose_point))
         descend = listener.descend(points.descend)
@@ -336,9 +344,7 @@ def _charged(stage, pairs):
     kinds = {a.label[0] for a, _ in pairs}
     event = mosha.events.Exponential(stage.epsilon) * (max(a.label[1] for a, _ in pairs if a.label[0] == "level"))
     if "window" in kinds:
-        event += mosha.events.Exponential(stage.wide) * (
-            1 + max(a.label[1] for a, _ in pairs if a.label[0] == "window")
-        )
+        event += mosha.events.Pure(stage.wide) * (1 + max(a.label[1] for a, _ in pairs if a.label[0] == "window"))
     return event
 
 
@@ -388,9 +394,17 @@ def _top(stage, pairs):
 def _quantiles(stage, pairs):
     together = defaultdict(float)
     for a, b in pairs:
-        together[a.label] += (_points(a, b) if a.kind == "point" else _span((a.given - b.given).tolist())) / a.scale
+        together[a.label[:2]] += _points(a, b) / a.scale if a.kind == "point" else _passes(a, b)
     for (kind, _), loss in together.items():
         yield f"quantiles: {kind}", loss / (stage.epsilon if kind == "level" else stage.wide)
+
+
+def _passes(a, b):
+    """What the threshold and the one window that fails lose together."""
+    change = (a.given - b.given).tolist()
+    if change.pop() != 0:
+        raise Apart("another threshold")
+    return max(map(abs, change), default=0) / a.scale + _span(change) / float(a.label[2])
 
 
 def _points(a, b):

@@ -19,7 +19,7 @@ EVERY = {
     "mechanisms": "held mean noisy_max partition_selection smooth_sensitivity sparse_vector",
     "noise": "box envelope",
     "streams": "alarms lifted service unbounded",
-    "tables": "correlations joint_noise keys spreads tail_counts",
+    "tables": "correlations joint_noise keys spreads tail_counts windows",
 }
 
 

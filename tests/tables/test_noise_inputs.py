@@ -16,7 +16,7 @@ from fuzz.sensitivity import compare
 from mosha.connect.expression import grid
 from mosha.connect.value import Clamped
 from mosha.core.errors import MoshaError
-from mosha.tables import Budget, keys, norm_choice, points, protect, ranges, sums, top, windows
+from mosha.tables import Budget, keys, norm_choice, points, protect, quantiles, ranges, sums, top, windows
 from mosha.tables.bounds import Limits
 
 
@@ -113,8 +113,8 @@ FAULTS = {
         (points, "enlarged", lambda scale: scale / 2), lambda t: t.median("days", between=(0, 30)), (ROW, PURE, ONE),
         "quantiles: level",
     ),
-    "the choice of a window is four times as sharp": (
-        (windows, "enlarged", lambda scale: scale / 4),
+    "windows are tried four times as sharply": (
+        (quantiles, "noise_scales", lambda *given: tuple(scale / 4 for scale in windows.noise_scales(*given))),
         lambda t: t.median("days", between=(0, 30), bars="values"), (ROW, LARGE, MINE[:1]), "quantiles: window",
     ),
     "the choice of the most frequent is twice as sharp": (

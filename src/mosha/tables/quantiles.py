@@ -18,7 +18,7 @@ from mosha.connect.source import answer, explain
 from mosha.connect.value import Rows
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
-from mosha.core.events import Exponential
+from mosha.core.events import Exponential, Pure
 from mosha.core.number import real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
@@ -32,7 +32,7 @@ from mosha.tables.norm_choice import NormChoice, bounded_note
 from mosha.tables.part import Frame, within
 from mosha.tables.points import descend, rank_errors
 from mosha.tables.ranges import SHARE_FOR_RANGES, RangeChoice, range_note
-from mosha.tables.windows import CONFIDENCE, MISSED, ladder, window
+from mosha.tables.windows import CONFIDENCE, noise_scales, window
 
 __all__ = ["Quantile", "QuantilesPart", "maximum", "median", "minimum", "quantile"]
 
@@ -109,7 +109,7 @@ class QuantilesPart:
         Let one unit add rows of weight w_g to group g, sum of w_g <= W. The first choices of all groups together are
         an exponential mechanism of range epsilon (`points`). On the next level the rows are split at the points
         already released; each row is in one piece, so the choices of a level are again Exponential(epsilon) together.
-        Windows around a released point (`windows`) cost Exponential(wide) for each quantile that has them.
+        Windows around a released point (`windows.md`) cost Pure(wide) for each quantile that has them.
     """
 
     aggregates: Mapping[str, Quantile]
@@ -137,7 +137,7 @@ class QuantilesPart:
         wide = None
         if windows := len({q.at for q in aggregates.values() if q.in_values}):
             left /= 2
-            wide = budget.range_of(share * left / windows)
+            wide = budget.epsilon_of(share * left / windows)
         return QuantilesPart(aggregates, limits, budget.range_of(share * left / levels), choice, ranges, wide)
 
     def settled(self, ranges: Mapping[str, Any]) -> QuantilesPart:
@@ -161,7 +161,7 @@ class QuantilesPart:
     def event(self) -> Event:
         levels: Event = Exponential(self.epsilon) * _levels(len(self._shares))
         if self.wide is not None:
-            levels += Exponential(self.wide) * len(self._windows)
+            levels += Pure(self.wide) * len(self._windows)
         bought = (stage.event for stage in (self.choice, self.ranges) if stage is not None)
         return sum(bought, start=levels)
 
@@ -210,7 +210,7 @@ class QuantilesPart:
             mine = order[ends[group] : ends[group + 1]]
             points = asked.points(cells[mine], counts[mine], weight, rng)
             found.append([math.ldexp(points[share], -asked._first.exponent) for share in self._shares])  # noqa: SLF001
-            around.append(asked.around(cells[mine], counts[mine], points, (weight, bits), rng))
+            around.append(asked.around(cells[mine], counts[mine], points, weight, rng))
         return {
             "points": found, "norm": norm, "weight": weight / (1 << bits), "ranges": ranges, "windows": around,
         }  # fmt: skip
@@ -228,21 +228,16 @@ class QuantilesPart:
         cells: NDArray[np.int64],
         counts: NDArray[np.int64],
         points: Mapping[Fraction, int],
-        weight: tuple[int, int],
+        weight: int,
         rng: Rng,
     ) -> list[float]:
         """The half-widths of the windows around the quantiles of one group that have them."""
         if self.wide is None:
             return []
-        span, (most, bits) = self._first.points, weight
-        scale = Fraction(most) / Fraction(self.wide)
-        choices = len(ladder(span[1] - span[0] + 1))
-        off = exponential_regret(choices, 1 - MISSED[1]) * 2 * float(scale)
         found = []
         for share in self._windows:
-            rank = self._rank_errors(span, most, 1 - MISSED[0])[share]
-            target = math.ceil(rank + off) + (1 << bits)
-            wide = window(cells, counts, points[share], span, target, scale, rng) + 1
+            scales = noise_scales(weight, share, self.wide)
+            wide = window(cells, counts, share, points[share], self._first.points, scales, rng) + 1
             found.append(math.ldexp(wide, -self._first.exponent))
         return found
 

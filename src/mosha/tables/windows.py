@@ -1,80 +1,124 @@
-"""How wide a window around a released quantile holds enough rows: error bars in the unit of the column.
+"""How wide a window around a released quantile holds the true one: error bars in the unit of the column.
 
-Guarantee:
-    Around the point m, `reached[j]` is the weight of all rows on one side within ladder[j] of it. The score of window j
-    is minus the distance of a public target from [reached[j - 1], reached[j]]. A row of weight w moves each end by
-    0 or w, in one direction, so distances move by at most w, up or down: scores move within a range of 2 w, and the
-    choice with the scale 2 W / epsilon loses epsilon w / W. The two sides of one point share no row, so both choices
-    together are one exponential mechanism of range epsilon (as in `points`); windows of several quantiles compose.
-
-    Coverage. Let the rank of m be off by at most R1, and each choice by at most R2 (its regret), the target being
-    R1 + R2 and one row. Then the chosen window holds more than R1 on its side, or ends where the range does. If the
-    true quantile lay beyond it, all rows in it would lie between m and the true quantile: more than R1 of them, which
-    contradicts the rank of m.
+Windows are tried from the widest to the narrowest, and the last one that passes is the bar. `windows.md` proves what
+that costs, and how often the bar holds the true quantile: whatever the rows are, and however the point was found.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.randomness import Rng
-from mosha.mechanisms.grid import enlarged
-from mosha.noise import exponential_choice
+from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.noise import LARGEST_SCALE
 
-__all__ = ["CONFIDENCE", "MISSED", "distances", "ladder", "window"]
+__all__ = ["CONFIDENCE", "count_passes", "heights", "ladder", "least_height", "noise_scales", "window"]
 
 CONFIDENCE = 0.95
-"""What the windows are made for: a rank that is off (0.02), and two choices that are (0.015 each)."""
+"""How often a window holds the true quantile, at least."""
 
-MISSED = (0.02, 0.015)
+Scales = tuple[Fraction, Fraction]
 
 
 def ladder(size: int) -> NDArray[np.int64]:
-    """Widths in grid steps, four for each doubling, up to the whole range."""
-    steps = np.unique(np.round(2 ** (np.arange(4 * size.bit_length() + 1) / 4)).astype(np.int64))
-    return np.append(steps[steps < size], size)
+    """Half-widths in grid steps: none, then two for each doubling, up to the whole range.
+
+    >>> ladder(10).tolist()
+    [0, 1, 2, 3, 4, 6, 8, 10]
+    """
+    steps = np.unique(np.round(2 ** (np.arange(2 * size.bit_length() + 1) / 2)).astype(np.int64))
+    return np.concatenate([[0], steps[steps < size], [size]])
+
+
+def noise_scales(weight: int, share: Fraction, epsilon: float) -> Scales:
+    """The scales of the noise on the threshold and on each height, for units that weigh at most `weight`.
+
+    Guarantee:
+        Heights move by at most weight * max(top, bottom - top), where share = top / bottom: see `windows.md`.
+
+    >>> noise_scales(1, Fraction(1, 2), 1.0)
+    (Fraction(2, 1), Fraction(4, 1))
+    """
+    reach = weight * max(share.numerator, share.denominator - share.numerator)
+    return 2 * reach / Fraction(epsilon), 4 * reach / Fraction(epsilon)
+
+
+def least_height(scales: Scales) -> int:
+    """The threshold: a window of height 0 reaches it with a probability of at most 1 - CONFIDENCE.
+
+    Units:
+        Heights and scales are in the weight of rows times the denominator of the share.
+    """
+    threshold, each = (float(1 / scale) for scale in scales)
+    passing = math.expm1(-each) / math.expm1(-each - threshold) / (1 + math.exp(-threshold))
+    return max(0, math.ceil(float(scales[0]) * math.log(passing / (1 - CONFIDENCE)) * (1 + 2.0**-40)))
+
+
+def heights(
+    cells: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    share: Fraction,
+    point: int,
+    span: tuple[int, int],
+) -> list[int]:
+    """By how much the rank of the quantile is inside of each window that does not hold the whole range.
+
+    Units:
+        In the weight of rows times the denominator of the share; the narrowest window comes first.
+    """
+    widths = ladder(span[1] - span[0] + 1)
+    upto = np.concatenate([[0], np.cumsum(counts)])
+    below = upto[np.searchsorted(cells, point - widths, side="left")].tolist()
+    within = upto[np.searchsorted(cells, point + widths, side="right")].tolist()
+    bottom, target = share.denominator, share.numerator * int(upto[-1])
+    found = []
+    for width, before, up_to in zip(widths.tolist(), below, within, strict=True):
+        above = [bottom * up_to - target] if point + width < span[1] else []
+        under = [target - bottom * before] if point - width > span[0] else []
+        if sides := above + under:
+            found.append(min(sides))
+    return found
+
+
+def count_passes(sizes: Sequence[int], least: int, scales: Scales, rng: Rng) -> int:
+    """How many of these heights reach the threshold, one after the other, before the first that does not."""
+    (shift,) = unbounded_laplace(scales[0], 1, rng=rng).tolist()
+    losses: list[Any] = unbounded_laplace(scales[1], len(sizes), rng=rng).tolist()
+    for passed, (size, loss) in enumerate(zip(sizes, losses, strict=True)):
+        if size - max(loss, -1 - loss) < least + shift:  # the fold makes Laplace noise geometric, from 0 on
+            return passed
+    return len(sizes)
 
 
 def window(
     cells: NDArray[np.int64],
     counts: NDArray[np.int64],
+    share: Fraction,
     point: int,
     span: tuple[int, int],
-    target: int,
-    scale: Fraction,
+    scales: Scales,
     rng: Rng,
 ) -> int:
-    """The half-width of a window around `point`, in grid steps: the wider of its two sides.
+    """The half-width of a window around `point`, in grid steps, that holds the true quantile.
 
     Args:
         cells: where rows lie, ascending.
         counts: their weights.
+        share: of the quantile.
         point: what was released.
         span: the first and the last cell of the range.
-        target: how much weight each side should hold.
-        scale: of the choice, for a range of scores of 1.
+        scales: of the noise (`noise_scales`); where they leave 64 bits, the window is the whole range.
         rng: randomness.
     """
     widths = ladder(span[1] - span[0] + 1)
-    upto = np.concatenate([[0], np.cumsum(counts)])
-    before = int(upto[np.searchsorted(cells, point, side="left")])
-    after = int(upto[np.searchsorted(cells, point, side="right")])
-    left = before - upto[np.searchsorted(cells, point - widths, side="left")]
-    right = upto[np.searchsorted(cells, point + widths, side="right")] - after
-    return max(_side(widths, reached, target, scale, rng) for reached in (left, right))
-
-
-def _side(widths: NDArray[np.int64], reached: NDArray[np.int64], target: int, scale: Fraction, rng: Rng) -> int:
-    chosen = exponential_choice(-distances(reached, target), enlarged(scale * 2), rng=rng)
-    return int(widths[chosen])
-
-
-def distances(reached: NDArray[np.int64], target: int) -> NDArray[np.int64]:
-    """How far the target is from what each window adds; the last one ends with the range and holds all there is."""
-    inner = np.concatenate([[0], reached[:-1]])
-    distance = np.maximum(np.maximum(inner - target, target - reached), 0)
-    distance[-1] = max(int(inner[-1]) - target, 0)
-    return np.asarray(distance, np.int64)
+    if scales[1] > LARGEST_SCALE:
+        return int(widths[-1])
+    sizes = heights(cells, counts, share, point, span)
+    passed = count_passes(sizes[::-1], least_height(scales), scales, rng)
+    return int(widths[len(sizes) - passed])
