@@ -273,3 +273,24 @@ def test_an_adversary_that_is_let_in_beyond_the_limit_is_noticed():
     promised, real = rule_for(epsilon=1.0), rule_for(epsilon=1.5)
     laws = transcripts(real, rules.FREE, 9, SystemRandom())
     assert max(math.log(p / q) for p, q in laws) > promised.epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=ids)
+def test_what_people_read_of_a_limit_is_what_it_was_opened_with(rule):
+    assert rule.amount_of(rule.limit, "sums") == rule.amount_limit
+    assert rule.delta_of(rule.limit) == rule.delta_limit
+    given = rule.to_dict()
+    assert all(given[name] == value for name, value in rule.promise().to_dict().items() if name != "guarantee")
+
+
+@pytest.mark.parametrize("rule", EVERY_RULE, ids=ids)
+@pytest.mark.parametrize("event", [Laplace(3), Laplace(300), Gaussian(60), ApproxEvent(0.001, 1e-14)], ids=str)
+def test_what_was_spent_is_never_read_as_more_than_was_promised(rule, event):
+    try:
+        price = rule.price(event)
+    except Unpriced:
+        return
+    way = rule.way(price)
+    spent = price * rule.repeats(price, way)
+    assert rule.amount_of(spent, way) <= rule.amount_limit
+    assert rule.spent_as(spent, way) <= rule.promise()

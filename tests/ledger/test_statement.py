@@ -48,8 +48,8 @@ def test_it_lists_every_payment_with_its_fate(ledger, visits):
 
 def test_the_costs_add_up_to_what_was_spent(ledger, visits):
     found = ledger.statement("visits")
-    costs = [concentrated.rho_from_epsilon(line.cost, 4e-7) for line in found.releases if line.cost]
-    assert sum(costs) == pytest.approx(concentrated.rho_from_epsilon(visits.spent, 4e-7))
+    costs = [concentrated.rho_from_epsilon(line.cost, 9e-7) for line in found.releases if line.cost]
+    assert sum(costs) == pytest.approx(concentrated.rho_from_epsilon(visits.spent, 9e-7))
     assert found.spent == visits.spent_as
     assert found.promise == visits.promise
 

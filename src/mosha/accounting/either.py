@@ -21,7 +21,7 @@ from mosha.accounting import concentrated, pure
 from mosha.accounting.composition import Cost
 from mosha.accounting.price import OUT_OF_REACH, UNIT, Price, as_float
 from mosha.accounting.rounding import round_down, round_up
-from mosha.accounting.rule import Rule, limit_units
+from mosha.accounting.rule import Rule, limit_units, read_units
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
@@ -116,22 +116,32 @@ class EitherRule(Rule):
         either, sums = (self.repeats(first, way) for way in ("either", "sums"))
         return "either" if either is None or sums is None or either >= sums else "sums"
 
+    @property
+    def delta_limit(self) -> float:
+        return self.delta
+
     def promise(self) -> Guarantee:
-        epsilon, delta = self.limit.as_floats()
-        return Approx(epsilon, max(delta, self.delta))  # a delta below one unit is none for the sums
+        return Approx(self.epsilon, self.delta)
 
-    def spent_as(self, price: Price) -> Guarantee:
-        """The lesser of the two readings; the promise about adaptive spending is that of the limit."""
+    def spent_as(self, price: Price, way: str = "") -> Guarantee:
+        """The lesser reading that the way allows; the promise about adaptive spending is that of the limit."""
         if price.amount == 0:
-            return Approx(0.0, as_float(price.delta))
-        return min(self._readings(price), key=lambda meant: meant.epsilon)
+            return Approx(0.0, self.delta_of(price))
+        return min(self._readings(price, way) or self._readings(price, ""), key=lambda meant: meant.epsilon)
 
-    def _readings(self, price: Price) -> list[Approx]:
-        found = [Approx(*price.as_floats())] if price.amount < OUT_OF_REACH else []
-        if price.rho < OUT_OF_REACH:
-            left = _rest(self.delta, self.delta_for_sums, self.delta_for_events)
+    def _readings(self, price: Price, way: str) -> list[Approx]:
+        """What a price means by each of the sums that the way keeps to."""
+        found = []
+        if way != "concentrated" and price.amount < OUT_OF_REACH:
+            share = self.delta_for_sums if way == "either" else self.delta
+            found.append(Approx(read_units(price.amount, self.epsilon), read_units(price.delta, share)))
+        if way != "sums" and price.rho < OUT_OF_REACH:
+            shares = (self.delta_for_events,) if way == "concentrated" else (self.delta_for_sums, self.delta_for_events)
+            left = _rest(self.delta, *shares)
+            epsilon = concentrated.epsilon_from_rho(as_float(price.rho), left)
+            within = price.rho <= self._limit_of_rho(way or "either")
             delta = round_up(Fraction(left) + Fraction(price.rho_delta, UNIT))
-            found.append(Approx(concentrated.epsilon_from_rho(as_float(price.rho), left), min(1.0, delta)))
+            found.append(Approx(min(epsilon, self.epsilon) if within else epsilon, min(1.0, delta)))
         return found
 
     def describe(self, way: str) -> str:
@@ -139,9 +149,9 @@ class EitherRule(Rule):
         said = {"sums": f"{sums} stays within epsilon", "concentrated": f"{rhos} stays within epsilon"}
         return said.get(way, f"either {sums} or {rhos} stays within epsilon")
 
-    def amount_of(self, price: Price) -> float:
-        """The lesser of the two readings, as epsilon at the account's delta."""
-        return min((meant.epsilon for meant in self._readings(price)), default=math.inf) if price.amount else 0.0
+    def amount_of(self, price: Price, way: str = "") -> float:
+        """The lesser reading that the way allows, as epsilon at the account's delta."""
+        return min((meant.epsilon for meant in self._readings(price, way)), default=math.inf) if price.amount else 0.0
 
     def amount_left(self, spent: Price, way: str, delta: int = 0) -> float:
         """The largest epsilon of a release with so many units of delta that would still be admitted, rounded down."""

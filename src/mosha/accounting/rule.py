@@ -9,14 +9,14 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 from mosha.accounting.composition import Cost, fold
-from mosha.accounting.price import FREE, UNIT, Price
+from mosha.accounting.price import FREE, UNIT, Price, as_float
 from mosha.accounting.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.number import positive, probability
 
-__all__ = ["Converted", "Rule", "limit_units"]
+__all__ = ["Converted", "Rule", "limit_units", "read_limit", "read_units"]
 
 VERSION = 1
 SLACK = Fraction(1, 2**51)  # see `limit_units`
@@ -26,10 +26,30 @@ def limit_units(value: float | Fraction) -> int:
     """`value` as a limit in units: the last digit of a double is given, so that ten times 0.1 fit into 1.0.
 
     The double 0.1 exceeds a tenth by less than one part in 2^53, and the double of a limit may fall short by as much.
-    A limit is therefore kept at value (1 + 2^-51), and what an account promises is computed from that.
+    A limit is therefore kept at value (1 + 2^-51). What an account promises is stated as `value`, to that part of the
+    last digit (`rules.md`, *Rounding*).
     """
     exact = Fraction(value) * (1 + SLACK) * UNIT
     return exact.numerator // exact.denominator
+
+
+def read_units(units: int, limit: float, kept: int | None = None) -> float:
+    """So many units as a number, rounded up; within a limit, which is `kept` at so many units, no more than that limit.
+
+    >>> read_units(limit_units(1.0), 1.0), read_units(limit_units(1.0), 0.5)
+    (1.0, 1.0000000000000004)
+    """
+    number = as_float(units)
+    return min(number, limit) if units <= (limit_units(limit) if kept is None else kept) else number
+
+
+def read_limit(units: int) -> float:
+    """The number that is kept as a limit of so many units.
+
+    >>> read_limit(limit_units(0.1)), read_limit(limit_units(3e-7))
+    (0.1, 3e-07)
+    """
+    return float(Fraction(units, UNIT) / (1 + SLACK))
 
 
 def repeats_within(limit: Price, price: Price, spent: Price) -> int | None:
@@ -91,7 +111,7 @@ class Rule(ABC):
         """What holds for everything the account will ever pay for, together."""
 
     @abstractmethod
-    def spent_as(self, price: Price) -> Guarantee:
+    def spent_as(self, price: Price, way: str = "") -> Guarantee:
         """What spending this much, and no more, would promise: for display, the promise is `promise()`."""
 
     @abstractmethod
@@ -103,14 +123,29 @@ class Rule(ABC):
         del way
         return f"{self.measure} adds up"
 
-    def amount_of(self, price: Price) -> float:
-        """A price as one number of the measure, rounded up: for people, and never for a decision."""
-        return price.as_floats()[0]
+    def amount_of(self, price: Price, way: str = "") -> float:
+        """A price as one number of the measure, rounded up: for people, and never for a decision.
+
+        >>> from mosha.accounting.rules import rule_for
+        >>> rule_for(epsilon=1).amount_of(Price.of(0.1) * 10)
+        1.0
+        """
+        del way
+        return read_units(price.amount, self.amount_limit, self.limit.amount)
+
+    def delta_of(self, price: Price) -> float:
+        """The delta of a price, rounded up: for people."""
+        return read_units(price.delta, self.delta_limit)
 
     @property
     def amount_limit(self) -> float:
         """The limit as the number that it was opened with: for people."""
         return float(getattr(self, self.measure))
+
+    @property
+    @abstractmethod
+    def delta_limit(self) -> float:
+        """How much of delta there is for events that carry one, as it was opened: for people."""
 
     def amount_left(self, spent: Price, way: str, delta: int = 0) -> float:
         """What a release with so many units of delta may still cost, as a number of the measure, rounded down."""
@@ -173,6 +208,11 @@ class Converted(Rule):
     def _own(self, amount: float) -> Guarantee:
         """The guarantee in the rule's own measure."""
 
+    @property
+    @abstractmethod
+    def _own_limit(self) -> Guarantee:
+        """The limit as it was opened, in the rule's own measure."""
+
     def _check(self) -> None:
         object.__setattr__(self, "delta", probability("delta", self.delta))
         object.__setattr__(self, "delta_for_events", probability("delta_for_events", self.delta_for_events))
@@ -196,20 +236,27 @@ class Converted(Rule):
     def amount_limit(self) -> float:
         return float(self._amount)
 
+    @property
+    def delta_limit(self) -> float:
+        return self.delta_for_events
+
     @cached_property
     def _conversion_delta(self) -> float:
         return round_down(Fraction(self.delta) - Fraction(self.limit.delta, UNIT))
 
     def promise(self) -> Guarantee:
         if self.epsilon is None:
-            return self._own(self.limit.as_floats()[0])
+            return self._own_limit
         return Approx(self.epsilon, self.delta)
 
-    def spent_as(self, price: Price) -> Guarantee:
-        amount, delta = price.as_floats()
+    def spent_as(self, price: Price, way: str = "") -> Guarantee:
+        del way
+        amount, within = price.as_floats()[0], price.amount <= self.limit.amount
         if self.epsilon is None:
-            return self._own(amount)
+            meant = self._own(amount)
+            return self._own_limit if within and not meant <= self._own_limit else meant
         if price.amount == 0:
-            return Approx(0.0, delta)
-        exact = Fraction(self._conversion_delta) + Fraction(price.delta, UNIT)
-        return Approx(self._epsilon(amount, self._conversion_delta), round_up(exact))
+            return Approx(0.0, self.delta_of(price))
+        exact = round_up(Fraction(self._conversion_delta) + Fraction(price.delta, UNIT))
+        delta = min(exact, self.delta) if price.delta <= self.limit.delta else exact
+        return Approx(self._epsilon(amount, self._conversion_delta), delta)

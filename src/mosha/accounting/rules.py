@@ -52,9 +52,8 @@ class PureRule(Rule):
     """Epsilons add and deltas add.
 
     >>> rule = PureRule(1.0)
-    >>> rule.limit.as_floats(), print(rule.promise())
-    epsilon 1
-    ((1.0000000000000004, 0.0), None)
+    >>> rule.promise(), rule.limit >= Price.of(0.1) * 10
+    (Pure(epsilon=1.0), True)
     """
 
     epsilon: float
@@ -74,11 +73,15 @@ class PureRule(Rule):
     def limit(self) -> Price:
         return Price(limit_units(self.epsilon), limit_units(self.delta))
 
-    def promise(self) -> Guarantee:
-        return self.spent_as(self.limit)
+    @property
+    def delta_limit(self) -> float:
+        return self.delta
 
-    def spent_as(self, price: Price) -> Guarantee:
-        epsilon, delta = price.as_floats()
+    def promise(self) -> Guarantee:
+        return Approx(self.epsilon, self.delta) if self.delta else Pure(self.epsilon)
+
+    def spent_as(self, price: Price, way: str = "") -> Guarantee:
+        epsilon, delta = self.amount_of(price, way), self.delta_of(price)
         return Approx(epsilon, delta) if delta else Pure(epsilon)
 
     def _cost(self, part: Event) -> Cost:
@@ -115,6 +118,10 @@ class ZeroConcentratedRule(Converted):
 
     def _own(self, amount: float) -> Guarantee:
         return ZeroConcentrated(amount)
+
+    @property
+    def _own_limit(self) -> Guarantee:
+        return ZeroConcentrated(self.rho)
 
     def _cost(self, part: Event) -> Cost:
         return concentrated.cost_of(part)
@@ -156,6 +163,10 @@ class RenyiRule(Converted):
     def _own(self, amount: float) -> Guarantee:
         raise AssertionError(amount)  # a Rényi rule always has a delta
 
+    @property
+    def _own_limit(self) -> Guarantee:
+        raise AssertionError(self.divergence)
+
     def _cost(self, part: Event) -> Cost:
         return renyi.cost_of(part, self.order)
 
@@ -192,6 +203,10 @@ class GaussianRule(Converted):
 
     def _own(self, amount: float) -> Guarantee:
         return Gaussian(above(math.sqrt(amount)))
+
+    @property
+    def _own_limit(self) -> Guarantee:
+        return Gaussian(self.mu)
 
     def _cost(self, part: Event) -> Cost:
         return gaussian.cost_of(part)

@@ -206,6 +206,7 @@ def _described(account: LedgerAccount) -> dict[str, Any]:
         "spent": account.spent,
         "limit": account.limit,
         "remaining": account.remaining,
+        "more_like_last": account.more_like_last,
         "spent_as": account.spent_as.to_dict(),
         "block": account.terms.block,
         "disjoint_blocks": account.terms.disjoint_blocks,
@@ -239,12 +240,14 @@ def show_accounts(
         return
     from rich.table import Table  # noqa: PLC0415  (slow to load, and --json needs none of it)
 
-    table = Table("account", "hidden", "promise", "spent", "limit", "left", box=None, pad_edge=False)
+    head_row = ("account", "hidden", "promise", "spent", "limit", "left", "more like the last")
+    table = Table(*head_row, box=None, pad_edge=False)
     for account, row in zip(accounts, described, strict=True):
         numbers = (
             f"{row['measure']} {row['spent']:.4g}",
             f"{row['limit']:.4g}",
             f"{left_of(row['remaining'], row['limit']):.4g}",
+            "" if row["more_like_last"] is None else f"{row['more_like_last']:,}",
         )
         table.add_row(row["account"] + _state(row), row["hidden"], str(account.promise), *numbers)
     screen = console()

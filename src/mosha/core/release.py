@@ -40,7 +40,8 @@ class Receipt:
     `cost`, `spent` and `limit` are in the measure of the account's rule ("epsilon", "rho", ...), `spent` includes
     this payment. `entry` finds the payment in the ledger again. `spent_as` is what all spending so far means as epsilon
     and delta, where the account's measure is another one and its limit was given with a delta. `payers` are all who
-    paid, each by its own rule: the accounts of the release, those above them, and their population.
+    paid, each by its own rule: the accounts of the release, those above them, and their population. `more` is how many
+    more payments like this one fitted when it was made; None where it is free, or where that is not known.
     """
 
     account: str
@@ -55,6 +56,7 @@ class Receipt:
     spent_as: Guarantee | None = None
     left: float | None = None
     payers: tuple[PaidShare, ...] = ()
+    more: int | None = None
 
     @property
     def remaining(self) -> float:
@@ -64,10 +66,11 @@ class Receipt:
     def __str__(self) -> str:
         also = f" and delta {self.delta:.3g}" if self.delta else ""
         also += f" (all spending so far: {self.spent_as})" if self.spent_as else ""
+        more = "" if self.more is None else f", about {self.more:,} more like this one"
         others = "".join(f"; {share}" for share in self.payers if share.account != self.account)
         return (
             f"paid {self.measure} {self.cost:.4g}{also} from account {self.account!r}: {self.spent:.4g} of "
-            f"{self.limit:.4g} spent, {self.remaining:.4g} left{others}; hidden: {self.unit.describe()}"
+            f"{self.limit:.4g} spent, {self.remaining:.4g} left{more}{others}; hidden: {self.unit.describe()}"
         )
 
     def __repr__(self) -> str:
@@ -75,7 +78,7 @@ class Receipt:
 
     def to_dict(self) -> dict[str, Any]:
         described = {name: getattr(self, name) for name in ("account", "entry", "measure", "cost", "delta")}
-        described |= {name: getattr(self, name) for name in ("spent", "limit", "remaining")}
+        described |= {name: getattr(self, name) for name in ("spent", "limit", "remaining", "more")}
         described["spent_as"] = None if self.spent_as is None else self.spent_as.to_dict()
         described["payers"] = [asdict(share) for share in self.payers]
         return described | {"unit": self.unit.to_dict(), "event": self.event.to_dict()}

@@ -21,6 +21,7 @@ from mosha.ledger.lease import Lease
 from mosha.ledger.moment import as_datetime
 from mosha.ledger.offer import offers
 from mosha.ledger.payment import VOID, Order, pay, scope_of
+from mosha.ledger.room import count_like_last
 from mosha.ledger.terms import GrantTerms, Limits
 from mosha.ledger.tree import LONGEST, Terms, ancestry, joined, payers
 
@@ -137,7 +138,7 @@ class LedgerAccount(JointAccount):
     @property
     def spent(self) -> float:
         """What has been spent, in the measure of the rule, rounded up."""
-        return self.rule.amount_of(self.spent_price)
+        return self.rule.amount_of(self.spent_price, self.way)
 
     @property
     def limit(self) -> float:
@@ -151,9 +152,17 @@ class LedgerAccount(JointAccount):
         return self.rule.amount_left(spent, way)
 
     @property
+    def more_like_last(self) -> int | None:
+        """How many more payments like the last one that was charged here fit into this account and those above it.
+
+        None before the first payment, where that one was free, and where nothing can be paid any more.
+        """
+        return self._ledger._storage.read(lambda t: count_like_last(t, self._payers, self.name))  # noqa: SLF001
+
+    @property
     def spent_as(self) -> Guarantee:
         """What the releases so far mean together, as pure or approximate differential privacy."""
-        return self.rule.spent_as(self.spent_price)
+        return self.rule.spent_as(self.spent_price, self.way)
 
     @property
     def retired(self) -> bool:

@@ -351,7 +351,7 @@ class Ledger:
         """
         name = account.name if isinstance(account, LedgerAccount) else account
         balance, event = self._storage.read(lambda t: (read_balances(t, name)[name], _bought(t, name)))
-        return tight(event, balance, delta=delta) or balance.terms.rule.spent_as(balance.spent)
+        return tight(event, balance, delta=delta) or balance.terms.rule.spent_as(balance.spent, balance.way)
 
     def statement(self, account: LedgerAccount | str) -> Statement:
         """What was promised and released under one account, for people (Markdown) and registries (JSON)."""

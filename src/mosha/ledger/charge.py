@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from mosha.accounting.either import ANY
 from mosha.accounting.price import as_float, greatest
-from mosha.accounting.rule import repeats_within
+from mosha.accounting.rule import read_limit, repeats_within
 from mosha.accounting.rules import FREE, Price
 from mosha.core.errors import (
     AccountExpired,
@@ -123,13 +123,14 @@ def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceede
     rule, total = terms.rule, asked + spent
     delta = 0 if rule.amount_left(spent, way, asked.delta) == 0 else asked.delta
     left, beside = rule.amount_left(spent, way, delta), f" and delta {as_float(delta):.3g}" if delta else ""
-    numbers = {"asked": rule.amount_of(asked), "spent": rule.amount_of(spent), "reached": rule.amount_of(total)}
+    prices = {"asked": asked, "spent": spent, "reached": total}
+    numbers = {name: rule.amount_of(price, way) for name, price in prices.items()}
     numbers["limit"], measure = rule.amount_limit, rule.measure
     lacking = _lacking_delta(rule.limits(way), total)
     if lacking is not None:
         part, limit = lacking
-        prices = {"asked": asked, "spent": spent, "reached": total, "limit": limit}
         numbers, measure = {name: as_float(getattr(price, part)) for name, price in prices.items()}, "delta"
+        numbers["limit"] = read_limit(getattr(limit, part))
     advice = "Nothing of this kind fits any more."
     if left:
         advice = f"A release of {rule.measure} {left:.4g}{beside} would fit."

@@ -101,7 +101,7 @@ class Lease(Account):
         if found is None:
             charges = [replace(c, price=p) for c, p in zip(self._charges, self._price(event), strict=True)]
             label = self._entry.label
-            found = make_receipt(self._scope, self._payers, charges, event=event, entry=label)
+            found = make_receipt(self._scope, self._payers, charges, event=event, entry=label, leased=True)
             self._receipts[event] = found
         return found
 
@@ -139,7 +139,8 @@ class Lease(Account):
     def _refusal(self, position: int, price: Price) -> BudgetExceeded:
         terms, slice_ = self._payers[position].terms, self._charges[position].price
         rule, spent, measure = terms.rule, slice_ - self._left[position], terms.rule.measure
-        asks, spends, limits = map(rule.amount_of, (price, spent, slice_))
+        way = self._charges[position].way
+        asks, spends, limits = (rule.amount_of(value, way) for value in (price, spent, slice_))
         if price.amount <= self._left[position].amount and price.rho <= self._left[position].rho:
             measure, (asks, spends, limits) = "delta", (value.as_floats()[1] for value in (price, spent, slice_))
         name = f"{terms.name} (lease)"

@@ -25,6 +25,7 @@ __all__ = ["Opinion", "is_below_certain", "keeps_enough"]
 DELTAS = (1e-2, 1e-6, 1e-10)  # where a promise that holds at every delta is tried
 MANY = 1000  # how many such events are looked at together, where so many fit into a limit
 SHOWN = 3  # rows that a note names
+_LAST_DIGIT = 1 + 2.0**-49  # a limit admits that much more than the number that it promises
 
 Purchase = tuple[str, str, Price]  # an account, the text of an event, what was paid for it
 
@@ -97,7 +98,7 @@ def is_below_certain(rule: Rule, event: Event, paid: Price) -> bool:
     for times in {1, max(1, min(MANY, most))}:
         for delta, epsilon in _promises(rule, paid * times):
             with suppress(MoshaError):  # an event without any price has no certain one either
-                if bounds(event * times, delta=delta)[0] > epsilon:
+                if bounds(event * times, delta=delta)[0] > epsilon * _LAST_DIGIT:
                     return True
     return False
 

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mosha.accounting.rules import Rule
 from mosha.core.errors import UnknownAccount, Unpriced
 from mosha.core.event import Event, from_dict
-from mosha.core.guarantee import Approx, Guarantee
+from mosha.core.guarantee import Approx, Guarantee, Pure
 from mosha.core.number import probability
 from mosha.ledger.chain import Head, canonical
 from mosha.ledger.charge import from_columns
@@ -24,8 +23,10 @@ from mosha.ledger.policy import find_policy
 from mosha.ledger.purchase import Purchase, compose_purchases, find_purchases
 from mosha.ledger.registry import draft_entry, make_entry, missing_fields
 from mosha.ledger.replay import Balance
+from mosha.ledger.room import count_like_last
+from mosha.ledger.statement_words import words_in
 from mosha.ledger.storage import Transaction
-from mosha.ledger.tree import Terms, ancestry
+from mosha.ledger.tree import Terms, ancestry, payers
 from mosha.ledger.weakness import Weakness, find_weaknesses
 
 __all__ = ["ReleaseLine", "Statement", "draw_up", "read_balances", "tight"]
@@ -59,6 +60,7 @@ class Statement:
     head: Head
     at: str
     weaknesses: tuple[Weakness, ...] = ()
+    more: int | None = None  # payments like the last one that still fit
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -71,13 +73,18 @@ class Statement:
 
     @property
     def spent(self) -> Guarantee:
-        return self.balance.terms.rule.spent_as(self.balance.spent)
+        return self.balance.terms.rule.spent_as(self.balance.spent, self.balance.way)
+
+    @property
+    def left(self) -> float:
+        """What can still be spent here, in the measure of the rule: as epsilon, in one pure release."""
+        return self.balance.terms.rule.amount_left(self.balance.spent, self.balance.way)
 
     def to_dict(self) -> dict[str, Any]:
         """The statement for programs; `registry` is what the ledger can say for the registry of deployments."""
         terms = self.balance.terms
         rule, spent = terms.rule, self.balance.spent
-        numbers = {"amount": rule.amount_of(spent), "delta": spent.as_floats()[1]}
+        numbers = {"amount": rule.amount_of(spent, self.balance.way), "delta": rule.delta_of(spent)}
         return {
             "account": self.account,
             "unit": terms.unit.to_dict(),
@@ -87,8 +94,9 @@ class Statement:
             "rule": terms.rule.to_dict(),
             "measure": terms.rule.measure,
             "spent": numbers | {"as": self.spent.to_dict()},
-            "limit": {"amount": rule.amount_limit, "delta": terms.limit.as_floats()[1]},
-            "left": rule.amount_left(spent, self.balance.way),
+            "limit": {"amount": rule.amount_limit, "delta": rule.delta_limit},
+            "left": self.left,
+            "more_like_last": self.more,
             "today": None if self.today is None else self.today.to_dict(),
             "retired": self.balance.retired,
             "disjoint_blocks": terms.disjoint_blocks,
@@ -125,13 +133,14 @@ class Statement:
     def markdown(self) -> str:
         """The statement for people."""
         terms = self.balance.terms
-        spent, limit = terms.rule.amount_of(self.balance.spent), terms.rule.amount_limit
+        spent, limit = terms.rule.amount_of(self.balance.spent, self.balance.way), terms.rule.amount_limit
         facts = [
             ("promise", f"{self.promise}, for all releases together"),
             ("hidden", f"whether {terms.unit.describe()}"),
             ("neighbours", str(terms.unit.neighbours)),
             ("rule", f"{terms.rule.name}: {terms.rule.describe(self.balance.way)}, to at most {limit:.6g}"),
             ("spent so far", f"{terms.rule.measure} {spent:.6g} of {limit:.6g}; this is {self.spent}"),
+            ("left", words_in("en").left(terms.rule.measure, f"{self.left:.6g}", self.more)),
             ("releases", f"{sum(line.count for line in self.releases):,}"),
             (
                 "state",
@@ -171,6 +180,9 @@ def tight(event: Event, balance: Balance, *, delta: float | None = None) -> Guar
         found = epsilon(event, at)
     except Unpriced:
         return None
+    meant = balance.terms.rule.spent_as(balance.spent, balance.way)
+    if isinstance(meant, Pure) or (isinstance(meant, Approx) and meant.delta <= at):
+        found = min(found, meant.epsilon)  # both are valid, and the last digit of one is rounded up
     return Approx(found, at) if math.isfinite(found) else None
 
 
@@ -179,11 +191,12 @@ def draw_up(transaction: Transaction, account: str) -> Statement:
     known = read_balances(transaction, account)
     balance, bought = known[account], find_purchases(transaction, account)
     beneath = tuple(b for _, b in sorted(known.items()) if _pays_into(b.terms, account))
-    lines = tuple(_line(transaction, purchase, balance.terms.rule) for purchase in bought)
+    lines = tuple(_line(transaction, purchase, balance) for purchase in bought)
     today = tight(compose_purchases(bought), balance)
     at = transaction.last_at
+    more = count_like_last(transaction, payers((account,), {n: b.terms for n, b in known.items()}), account)
     drawn = account, balance, lines, beneath, today, transaction.head, _date(at)
-    return Statement(*drawn, _weaknesses(transaction, known, account, at))
+    return Statement(*drawn, _weaknesses(transaction, known, account, at), more)
 
 
 def read_balances(transaction: Transaction, account: str) -> dict[str, Balance]:
@@ -217,10 +230,11 @@ def _pays_into(terms: Terms, account: str) -> bool:
     return terms.name != account and account in {*ancestry(terms.name), terms.unit.of}
 
 
-def _line(transaction: Transaction, bought: Purchase, rule: Rule) -> ReleaseLine:
+def _line(transaction: Transaction, bought: Purchase, balance: Balance) -> ReleaseLine:
+    rule = balance.terms.rule
     first = transaction.entry(bought.first)
     last = first if bought.last == bought.first else transaction.entry(bought.last)
-    cost, delta = rule.amount_of(bought.price), bought.price.as_floats()[1]
+    cost, delta = rule.amount_of(bought.price, balance.way), rule.delta_of(bought.price)
     what = first.label, _date(first.at), bought.name, bought.event, cost, delta, _state(bought)
     return ReleaseLine(*what, bought.count, last.label, _date(last.at))
 
@@ -237,7 +251,7 @@ def _state(bought: Purchase) -> str:
 
 
 def _beneath(balance: Balance) -> dict[str, Any]:
-    spent, limit = balance.terms.rule.amount_of(balance.spent), balance.terms.rule.amount_limit
+    spent, limit = balance.terms.rule.amount_of(balance.spent, balance.way), balance.terms.rule.amount_limit
     described = {"account": balance.terms.name, "block": balance.terms.block, "retired": balance.retired}
     described |= {"promise": balance.terms.rule.promise().to_dict(), "spent": spent, "limit": limit}
     return described | {"expires": _end(balance), "purpose": balance.terms.purpose}
@@ -255,7 +269,7 @@ def _condition(balance: Balance) -> str:
 
 
 def _fraction(balance: Balance) -> str:
-    spent, limit = balance.terms.rule.amount_of(balance.spent), balance.terms.rule.amount_limit
+    spent, limit = balance.terms.rule.amount_of(balance.spent, balance.way), balance.terms.rule.amount_limit
     return f"{balance.terms.rule.measure} {spent:.6g} of {limit:.6g}"
 
 

@@ -148,12 +148,13 @@ def _warnings(statement: Statement, words: Words) -> str:
 
 def _spent(statement: Statement, words: Words) -> str:
     rule = statement.balance.terms.rule
-    amount, limit = rule.amount_of(statement.balance.spent), rule.amount_limit
+    amount, limit = rule.amount_of(statement.balance.spent, statement.balance.way), rule.amount_limit
     share = min(amount / limit, 1.0)
     said = words.spent(f"{100 * share:.1f}%", rule.measure, f"{amount:.6g}", f"{limit:.6g}")
     filled = f'<span style="width:{100 * share:.2f}%"></span>'
     bar = f'<div class="gauge" role="img" aria-label="{escape(said)}">{filled}</div>'
-    return _section(words["spent"], f"{bar}<p>{escape(said)}</p>")
+    left = words.left(rule.measure, f"{statement.left:.6g}", statement.more)
+    return _section(words["spent"], f"{bar}<p>{escape(said)}</p><p>{escape(words['left'] + words['colon'] + left)}</p>")
 
 
 def _facts(statement: Statement, words: Words) -> str:
@@ -188,7 +189,7 @@ def _accounts(accounts: Iterable[Balance], words: Words) -> str:
         (
             balance.terms.name,
             _tidy(words.promise(balance.terms.rule.promise())),
-            f"{balance.terms.rule.amount_of(balance.spent):.6g} / {balance.terms.rule.amount_limit:.6g}",
+            f"{balance.terms.rule.amount_of(balance.spent, balance.way):.6g} / {balance.terms.rule.amount_limit:.6g}",
             _state(balance, words),
             balance.terms.purpose or "",
         )

@@ -48,6 +48,10 @@ class Words(ABC):
     def spent(self, share: str, measure: str, amount: str, limit: str) -> str: ...
 
     @abstractmethod
+    def left(self, measure: str, amount: str, more: int | None) -> str:
+        """What is left, and how many more payments like the last one that is, where it is known."""
+
+    @abstractmethod
     def state(self, state: str) -> str:
         """What became of a payment, or of an account."""
 
@@ -63,6 +67,7 @@ class English(Words):
         "together": "for all releases of this account together, past and future",
         "converted": "read at delta 0.000001",
         "spent": "Spent so far",
+        "left": "Left",
         "warnings": "Warnings",
         "facts": "Terms",
         "colon": ": ",
@@ -122,6 +127,9 @@ class English(Words):
     def spent(self, share: str, measure: str, amount: str, limit: str) -> str:
         return f"{share} of the limit: {measure} {amount} of {limit}"
 
+    def left(self, measure: str, amount: str, more: int | None) -> str:
+        return f"{measure} {amount}" + ("" if more is None else f", about {more:,} more like the last one")
+
     def rule(self, rule: Rule, way: Any) -> str:
         return rule.describe(way)
 
@@ -140,6 +148,7 @@ class Chinese(Words):
         "together": "对本账户过去和将来的全部发布合并计算",
         "converted": "取 δ = 0.000001 换算",
         "spent": "已用预算",
+        "left": "剩余",
         "warnings": "提醒",
         "facts": "账户条款",
         "colon": "：",
@@ -246,6 +255,11 @@ class Chinese(Words):
 
     def spent(self, share: str, measure: str, amount: str, limit: str) -> str:
         return f"已用上限的 {share}：{_GREEK.get(measure, measure)} {amount} / {limit}"
+
+    def left(self, measure: str, amount: str, more: int | None) -> str:
+        return f"{_GREEK.get(measure, measure)} {amount}" + (
+            "" if more is None else f"，约可再付 {more:,} 次上一笔同样的发布"
+        )
 
     def rule(self, rule: Rule, way: Any) -> str:
         del way
