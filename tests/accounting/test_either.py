@@ -311,3 +311,28 @@ def test_the_shares_leave_what_the_proof_says():
     for (epsilon, delta), share in {(1.0, 1e-6): 0.924, (3.0, 1e-6): 0.935, (8.0, 1e-5): 0.937}.items():
         rule = EitherRule.of(epsilon, delta)
         assert rule.rho / concentrated.rho_from_epsilon(epsilon, delta) == pytest.approx(share, abs=6e-4)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.5), (1.0, 1e-6), (0.1, 0.9), (8.0, 1e-3)])
+def test_what_was_admitted_never_reads_as_less_than_the_promise(epsilon, delta):
+    """Sums of deltas were read as a concentrated spending of epsilon 0 at a delta above the account's own."""
+    rule, dice = EitherRule.of(epsilon, delta), SystemRandom()
+    promised = rule.promise()
+    menu = [Laplace(50 / epsilon), Gaussian(30 / epsilon), Pure(epsilon / 5), Approx(epsilon / 20, delta / 3)]
+    menu += [Approx(epsilon / 2, delta * 0.8), Approx(epsilon / 100, delta / 25)]
+    for _ in range(30):
+        spent, way = FREE, ""
+        for event in dice.choices(menu, k=6):
+            price = rule.price(event)
+            way = way or rule.way(price)
+            if rule.admits(spent + price, way):
+                spent = spent + price
+        meant = rule.spent_as(spent, way)
+        assert meant.delta <= promised.delta
+        assert rule.amount_of(spent, way) == meant.epsilon
+    assert rule.amount_of(rule.price(Approx(epsilon / 2, delta * 0.8))) == epsilon / 2
+
+
+def test_a_sum_of_deltas_above_one_can_be_spoken_of():
+    rule = EitherRule.of(1.0, 1e-6)
+    assert math.isclose(rule.amount_of(rule.price(Approx(0.1, 0.5) * 3)), 0.3, rel_tol=0.9)

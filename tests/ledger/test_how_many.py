@@ -80,3 +80,47 @@ def test_a_refusal_names_a_price_that_fits_and_that_price_is_paid():
     account.open(asking(events.Approx(0.5, 1e-7)))
     with pytest.raises(errors.BudgetExceeded, match="Nothing of this kind fits any more"):
         account.open(asking(events.Approx(0.5, 1e-7)))
+
+
+def test_a_measurement_counts_by_the_offer_that_would_be_paid():
+    """A plan needs a delta that this account has not; the same run without it can be paid."""
+    account = mosha.Ledger.memory().account("visits", unit=PERSON, epsilon=1, delta=1e-6)
+    account.open(asking(events.Gaussian(100)))
+    asked = asking(events.Sampled(events.Gaussian(6), 0.001), delta=1e-6)
+    expected = account.how_many(asked)
+    for _ in range(expected):
+        account.open(asked)
+    assert expected == 1
+    with pytest.raises(errors.BudgetExceeded):
+        account.open(asked)
+
+
+def test_an_account_that_pays_for_nothing_says_so_instead_of_a_number(tmp_path):
+    now = [0]
+    ledger = mosha.Ledger(tmp_path / "privacy.db", clock=lambda: now[0])
+    account = ledger.account("visits", unit=PERSON, epsilon=1)
+    grant = account.grant("zhang", epsilon=1, expires="1970-01-02")
+    assert grant.how_many(events.Pure(0.5)) == 2
+    now[0] = 3 * 24 * 3600 * 10**6
+    for ask in (grant.how_many, lambda event: grant.open(asking(event))):
+        with pytest.raises(errors.AccountExpired):
+            ask(events.Pure(0.5))
+    for _ in range(3):
+        with pytest.raises(errors.StepFailed):
+            account.open(asking(events.Pure(0), answer=lambda _: 1 / 0)).step(None)
+    for ask in (account.how_many, lambda event: account.open(asking(event))):
+        with pytest.raises(errors.AccountFrozen):
+            ask(events.Pure(0.5))
+
+
+@pytest.mark.parametrize("limits", [{"epsilon": 1, "delta": 1e-6}, {"epsilon": 1}, {"rho": 1}, {"mu": 1}])
+@pytest.mark.parametrize("event", [events.Approx(0.1, 0.5) * 3, events.Approx(0.1, 0.9) * 10**400])
+def test_more_delta_than_there_is_at_all_is_refused_like_any_other_price(limits, event):
+    account = mosha.Ledger.memory().account("visits", unit=PERSON, **limits)
+    lease = account.lease(events.Laplace(1000))
+    for purse in (account, lease):
+        with pytest.raises(errors.BudgetExceeded):
+            purse.open(asking(event))
+    with pytest.raises(errors.BudgetExceeded):
+        account.lease(event)
+    assert account.how_many(event) == 0

@@ -127,22 +127,22 @@ class EitherRule(Rule):
         """The lesser reading that the way allows; the promise about adaptive spending is that of the limit."""
         if price.amount == 0:
             return Approx(0.0, self.delta_of(price))
-        return min(self._readings(price, way) or self._readings(price, ""), key=lambda meant: meant.epsilon)
+        return Approx(*min(self._readings(price, way) or self._readings(price, "")))
 
-    def _readings(self, price: Price, way: str) -> list[Approx]:
-        """What a price means by each of the sums that the way keeps to."""
+    def _readings(self, price: Price, way: str) -> list[tuple[float, float]]:
+        """Epsilon and delta by each of the sums that the way keeps to: within the account's delta, where one is."""
         found = []
         if way != "concentrated" and price.amount < OUT_OF_REACH:
             share = self.delta_for_sums if way == "either" else self.delta
-            found.append(Approx(read_units(price.amount, self.epsilon), read_units(price.delta, share)))
+            found.append((read_units(price.amount, self.epsilon), read_units(price.delta, share)))
         if way != "sums" and price.rho < OUT_OF_REACH:
             shares = (self.delta_for_events,) if way == "concentrated" else (self.delta_for_sums, self.delta_for_events)
             left = _rest(self.delta, *shares)
             epsilon = concentrated.epsilon_from_rho(as_float(price.rho), left)
             within = price.rho <= self._limit_of_rho(way or "either")
             delta = round_up(Fraction(left) + Fraction(price.rho_delta, UNIT))
-            found.append(Approx(min(epsilon, self.epsilon) if within else epsilon, min(1.0, delta)))
-        return found
+            found.append((min(epsilon, self.epsilon) if within else epsilon, delta))
+        return [reading for reading in found if reading[1] <= self.delta] or found
 
     def describe(self, way: str) -> str:
         sums, rhos = "the sum of epsilons and deltas", "the sum of rho, converted to epsilon at delta,"
@@ -151,7 +151,7 @@ class EitherRule(Rule):
 
     def amount_of(self, price: Price, way: str = "") -> float:
         """The lesser reading that the way allows, as epsilon at the account's delta."""
-        return min((meant.epsilon for meant in self._readings(price, way)), default=math.inf) if price.amount else 0.0
+        return min((epsilon for epsilon, _ in self._readings(price, way)), default=math.inf) if price.amount else 0.0
 
     def amount_left(self, spent: Price, way: str, delta: int = 0) -> float:
         """The largest epsilon of a release with so many units of delta that would still be admitted, rounded down."""

@@ -15,13 +15,14 @@ from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Member, Unit
-from mosha.ledger.charge import count_room, priced
-from mosha.ledger.failures import is_frozen
+from mosha.ledger.charge import Charge, count_room, priced
+from mosha.ledger.failures import is_frozen, refuse_frozen
 from mosha.ledger.lease import Lease
 from mosha.ledger.moment import as_datetime
 from mosha.ledger.offer import offers
 from mosha.ledger.payment import VOID, Order, pay, scope_of
 from mosha.ledger.room import count_like_last
+from mosha.ledger.storage import Transaction
 from mosha.ledger.terms import GrantTerms, Limits
 from mosha.ledger.tree import LONGEST, Terms, ancestry, joined, payers
 
@@ -78,14 +79,29 @@ class JointAccount(Account):
     def how_many(self, asked: Event | Measurement) -> int | None:
         """How often all payers together can still pay for this: an event, or a measurement. None where it is free.
 
+        Refused as `open` is where an account that pays is frozen, retired or past its end.
+
         >>> import mosha
         >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1, delta=1e-6)
         >>> [account.how_many(mosha.events.Laplace(noise)) for noise in (2, 10, 50)]
         [2, 10, 113]
         """
-        event = offers(asked, self._leaves[0].rule)[0] if isinstance(asked, Measurement) else asked
-        charges = priced(self._payers, event)
-        return self._ledger._storage.read(lambda t: count_room(t, self._payers, charges))  # noqa: SLF001
+        events = offers(asked, self._leaves[0].rule) if isinstance(asked, Measurement) else (asked,)
+        charges, refusals = [], []
+        for event in events:  # as `open` tries them: one that cannot be priced does not matter where another can
+            try:
+                charges.append(priced(self._payers, event))
+            except Unpriced as error:
+                refusals.append(error)
+        if not charges:
+            raise refusals[0]
+        return self._ledger._storage.read(lambda transaction: self._count_room(transaction, charges))  # noqa: SLF001
+
+    def _count_room(self, transaction: Transaction, offered: list[list[Charge]]) -> int | None:
+        """How often the best of these offers can be paid; refused where `open` would be, whatever it asked for."""
+        refuse_frozen(transaction, self._payers, paid=False)
+        found = [count_room(transaction, self._payers, charges) for charges in offered]
+        return None if None in found else max(count for count in found if count is not None)
 
     def holds(self, key: str) -> bool:
         statement, place = "SELECT closed FROM payments WHERE scope = ? AND key = ?", scope_of(self._scope)

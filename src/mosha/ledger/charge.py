@@ -153,6 +153,7 @@ def count_room(transaction: Transaction, payers: Sequence[Payer], charges: Seque
     n more payments bring a lane to `lane + n price`, and the spending to what is outside of its family plus the
     greatest lane: they fit into a limit if what is spent now does, and the spending by way of these lanes.
     """
+    check_ends(payers, transaction.now())
     balances = _balances(transaction, [payer.terms.name for payer in payers])
     found = []
     for payer, asked in zip(payers, charges, strict=True):
