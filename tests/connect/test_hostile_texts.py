@@ -4,8 +4,9 @@ import os
 
 import pytest
 
-from mosha.connect import Aggregation, Rows, Schema, Type, Unbounded, answer, col, lit, private, when
+from mosha.connect import Aggregation, Rows, Schema, Type, Unbounded, answer, col, lit, private, source, when
 from mosha.connect.expression import Case
+from mosha.core.errors import DataError
 
 HOSTILE = [
     *["${env:HOME}", "${HOME}", "${spark.app.name}", "${system:java.version}", "$1", "$name", "$$", "$$a$$", "${", "}"],
@@ -111,3 +112,16 @@ def test_the_environment_of_the_driver_cannot_be_read(place, texts):
     guess = when(lit("${env:HOME}").like("/%"), "found").else_("as written")
     assert set(read_back(texts, guess)) == {"as written"}
     assert read_back(texts, when(col("t") == "${spark.app.name}", 1).else_(0)).count(1) == 1
+
+
+def test_bytes_that_are_no_utf_8_are_missing_on_spark_and_two_columns_of_one_name_are_refused(spark_session):
+    """Spark keeps any bytes as a text: different ones came back as the same key, and were counted as none of them."""
+    frame = spark_session.sql(
+        "SELECT * FROM VALUES (1, CAST(X'ff41' AS STRING)), (2, CAST(X'fe41' AS STRING)), (3, CAST(X'efbfbd41' AS "
+        "STRING)), (4, CAST(X'eda080' AS STRING)), (5, CAST(X'f0' AS STRING)), (6, 'ok') AS rows(id, t)"
+    )
+    for relation in (private(source(frame)), private(source(frame.selectExpr("id", "t COLLATE UNICODE_CI AS t")))):
+        question = Aggregation(relation, {"t": col("t")}, {"rows": Rows()}, bound=Unbounded())
+        assert sorted(answer(question).rows(), key=str) == [(("ok",), (1,)), (("\ufffdA",), (1,)), ((None,), (4,))]
+    with pytest.raises(DataError, match="two columns of this frame are called 'x'"):
+        source(spark_session.sql("SELECT 1 AS x, 'a' AS x"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from sqlglot import exp
 from mosha.connect.aggregation import Question
 from mosha.connect.asking import seconds_left, stopping, too_late
 from mosha.connect.dialect import Kind, Node, binary, call, cast, choose, column, number, text
-from mosha.connect.schema import LARGEST_INTEGER, Type
+from mosha.connect.schema import LARGEST_INTEGER, LONGEST_TEXT, Type
 from mosha.connect.source import Engine, Field, Source, plain_columns
 from mosha.connect.spark_dialect import SPARK
 from mosha.connect.statement import Query
@@ -64,6 +65,10 @@ class Spark(Engine):
         """The frame as a view whose columns are numbered: Spark would read `${...}` in their names, and fold case."""
         name = f"mosha_frame_{next(_views)}"
         columns = [(field.name, field.dataType) for field in frame.schema.fields]
+        if twice := [title for title, count in Counter(title for title, _ in columns).items() if count > 1]:
+            raise DataError(
+                f"two columns of this frame are called {twice[0]!r}: rename one of them. Nothing was spent."
+            )
         frame.toDF(*(f"c{i}" for i in range(len(columns)))).createOrReplaceTempView(name)
         read = [(title, _numbered(i, _field(title, kind))) for i, (title, kind) in enumerate(columns)]
         fields = tuple(field for _, field in read if field is not None)
@@ -160,6 +165,12 @@ def _years(kind: Type) -> Read:
     return _within(SPARK.to(kind, text("0001-01-01")), SPARK.to(kind, text(last)))
 
 
+def _text(node: Node) -> Node:
+    """Text that is too long or no UTF-8 is missing: Spark keeps any bytes, and different ones would read the same."""
+    short = binary(exp.LTE, SPARK.byte_length(node), number(LONGEST_TEXT))
+    return choose((binary(exp.And, short, call("IS_VALID_UTF8", node.copy())), node.copy()))
+
+
 def _moment(node: Node) -> Node:
     """A moment by its microseconds since 1970, as a wall clock in UTC whatever the zone of the session."""
     micros = call("UNIX_MICROS", node)
@@ -184,7 +195,7 @@ _FIELDS: Mapping[str, tuple[Type, Read]] = {
     "DoubleType": (Type.REAL, _same),
     "FloatType": (Type.REAL, _as(Kind.DOUBLE)),
     "BooleanType": (Type.BOOLEAN, _same),
-    "StringType": (Type.TEXT, _same),
+    "StringType": (Type.TEXT, _text),
     "DateType": (Type.DATE, _years(Type.DATE)),
     "TimestampNTZType": (Type.TIMESTAMP, _years(Type.TIMESTAMP)),
     "TimestampType": (Type.INSTANT, _moment),
@@ -203,8 +214,8 @@ def _field(name: str, kind: Any) -> Field | None:
         whole = kind.scale == 0
         return Field(name, Type.INTEGER, _WHOLE) if whole else Field(name, Type.REAL, _as(Kind.DOUBLE), wild=True)
     if family == "StringType" and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
-        return Field(name, Type.TEXT, lambda node: call("COLLATE", node, text("UTF8_BINARY")))
+        return Field(name, Type.TEXT, lambda node: _text(call("COLLATE", node, text("UTF8_BINARY"))), short=True)
     if family not in _FIELDS:
         return None
     found, read = _FIELDS[family]
-    return Field(name, found, read, wild=found is Type.REAL)
+    return Field(name, found, read, wild=found is Type.REAL, short=found is Type.TEXT)
