@@ -1,11 +1,17 @@
 """`how_many` is exact: so many are paid for, and not one more, whatever was paid before and whoever else pays."""
 
+from dataclasses import replace
 from random import SystemRandom
 
+import pyarrow as pa
 import pytest
 
 import mosha
-from mosha import errors, events
+from mosha import errors, events, streams
+from mosha.core.measurement import Measurement
+from mosha.federated import ServerSide, analytics
+from mosha.learning import DPSGD
+from mosha.local import Frequency
 from mosha.mechanisms import Histogram, gaussian
 from tests.ledger.place import PERSON, asking
 
@@ -19,11 +25,12 @@ def some_event():
     )
 
 
-def drain(account, event):
+def drain(account, paid):
+    measurement = paid if isinstance(paid, Measurement) else asking(paid)
     count = 0
     while True:
         try:
-            account.open(asking(event))
+            account.open(measurement)
         except errors.BudgetExceeded:
             return count
         count += 1
@@ -124,3 +131,63 @@ def test_more_delta_than_there_is_at_all_is_refused_like_any_other_price(limits,
     with pytest.raises(errors.BudgetExceeded):
         account.lease(event)
     assert account.how_many(event) == 0
+
+
+def everything_that_has_a_price():
+    """Something of every kind, with the budget that it takes, and what an account would open for it."""
+    table = mosha.protect(pa.table({"patient_id": [1, 2, 3], "days": [3, 1, 9]}), unit=PERSON, account=None)
+    asked = table.sum("days", between=(0, 30))
+    yield asked, {"epsilon": 0.3}, asked.measurement_for(epsilon=0.3)
+    yield asked, {"rho": 0.01}, asked.measurement_for(rho=0.01)
+    yield asked, {"epsilon": 0.3, "delta": 1e-7}, asked.measurement_for(epsilon=0.3, delta=1e-7)
+    graph = mosha.graphs.protect([(0, 1), (1, 2)], unit=mosha.Edge(), vertices=3, account=None).triangles()
+    yield graph, {"epsilon": 0.4}, graph.measurement(epsilon=0.4)
+    stream = streams.counter(unit=mosha.Event(), horizon=8, epsilon=0.3)
+    yield stream, {}, stream
+    bell = streams.alarm(unit=mosha.Event(), threshold=50, alarms=500, horizon=None, epsilon=0.9, delta=1e-6)
+    yield bell, {}, bell
+    plan = DPSGD(steps=20, rate=0.1, clip=1.0)
+    sold = plan.calibrate(epsilon=0.4, delta=1e-7)
+    yield plan, {"epsilon": 0.4, "delta": 1e-7}, asking(sold.sold_as, unit=mosha.Example())
+    yield sold, {}, asking(sold.sold_as, unit=mosha.Example())
+    rounds = ServerSide(rounds=5, clients=1000, rate=0.1, clip=1.0).calibrate(epsilon=0.5, delta=1e-7)
+    yield rounds, {}, asking(rounds.event, unit=mosha.Client())
+    federated = analytics.histogram(keys=["a", "b"], clients=100, survivors=80, epsilon=0.5, delta=1e-7)
+    yield federated, {}, federated.measurement()
+    survey = Frequency(["a", "b"], epsilon=0.3)
+    yield survey, {}, survey.measurement
+
+
+def test_everything_that_has_a_price_is_counted_as_it_is_paid():
+    for asked, budget, measurement in everything_that_has_a_price():
+        account = mosha.Ledger.memory().account("a", unit=measurement.unit, epsilon=1, delta=1e-6)
+        expected = account.how_many(asked, **budget)
+        assert drain(account, measurement) == expected > 0, asked
+
+
+class Unreadable:
+    def __getattribute__(self, name):
+        raise AssertionError(name)
+
+
+def test_counting_reads_no_data():
+    account = mosha.Ledger.memory().account("a", unit=mosha.Edge(), epsilon=1)
+    asked = mosha.graphs.protect([(0, 1)], unit=mosha.Edge(), vertices=3, account=account).edges()
+    assert account.how_many(replace(asked, graph=Unreadable()), epsilon=0.1) == 10
+    assert account.spent == 0
+
+
+@pytest.mark.parametrize("asked", ["count", 3, None, object(), Frequency, mosha.Ledger])
+def test_what_has_no_price_is_refused(asked):
+    account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=1)
+    with pytest.raises(errors.InvalidParameter, match="price"):
+        account.how_many(asked)
+
+
+def test_a_budget_beside_a_price_is_refused_and_a_question_without_one():
+    account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=1)
+    with pytest.raises(errors.InvalidParameter, match="its own price"):
+        account.how_many(events.Laplace(2), epsilon=1)
+    table = mosha.protect(pa.table({"patient_id": [1]}), unit=PERSON, account=account)
+    with pytest.raises(errors.InvalidParameter, match="epsilon"):
+        account.how_many(table.count())

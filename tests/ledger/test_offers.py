@@ -5,9 +5,10 @@ import pytest
 import mosha
 from mosha import errors, events
 from mosha.core.unit import Example
+from mosha.federated import analytics
 from mosha.learning import LogisticRegression
 from mosha.mechanisms import Histogram, gaussian
-from mosha.streams import counter
+from mosha.streams import alarm, counter
 from tests.ledger.place import PERSON, asking
 
 BOUGHT = [(1.0, 1e-6), (0.1, 1e-9), (3.0, 1e-5)]
@@ -18,6 +19,8 @@ def measurements(epsilon, delta):
     bought = {"epsilon": epsilon, "delta": delta}
     yield gaussian(Histogram(keys=["a", "b"]), unit=ROW, **bought)
     yield counter(unit=mosha.Event(), horizon=64, **bought)
+    yield alarm(unit=mosha.Event(), threshold=50, alarms=500, horizon=None, **bought)
+    yield analytics.histogram(keys=["a", "b"], clients=100, survivors=80, **bought).measurement()
     yield LogisticRegression(examples=4000, norm=1.0, **bought).measurement(3)
 
 

@@ -81,7 +81,11 @@ class Analytics:
     @property
     def event(self) -> Event:
         """What the answer costs."""
-        return sold(_priced(self.noise_multiplier, self.length, self.units, self.coordinates), self.delta)
+        return sold(self._event, self.delta)
+
+    @property
+    def _event(self) -> Event:
+        return _priced(self.noise_multiplier, self.length, self.units, self.coordinates)
 
     @property
     def _share(self) -> Fraction:
@@ -132,7 +136,8 @@ class Analytics:
         wide = float(self._share) * math.sqrt(self.clients)
         return Measurement(
             unit=self.unit,
-            event=self.event,
+            event=self._event,
+            delta=self.delta,
             step=self._step,
             error=GaussianError(wide, 1 / self.units, self.coordinates) if self.name == "histogram" else None,
             name=f"federated {self.name}",

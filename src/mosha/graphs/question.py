@@ -65,6 +65,10 @@ class Question:
         """The whole release as one measurement; give its step a graph."""
         return self.build(positive("epsilon", epsilon), probability("delta", delta))
 
+    def measurement_for(self, *, epsilon: float, delta: float = 0.0) -> Measurement:
+        """What a release for this budget would run; `account.how_many(question, epsilon=...)` asks for it."""
+        return self.measurement(epsilon=epsilon, delta=delta)
+
     def forecast(self, *, epsilon: float, delta: float = 0.0, confidence: float = 0.95, like: Any = None) -> Any:
         """The half-width of the error bar, before anything is spent.
 

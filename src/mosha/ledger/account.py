@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from mosha.accounting.price import Price
 from mosha.accounting.rules import Rule
 from mosha.core.account import Account, Reservation
+from mosha.core.asked import price_tag
 from mosha.core.errors import BudgetExceeded, InvalidParameter, MoshaError, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
@@ -76,8 +77,16 @@ class JointAccount(Account):
         order = Order.of(measurement, self._scope, self._payers, key)
         return pay(self._ledger._storage, replace(order, event=event))  # noqa: SLF001
 
-    def how_many(self, asked: Event | Measurement) -> int | None:
-        """How often all payers together can still pay for this: an event, or a measurement. None where it is free.
+    def how_many(
+        self, asked: Any, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
+    ) -> int | None:
+        """How often all payers together can still pay for this. None where it is free. No data is read.
+
+        Args:
+            asked: an event, a measurement, a question about a table or a graph, a plan of a training.
+            epsilon: what each release may cost, for a question, and for a plan that has no noise yet; or
+            rho: the same.
+            delta: the same.
 
         Refused as `open` is where an account that pays is frozen, retired or past its end.
 
@@ -86,7 +95,9 @@ class JointAccount(Account):
         >>> [account.how_many(mosha.events.Laplace(noise)) for noise in (2, 10, 50)]
         [2, 10, 113]
         """
-        events = offers(asked, self._leaves[0].rule) if isinstance(asked, Measurement) else (asked,)
+        said = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        tag = price_tag(asked, **{name: value for name, value in said.items() if value is not None})
+        events = offers(tag, self._leaves[0].rule) if isinstance(tag, Measurement) else (tag,)
         charges, refusals = [], []
         for event in events:  # as `open` tries them: one that cannot be priced does not matter where another can
             try:
@@ -98,10 +109,10 @@ class JointAccount(Account):
         return self._ledger._storage.read(lambda transaction: self._count_room(transaction, charges))  # noqa: SLF001
 
     def _count_room(self, transaction: Transaction, offered: list[list[Charge]]) -> int | None:
-        """How often the best of these offers can be paid; refused where `open` would be, whatever it asked for."""
+        """How often the first offer that fits can be paid; refused where `open` would be, whatever it asked for."""
         refuse_frozen(transaction, self._payers, paid=False)
-        found = [count_room(transaction, self._payers, charges) for charges in offered]
-        return None if None in found else max(count for count in found if count is not None)
+        found = (count_room(transaction, self._payers, charges) for charges in offered)
+        return next((count for count in found if count != 0), 0)
 
     def holds(self, key: str) -> bool:
         statement, place = "SELECT closed FROM payments WHERE scope = ? AND key = ?", scope_of(self._scope)

@@ -20,8 +20,9 @@ __all__ = ["offers"]
 def offers(measurement: Measurement, rule: Rule) -> tuple[Event, ...]:
     """The events by which this may be paid for, the best one first; all of them price the same run.
 
-    An event that has a pure price is sold as it is, and so is one that was not asked for with a delta. Steps of a
-    repetition can be handed back, those of a plan cannot: such a run is offered as it is first.
+    What was not asked for with a delta is sold as it is. An event that has a pure price is offered as it is first: it
+    needs no delta, and all of it is there for others. Steps of a repetition can be handed back, those of a plan cannot:
+    such a run is offered as it is first, too.
 
     >>> from mosha.core.events import Gaussian
     >>> from mosha.core.unit import Row
@@ -30,8 +31,10 @@ def offers(measurement: Measurement, rule: Rule) -> tuple[Event, ...]:
     (Plan(event=Gaussian(noise_multiplier=4.0), delta=1e-06), Gaussian(noise_multiplier=4.0))
     """
     event, delta = measurement.event, measurement.delta
-    if delta is None or math.isfinite(pure.approx(event)[0]):
+    if delta is None:
         return (event,)
+    if math.isfinite(pure.approx(event)[0]):
+        return event, Plan(event, delta)
     repeats = measurement.horizon > 1 and event.per_step(measurement.horizon) is not None
     if isinstance(rule, EitherRule | PureRule) and not repeats:
         return Plan(event, delta), event

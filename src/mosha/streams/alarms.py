@@ -214,6 +214,7 @@ def alarm(
         error=error,
         name=f"alarm({title(asked)})",
         question=fingerprint(asked, unit, levels, readout, presence, count, noise.renewed),
+        delta=delta or None,
     )
 
 

@@ -152,6 +152,12 @@ class Question:
         """The whole release as one measurement; its data are the table's own, or a source to put in its place."""
         return self._measurement(*self._plan(budget), budget.delta)
 
+    def measurement_for(
+        self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
+    ) -> Measurement:
+        """What a release for this budget would run; `account.how_many(question, epsilon=...)` asks for it."""
+        return self.measurement(Budget(epsilon=epsilon, delta=delta, rho=rho))
+
     def _measurement(self, selection: Selection | None, parts: list[Part], delta: float) -> Measurement:
         if selection is not None:
             selection.check()

@@ -1,0 +1,68 @@
+"""What would be paid for a question, a plan or a measurement: known before any data is read."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Protocol, runtime_checkable
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.measurement import Measurement
+
+__all__ = ["Question", "price_tag"]
+
+
+@runtime_checkable
+class Question(Protocol):
+    """What has a price once a budget is said: a question about a table or a graph."""
+
+    def measurement_for(self, **budget: Any) -> Measurement:
+        """What a release for this budget (epsilon, delta, rho) would run."""
+
+
+def price_tag(asked: Any, **budget: float) -> Measurement | Event:
+    """What an account is charged for: a measurement, or an event.
+
+    A question needs a budget. A plan is calibrated to the budget where one is given (`calibrate`), and says what it is
+    sold as (`sold_as`, or `event`). Whatever else has a `measurement` that needs no argument is asked for that.
+
+    >>> from mosha.core.events import Laplace
+    >>> price_tag(Laplace(2))
+    Laplace(noise_multiplier=2.0)
+    """
+    if isinstance(asked, Question) and not isinstance(asked, type):
+        return asked.measurement_for(**budget)
+    if budget and callable(getattr(asked, "calibrate", None)):
+        return price_tag(asked.calibrate(**budget))
+    found = asked if isinstance(asked, Event | Measurement) else _own_price(asked)
+    if found is None:
+        raise InvalidParameter(
+            f"the price of this {type(asked).__name__} is not known: give an event, a measurement, a question with its "
+            "budget (epsilon=...), or a plan. Nothing was spent."
+        )
+    if budget:
+        raise InvalidParameter(
+            f"{_article(asked)} has its own price already: leave out {' and '.join(sorted(budget))}."
+        )
+    return found
+
+
+def _own_price(asked: Any) -> Measurement | Event | None:
+    for name in ("sold_as", "event"):
+        if isinstance(found := getattr(asked, name, None), Event):
+            return found
+    build = getattr(asked, "measurement", None)
+    if isinstance(build, Measurement):
+        return build
+    if isinstance(asked, type) or not callable(build):
+        return None
+    try:
+        inspect.signature(build).bind()
+    except TypeError:
+        return None
+    found = build()
+    return found if isinstance(found, Measurement) else None
+
+
+def _article(asked: Any) -> str:
+    return "an event" if isinstance(asked, Event) else f"this {type(asked).__name__}"
