@@ -1,7 +1,9 @@
 """Laws of events: composition is a multiset, and JSON is its frozen meaning."""
 
+import copy
 import json
 import math
+import pickle
 from dataclasses import fields
 
 import pytest
@@ -181,3 +183,54 @@ def test_a_bad_number_is_refused(make, bad):
 def test_parameters_that_contradict_themselves_are_refused(make):
     with pytest.raises(InvalidParameter):
         make()
+
+
+def count_orders(monkeypatch):
+    """How often an event is described for the canonical order: what adding costs."""
+    calls = []
+    described = events.Event.to_json
+    monkeypatch.setattr(events.Event, "to_json", lambda event: (calls.append(1), described(event))[1])
+    return calls
+
+
+@pytest.mark.parametrize("fold", ["from the left", "from the right", "sum", "in halves"])
+def test_adding_n_events_costs_what_n_events_cost(monkeypatch, fold):
+    """Counted in operations: each addition once put all that was there before in order again."""
+
+    def add(many):
+        if fold == "sum":
+            return sum(many)
+        if fold == "in halves":
+            while len(many) > 1:
+                many = [a + b for a, b in zip(many[::2], many[1::2], strict=True)]
+            return many[0]
+        total = events.NOTHING
+        for event in many:
+            total = total + event if fold == "from the left" else event + total
+        return total
+
+    calls, counted = count_orders(monkeypatch), {}
+    for number in (64, 512):
+        calls.clear()
+        total = add([events.Laplace(1 + n) for n in range(number)])
+        assert total == events.compose((events.Laplace(1 + n), 1) for n in reversed(range(number)))
+        counted[number] = len(calls)
+    assert counted[512] <= 8 * counted[64] * (1.5 if fold == "in halves" else 1)  # halves: n log n
+
+
+def test_an_event_added_to_itself_again_and_again_stays_one_event():
+    total = events.Laplace(1) + events.Laplace(2)
+    for _ in range(80):
+        total = total + total
+    assert total == (events.Laplace(1) + events.Laplace(2)) * 2**80
+
+
+def test_a_long_sum_is_an_event_like_any_other():
+    total = sum((events.Laplace(1 + n % 7) for n in range(20_000)), events.NOTHING)
+    again = pickle.loads(pickle.dumps(total))  # deeper than calls can be, if it were a chain
+    other = sum((events.Laplace(1 + n % 7) for n in range(20_000)), events.NOTHING)
+    assert again == other
+    assert copy.deepcopy(other) == total
+    assert hash(again) == hash(total)
+    assert events.NOTHING + total + events.NOTHING == total
+    assert dict(total.parts())[events.Laplace(1)] == 2858

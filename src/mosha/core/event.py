@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
@@ -40,7 +40,11 @@ class Event:
         Event.kinds[cls.__name__] = cls
 
     def __add__(self, other: Event) -> Event:
-        return compose([(self, 1), (other, 1)]) if isinstance(other, Event) else NotImplemented
+        if not isinstance(other, Event):
+            return NotImplemented
+        if self.is_nothing() or other.is_nothing():
+            return other if self.is_nothing() else self
+        return Composed.later(self, other)
 
     def __radd__(self, other: object) -> Event:
         return self if other == 0 else NotImplemented  # lets sum(events) work
@@ -60,6 +64,10 @@ class Event:
     def parts(self) -> tuple[tuple[Event, int], ...]:
         """The events this one is composed of, each with its count: the only way composition is read."""
         return ((self, 1),)
+
+    def is_nothing(self) -> bool:
+        """Whether this is the event of which nothing was run."""
+        return False
 
     def suits(self, neighbours: Neighbours) -> bool:
         """Whether the price of this event is that of telling such neighbours apart.
@@ -97,12 +105,45 @@ class Event:
 
 @dataclass(frozen=True)
 class Composed(Event):
-    """A multiset of events; made by `+` and `*`, in one canonical order."""
+    """A multiset of events; made by `+` and `*`, in one canonical order.
 
-    items: tuple[tuple[Event, int], ...] = ()
+    A sum is put in order when somebody looks at its items, and not before: n additions cost what n events cost.
+    """
+
+    items: tuple[tuple[Event, int], ...] = field(default_factory=tuple)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", _canonical(self.items))
+
+    @staticmethod
+    def later(first: Event, second: Event) -> Composed:
+        """Both of these, of which neither is NOTHING: `items` are worked out when they are needed.
+
+        Of two sums that wait, one is worked out now. So at most one summand of a sum waits, and what waits is a path:
+        e + e, doubled again and again, stays one event with a count.
+        """
+        if "_summands" in vars(first) and "_summands" in vars(second):
+            second.parts()
+        made = Composed.__new__(Composed)
+        vars(made)["_summands"] = first, second
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """Only what is not there yet comes here: the items of a sum."""
+        if name != "items":
+            raise AttributeError(name)
+        if "_summands" in vars(self):
+            vars(self)["items"] = _canonical((event, 1) for event in _leaves(self))
+            vars(self).pop("_summands", None)  # another thread may have been here: it found the same
+        if "items" not in vars(self):
+            raise AttributeError(name)  # in the middle of being made
+        return vars(self)["items"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Composed, (self.items,)  # not as a chain of sums, however long
+
+    def is_nothing(self) -> bool:
+        return "_summands" not in vars(self) and not self.items
 
     def parts(self) -> tuple[tuple[Event, int], ...]:
         return self.items
@@ -115,6 +156,18 @@ class Composed(Event):
 
     def _described(self) -> dict[str, Any]:
         return {"kind": "Composed", "items": [[e._described(), n] for e, n in self.items]}  # noqa: SLF001
+
+
+def _leaves(event: Event) -> Iterator[Event]:
+    """The events of a sum whose items are known; a loop, for sums of sums may be deeper than calls can be."""
+    waiting = [event]
+    while waiting:
+        found = waiting.pop()
+        summands = vars(found).get("_summands")
+        if summands is None:
+            yield found
+        else:
+            waiting += summands
 
 
 def _canonical(items: Iterable[tuple[Event, int]]) -> tuple[tuple[Event, int], ...]:

@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mosha.accounting.price import FREE, Price, greatest
+from mosha.accounting.price import FREE, Price
 from mosha.core.errors import MoshaError
 from mosha.core.event import NOTHING, Event, from_dict
 from mosha.core.unit import Member
 from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, to_columns
+from mosha.ledger.lanes import Lanes
 from mosha.ledger.note import is_well_formed
 from mosha.ledger.opinion import Opinion, keeps_enough
 from mosha.ledger.payment import CLOSED, VOID, scope_of
@@ -36,11 +37,10 @@ class Balance:
     terms: Terms
     own: Price = FREE
     way: str = ""
-    families: dict[str, dict[str, Price]] = field(default_factory=lambda: defaultdict(dict))
+    families: dict[str, Lanes] = field(default_factory=lambda: defaultdict(Lanes))
     retired: bool = False
     failures: int = 0  # since the last lift
     entry: int = 0  # the last row that states what the account has spent
-    tops: dict[str, Price] = field(default_factory=dict)  # the dearest lane of each family
 
     @property
     def frozen(self) -> bool:
@@ -48,7 +48,7 @@ class Balance:
 
     @property
     def spent(self) -> Price:
-        return sum(self.tops.values(), self.own)
+        return sum((lanes.top for lanes in self.families.values()), self.own)
 
     def move(self, moved: Charge, sign: int) -> None:
         def changed(before: Price) -> Price:
@@ -57,11 +57,7 @@ class Balance:
         if not moved.lanes:
             self.own = changed(self.own)
             return
-        lanes = self.families[moved.family]
-        for lane in moved.lanes:
-            lanes[lane] = changed(lanes.get(lane, FREE))
-        raised = [self.tops.get(moved.family, FREE), *(lanes[lane] for lane in moved.lanes)]
-        self.tops[moved.family] = greatest(raised if sign > 0 else lanes.values())
+        self.families[moved.family].change(moved.lanes, changed)
 
 
 class Replay:
@@ -286,7 +282,7 @@ class Replay:
             (name, family, lane, *to_columns(price, balance.way))
             for name, balance in self.accounts.items()
             for family, lanes in balance.families.items()
-            for lane, price in (lanes | {"": balance.tops[family]}).items()
+            for lane, price in (lanes.paid | {"": lanes.top}).items()
         ]
 
     def _payments_table(self) -> list[tuple[Any, ...]]:
