@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from mosha import events
 from mosha.accounting import concentrated, gaussian, pure, renyi
 from mosha.accounting.composition import Cost
 from mosha.core.errors import Unpriced
@@ -133,3 +134,28 @@ def test_every_rule_pays_for_something_and_the_loosest_for_most():
         for rule, _ in paid_by(event):
             counts[EVERY_RULE.index(rule)] += 1
     assert min(counts.values()) >= 30
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        events.Laplace(1e200),
+        events.DiscreteLaplace(1e200),
+        events.Gaussian(1e200),
+        events.Pure(1e-200),
+        events.RandomizedResponse(1e-200),
+        events.Exponential(1e-200),
+        events.Plan(events.Gaussian(1e200), 1e-9),
+        events.Group(events.Laplace(1e200), 3),
+    ],
+    ids=repr,
+)
+def test_what_is_not_free_costs_a_unit_at_least(event):
+    """The square of a tiny epsilon is no float: it came out as zero, and so many releases as one liked were free."""
+    for rule in EVERY_RULE:
+        with contextlib.suppress(Unpriced):
+            price = rule.price(event)
+            assert price.amount or price.delta
+            if rule.name == "either":
+                assert price.rho
+            assert rule.repeats(price * 2**200, rule.way(price)) == 0

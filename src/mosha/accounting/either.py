@@ -21,7 +21,7 @@ from mosha.accounting import concentrated, pure
 from mosha.accounting.composition import Cost
 from mosha.accounting.price import OUT_OF_REACH, UNIT, Price, as_float
 from mosha.accounting.rounding import round_down, round_up
-from mosha.accounting.rule import Rule, limit_units, read_units
+from mosha.accounting.rule import Rule, cover, limit_units, read_units
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
@@ -174,13 +174,13 @@ def _price(part: Event, rule: EitherRule) -> Price:
             f"{type(part).__name__} has no price as epsilon and delta, nor as rho: this account cannot pay for it. "
             f"{rule.advice} Nothing was spent."
         )
-    return Price(*_units(sums), *_units(concentrated_cost))
+    return Price(*_units(sums, part), *_units(concentrated_cost, part))
 
 
-def _units(cost: Cost) -> tuple[int, int]:
+def _units(cost: Cost, part: Event) -> tuple[int, int]:
     if not cost.is_finite or cost.amount > LARGEST_EPSILON:
         return OUT_OF_REACH, 0
-    price = Price.of(cost.amount, cost.delta)
+    price = cover(cost, part)
     return price.amount, price.delta
 
 

@@ -8,15 +8,17 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
+from mosha.accounting import pure
 from mosha.accounting.composition import Cost, fold
 from mosha.accounting.price import FREE, UNIT, Price, as_float
 from mosha.accounting.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
+from mosha.core.events import Plan
 from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.number import positive, probability
 
-__all__ = ["Converted", "Rule", "limit_units", "read_limit", "read_units"]
+__all__ = ["Converted", "Rule", "cover", "limit_units", "read_limit", "read_units"]
 
 VERSION = 1
 SLACK = Fraction(1, 2**51)  # see `limit_units`
@@ -180,7 +182,24 @@ def _price(rule: Rule, part: Event) -> Price:
             f"{type(part).__name__} has no price in {rule.measure}: this account cannot pay for it. {rule.advice} "
             "Nothing was spent."
         )
-    return Price.of(cost.amount, cost.delta)
+    return cover(cost, part)
+
+
+def cover(cost: Cost, part: Event) -> Price:
+    """The price that covers what a part costs: a unit at least, where the square of something tiny came out as zero.
+
+    >>> kinds = Event.kinds
+    >>> cover(Cost(0.0), kinds["Laplace"](1e200)) == Price(1), cover(Cost(0.0), kinds["Pure"](0)) == FREE
+    (True, True)
+    """
+    price = Price.of(cost.amount, cost.delta)
+    return price if price.amount or _is_free(part) else Price(1, price.delta)
+
+
+def _is_free(part: Event) -> bool:
+    """Whether a part costs no epsilon at all; of a plan, whether what is planned does."""
+    planned = part.event if isinstance(part, Plan) else part
+    return pure.cost_of(planned).amount == 0
 
 
 @dataclass(frozen=True)
