@@ -132,3 +132,27 @@ def test_a_fingerprint_is_the_same_in_another_process():
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     here = table().where(mosha.col("x") == "frame_1").group_by("x", keys=["a"]).count().weighted(count=2)
     assert ran.stdout.strip() == here.fingerprint
+
+
+class _Masked(str):
+    __slots__ = ()
+
+    def __repr__(self):
+        return "'x'"
+
+
+class _Ward(str, Enum):  # noqa: UP042  (whose str() is the name of a member)
+    FIRST = "a"
+
+
+def test_a_text_is_told_by_its_letters_whatever_its_class_says_of_itself():
+    """Masked texts shared a fingerprint; a member of an enumeration was sent as its name, and met no row."""
+    asked = [table().where(mosha.col("x") == text).count() for text in (_Masked("a"), _Masked("b"), _Ward.FIRST, "a")]
+    masked, other, member, plain = (question.fingerprint for question in asked)
+    assert masked == member == plain != other
+    assert mosha.connect.lit(_Ward.FIRST).value == "a"
+    assert type(mosha.connect.lit(_Ward.FIRST).value) is str
+    listed = [table().group_by("x", keys=[text]).count().fingerprint for text in (_Masked("a"), _Masked("b"), "a")]
+    assert listed[0] == listed[2] != listed[1]
+    named = [table().group_by(name, keys=["a"]).count().fingerprint for name in ("x", _Masked("x"))]
+    assert named[0] == named[1]

@@ -59,7 +59,7 @@ def literal_type(value: Any) -> tuple[Any, Type]:
     if isinstance(value, str):
         if "\x00" in value:
             raise InvalidParameter("a text constant must not hold the NUL character.")
-        return _encodable(value), Type.TEXT
+        return _encodable(str.__str__(value)), Type.TEXT  # also of an enumeration, whose str() is the name of a member
     if isinstance(value, datetime):
         if value.tzinfo is None:
             return value, Type.TIMESTAMP

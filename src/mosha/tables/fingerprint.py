@@ -25,7 +25,7 @@ from mosha.connect.source import Source
 
 __all__ = ["described", "fingerprint"]
 
-_PLAIN = (type(None), bool, int, float, str, bytes, date, datetime, Decimal, Fraction)
+_PLAIN: tuple[Any, ...] = (type(None), bool, int, float, str, bytes, datetime, date, Decimal, Fraction)
 
 
 def described(value: Any) -> Any:
@@ -35,10 +35,11 @@ def described(value: Any) -> Any:
     ['tuple', ['int', '1'], ['float', '1.0'], ['str', "'1'"], ['bool', 'True']]
     """
     kind = type(value).__name__
-    if isinstance(value, Enum):
+    if isinstance(value, Enum) and type(value).__module__.startswith("mosha."):
         return [kind, value.name]
-    if isinstance(value, _PLAIN):
-        return [kind, repr(value)]
+    for plain in _PLAIN:
+        if isinstance(value, plain):  # told as such, whatever a class of somebody else would say of itself
+            return [plain.__name__, plain.__repr__(value)]
     return [kind, *_inner(value)]
 
 
