@@ -1,9 +1,11 @@
 """Who buys (epsilon, delta) pays (epsilon, delta): an account of that very limit pays for one such release."""
 
+from dataclasses import replace
+
 import pytest
 
 import mosha
-from mosha import errors, events
+from mosha import accounting, errors, events
 from mosha.core.unit import Example
 from mosha.federated import analytics
 from mosha.learning import LogisticRegression
@@ -53,6 +55,21 @@ def test_steps_of_a_repetition_are_still_handed_back():
     with account.open(asking(events.Gaussian(50) * 4, horizon=4, delta=1e-7)) as run:
         run.step(None)
     assert account.event() == events.Gaussian(50)
+
+
+def test_a_first_run_keeps_its_refund_or_the_sums():
+    """As docs/explanation/ledger.md says: divisible steps give up the sums, one piece gives up the refund."""
+    noise = accounting.calibrate(lambda z: events.Gaussian(z) * 10, epsilon=0.5, delta=1e-7)
+    steps = asking(events.Gaussian(noise) * 10, horizon=10, delta=1e-7)
+    whole = replace(steps, event=events.Plan(steps.event, 1e-7), delta=None)
+    found = []
+    for run in (steps, whole):
+        account = mosha.Ledger.memory().account("a", unit=PERSON, epsilon=3, delta=1e-6)
+        with account.open(run) as opened:
+            opened.step(None)
+            found.append((account.way, round(account.remaining, 1), account.how_many(events.Laplace(50))))
+        found.append(account.event() == run.event)
+    assert found == [("concentrated", 0.6, 892), False, ("either", 2.5, 839), True]
 
 
 def test_a_run_that_only_fits_as_one_piece_is_sold_as_one():
