@@ -274,3 +274,18 @@ def test_a_question_is_paid_with_the_key_of_the_environment(tmp_path, monkeypatc
     monkeypatch.delenv("MOSHA_LEDGER_KEY_FILE")
     assert main(asked) == 1
     assert "LedgerKeyRefused" in capsys.readouterr().err
+
+
+def test_verification_goes_on_from_a_file(visits, mosha_ledger, tmp_path):
+    spend(visits)
+    code, _, complaint = mosha_ledger("verify", visits, "--since", tmp_path / "checkpoint")
+    assert (code, "Keep it elsewhere" in complaint) == (1, True)
+    (tmp_path / "elsewhere").mkdir()
+    file = tmp_path / "elsewhere" / "checkpoint"
+    assert "not read again" not in mosha_ledger("verify", visits, "--since", file)[1]
+    spend(visits)
+    code, out, _ = mosha_ledger("verify", visits, "--since", file)
+    assert (code, "not read again" in out) == (0, True)
+    kept = file.read_bytes()
+    assert mosha_ledger("verify", visits, "--since", file)[0] == 0
+    assert file.read_bytes() == kept  # nothing new was written

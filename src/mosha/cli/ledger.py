@@ -284,12 +284,16 @@ def verify(
             envvar="MOSHA_LEDGER_KEY_FILE", help="A key that rows were written with; may be given repeatedly."
         ),
     ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option(help="Read only rows after this checkpoint, and write it anew; kept outside the book."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Read the whole book again: every hash, every sum, every limit, every tag. Exit code 3 if anything is wrong."""
     try:
         with closing(open_ledger(place)) as ledger:
-            found = ledger.verify(head=head, keys=key_file or ()).to_dict()
+            found = ledger.verify(head=head, keys=key_file or (), since=since, keep=since is not None).to_dict()
     except LedgerTampered as error:  # the book itself refuses to be opened
         found = {"ok": False, "entries": None, "head": None, "problems": [str(error)]}
     if as_json:

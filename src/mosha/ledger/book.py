@@ -20,6 +20,7 @@ from mosha.core.weakness import WeakPromise
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.chain import Entry, Head
 from mosha.ledger.charge import from_columns
+from mosha.ledger.checkpoint import Checkpoint
 from mosha.ledger.failures import failures_of, lift
 from mosha.ledger.index import is_current, renew
 from mosha.ledger.key import LedgerKey
@@ -329,15 +330,24 @@ class Ledger:
         return key.id
 
     def verify(
-        self, *, head: Head | str | None = None, keys: Iterable[LedgerKey | bytes | str | os.PathLike[str]] = ()
+        self,
+        *,
+        head: Head | str | None = None,
+        keys: Iterable[LedgerKey | bytes | str | os.PathLike[str]] = (),
+        since: Checkpoint | str | os.PathLike[str] | None = None,
+        keep: bool = False,
     ) -> Report:
         """Read the whole book again: every hash, every sum, every limit, every tag.
 
         Args:
             head: a head that was kept elsewhere ('sequence:hash', or the hash alone); the book must hold it.
             keys: keys that rows were written with, besides the one that the ledger was opened with.
+            since: `report.checkpoint` of an earlier verification, or the file that keeps it, outside of the book: only
+                later rows are read. Signed with the key where there is one.
+            keep: write the file `since` anew where the book is well; it need not be there yet.
         """
-        return verify_book(self._storage, head, [LedgerKey.of(key) for key in keys])
+        known = [LedgerKey.of(key) for key in keys]
+        return verify_book(self._storage, head=head, keys=known, since=since, keep=keep)
 
     def reprice(self, account: LedgerAccount | str, *, delta: float | None = None) -> Guarantee:
         """What an account's releases cost together by the tightest accounting of today. For reading only.

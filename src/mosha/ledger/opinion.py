@@ -36,7 +36,7 @@ class Opinion:
     def __init__(self) -> None:
         self._verdicts: dict[Purchase, str] = {}
         self._events: dict[str, Event] = {}
-        self._cheap: dict[str, list[int]] = {}  # account -> rows
+        self.cheap: dict[str, list[int]] = {}  # account -> rows
 
     def event(self, text: str) -> Event:
         """The event of this text, read once."""
@@ -52,12 +52,12 @@ class Opinion:
         if verdict is None:
             verdict = self._verdicts[known] = _verdict(rule, self.event(text), paid)
         if verdict == "low":
-            self._cheap.setdefault(account, []).append(row)
+            self.cheap.setdefault(account, []).append(row)
         return verdict != "impossible"
 
     def notes(self) -> list[str]:
         """What is not wrong for certain, and worth a look."""
-        return [_describe(account, rows) for account, rows in sorted(self._cheap.items())]
+        return [_describe(account, rows) for account, rows in sorted(self.cheap.items())]
 
 
 def _describe(account: str, rows: list[int]) -> str:

@@ -127,8 +127,12 @@ class Replay:
         self._require(entry, terms.expires is None or entry.at < terms.expires, "opens an account that has ended")
         fits = self.policy is None or not self.policy.violations(terms, entry.at)
         self._require(entry, fits, "opens an account against the policy of the book")
-        self.accounts[terms.name] = Balance(terms, entry=entry.sequence)
-        self._terms[terms.name] = terms
+        self.admit(Balance(terms, entry=entry.sequence))
+
+    def admit(self, balance: Balance) -> None:
+        """Know an account from now on."""
+        self.accounts[balance.terms.name] = balance
+        self._terms[balance.terms.name] = balance.terms
 
     def _is_protected(self, terms: Terms) -> bool:
         """Whether the accounts that pay with a new one protect its unit: its parent, and its population."""

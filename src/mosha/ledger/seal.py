@@ -107,7 +107,7 @@ class TagCheck:
     """Reads rows in order, with their tags: which of them were not written with the key that was in force then."""
 
     def __init__(
-        self, transaction: Transaction, keys: Sequence[LedgerKey], after: int = 0, force: str | None = None
+        self, transaction: Transaction, keys: Sequence[LedgerKey], after: int = 0, named: Sequence[str] = ()
     ) -> None:
         self._transaction = transaction
         self._has_tags = transaction.has_table("tags")
@@ -115,10 +115,10 @@ class TagCheck:
         self._window: dict[int, dict[str, str]] = {}
         self._until = after
         self._after, self._expected = after, 0
-        self._known = {force} if force else set[str]()
+        self._known = set(named)  # keys that rows have named up to here
         self._unchecked: dict[str, list[int]] = {}  # key -> its first and last row that it could not be tried on
         self._bare = 0  # the last row from before there was a key
-        self.force = force
+        self.force = named[-1] if named else None
 
     def read(self, entry: Entry) -> list[str]:
         """What is wrong with the tags of the next row."""
