@@ -1,5 +1,6 @@
 """Deadlines: they strike wherever an engine is just then, and nobody else."""
 
+import itertools
 import threading
 import time
 
@@ -7,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from mosha.connect import Aggregation, NormBound, Rows, answer, private, source
+from mosha.connect import Aggregation, NormBound, Rows, Unbounded, answer, private, source
 from mosha.connect.asking import stop_at, stopping
 from mosha.connect.duckdb import DuckDB
+from mosha.connect.plan import queries
+from mosha.connect.postgresql import PostgreSQL
 from mosha.core.errors import DeadlineExceeded
 
 
@@ -67,3 +70,33 @@ def test_a_deadline_breaks_off_compiled_kernels_as_well(monkeypatch):
     monkeypatch.undo()
     assert answer(question).to_dict() == {(): (200_000,)}
     assert engine._connection.execute("SELECT current_setting('threads')").fetchall() == [(2,)]
+
+
+class _Cursor:
+    """Takes a while for each statement, and keeps them all."""
+
+    def __init__(self):
+        self.said = []
+
+    def execute(self, statement):
+        self.said.append(statement)
+        time.sleep(0.05)
+        return self
+
+    def fetchall(self):
+        return []
+
+
+def test_all_statements_of_a_question_share_one_deadline_on_postgresql(monkeypatch):
+    """The server counts for each statement anew: with three of them a deadline was three times as long."""
+    cursor, engine = _Cursor(), PostgreSQL("postgresql://nowhere")
+    monkeypatch.setattr(engine, "_in_snapshot", lambda work, **_: work(cursor))
+    visits = private(source(pa.table({"id": [1]}), engine=DuckDB()))
+    question = Aggregation(visits, {}, {"rows": Rows()}, bound=Unbounded())
+    found = queries(question, engine.dialect) * 3
+    with stop_at(60):
+        engine.analyse(found, question)
+        engine.run(found, question)
+    limits = [int(text.split()[-1]) for text in cursor.said if "statement_timeout" in str(text)]
+    assert len(limits) == 6
+    assert all(later < earlier for earlier, later in itertools.pairwise(limits))

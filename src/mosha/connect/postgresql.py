@@ -93,8 +93,7 @@ class PostgreSQL(Engine):
                 with connection.cursor() as cursor:
                     cursor.execute("SET LOCAL standard_conforming_strings = on")
                     cursor.execute("SET LOCAL DateStyle = 'ISO, YMD'")
-                    if (left := seconds_left()) is not None:
-                        cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
+                    _limit_time(cursor)
                     sent = True
                     return work(cursor)
         except (psycopg.OperationalError, OSError) as error:
@@ -142,7 +141,7 @@ class PostgreSQL(Engine):
 
         def ask(cursor: Any) -> list[list[Any]]:
             cursor.execute("SET LOCAL search_path TO pg_catalog")
-            return [cursor.execute(statement).fetchall() for statement in statements]
+            return [_limit_time(cursor).execute(statement).fetchall() for statement in statements]
 
         answers = self._in_snapshot(ask, rows=True, statement=";\n".join(map(bytes.decode, statements)))
         return [plain_columns(rows, question, query) for rows, query in zip(answers, found, strict=True)]
@@ -153,9 +152,16 @@ class PostgreSQL(Engine):
         def explain(cursor: Any) -> None:
             cursor.execute("SET LOCAL search_path TO pg_catalog")
             for statement in statements:
-                cursor.execute(statement)
+                _limit_time(cursor).execute(statement)
 
         self._in_snapshot(explain, statement=";\n".join(map(bytes.decode, statements)))
+
+
+def _limit_time(cursor: Any) -> Any:
+    """The cursor, whose next statement has what is left until the deadline: the server counts for each one anew."""
+    if (left := seconds_left()) is not None:
+        cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
+    return cursor
 
 
 Read = Callable[[Node], Node]
