@@ -139,6 +139,26 @@ def test_bars_of_correlations_at_95_percent_cover_95_to_98_percent(kind, budget)
     assert np.sum(missed <= bars * 0.7) < least <= np.sum(missed <= bars) <= most < np.sum(missed <= 2 * bars)
 
 
+@pytest.mark.parametrize(
+    ("budget", "near"), [(Budget(epsilon=1), 0.26), (Budget(rho=0.2), 0.35)], ids=["pure", "gaussian"]
+)
+def test_bars_of_correlations_are_near_the_best_where_the_noise_is_large(budget, near):
+    # Deviations are known to a tenth or a fifth here. Half as wide bars must be rejected (false alarm 1e-10), and twice
+    # as wide ones: the root of a mean of 4000 squares with kurtosis 6 has a deviation of 1.8%, and strays by 12% with
+    # 1e-10. Of the best bars it is 0.5, and 0.45 for noise from a box.
+    generator, rows, draws = np.random.default_rng(), 3000, 4000
+    x = np.clip(generator.lognormal(1.0, 1.2, rows), 0, 50)
+    y = np.clip(0.5 * x + generator.normal(0, 10, rows), -50, 150)
+    table = protect(pa.table({"x": x, "y": y}), unit=mosha.Row())
+    question = table.aggregate(related=ask.correlation(["x", "y"], between=[(0, 50), (-50, 150)]))
+    (part,), value = question.parts(budget), noised(question, budget, draws)
+    missed = np.abs(part.answers(value)["related"] - np.corrcoef(x, y)[0, 1])
+    bars = part.errors(value, 0.95)["related"]
+    error = math.sqrt(np.mean(missed**2)) / np.mean(bars)
+    assert np.sum(missed <= bars / 2) < binom.ppf(1e-10, draws, 0.95) <= np.sum(missed <= bars)
+    assert error / 2 < near < error < 0.55
+
+
 def test_the_bar_of_a_correlation_never_leaves_what_is_possible():
     # Two rows, a column without spread, nothing but noise: the bar reaches from -1 to 1, and no further.
     for x in ([1.0, 2.0], [3.0] * 50, list(range(30))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -16,11 +16,11 @@ from mosha.tables.spreads import PRODUCT, Covariance
 
 __all__ = ["Correlation"]
 
-SIDE = 0.03
-"""The part of what may be missed that each of the two means and the ratio of the deviations has."""
+MEAN, RATIO = 0.02, 0.15
+"""The part of what may be missed that each of the two means has, and the ratio of the deviations."""
 
-CORNER = 0.05
-"""The part of what may be missed that each of the covariance and the two variances has."""
+CELLS = 12
+"""Into so many cells the interval of the ratio is cut."""
 
 Interval = tuple[Column, Column]
 
@@ -41,6 +41,21 @@ def _square(a: Interval) -> Interval:
 
 def _size(a: Interval) -> Column:
     return np.maximum(np.abs(a[0]), np.abs(a[1]))
+
+
+def _raise_end(low: Column, centre: Column, find: Callable[[Column, Column], Column]) -> Column:
+    """A greater lower end: what lies in [a, b] is no less than `find(a, b)`, the best bound where [a, b] is short."""
+    for _ in range(5):
+        low = np.clip(find(low, centre), low, centre)
+    for _ in range(2):
+        trial = (low + np.clip(find(low, low), low, centre)) / 2
+        low = np.where(find(low, trial) >= trial, trial, low)
+    return low
+
+
+def _lower_end(high: Column, centre: Column, find: Callable[[Column, Column], Column]) -> Column:
+    """The same for an upper end."""
+    return -_raise_end(-high, -centre, lambda a, b: -find(-b, -a))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +95,7 @@ class Correlation(Additive):
         return np.clip(np.divide(both, scale, out=np.zeros_like(both), where=scale > 0), -1.0, 1.0)
 
     def error(self, channels: Channels, confidence: float) -> Column:
-        """One sum of noise moves the answer, up to what means and the ratio of deviations add: `correlations.md`."""
+        """One sum of noise moves the answer, for every ratio of deviations that another leaves: `correlations.md`."""
         seen = self._standard(channels, confidence)
         low, high = self._interval(channels, seen, confidence)
         rounding = sum(0.75 / deviation + PRODUCT / deviation**2 for deviation in seen.deviations)
@@ -94,7 +109,7 @@ class Correlation(Additive):
         spreads = [part.moments(channels)[3] for part in (first, second)]
         usable = (channels.values[both.names[0]] >= 1.0) & (spreads[0] > 0) & (spreads[1] > 0)
         deviations = tuple(np.sqrt(np.where(usable, spread, 1.0)) for spread in spreads)
-        level = 1 - SIDE * (1 - confidence)
+        level = 1 - MEAN * (1 - confidence)
         off = tuple(both.mean_error(channels, place, level) / deviations[place] for place in (0, 1))
         means = []
         for place in (0, 1):
@@ -104,70 +119,71 @@ class Correlation(Additive):
         return _Standard(usable, rows, (deviations[0], deviations[1]), (means[0], means[1]), (off[0], off[1]), found)
 
     def _interval(self, channels: Channels, seen: _Standard, confidence: float) -> Interval:
-        """Where the correlation of the rows lies."""
+        """Where the correlation of the rows lies: cell by cell of the ratio of deviations, each end by itself."""
         missed = 1 - confidence
-        (low, high), spreads = self._corners(channels, 1 - CORNER * missed)
-        ratio, known = self._ratio(channels, seen, spreads, 1 - SIDE * missed)
-        pulls = [(g * (1 + seen.off[0] ** 2) + (1 + seen.off[1] ** 2) / g) / 2 for g in ratio]
-        pull, slack = np.maximum(*pulls), seen.off[0] * seen.off[1]
-        for _ in range(4):
-            noise = self._noise(channels, seen, ratio, (low, high), 1 - (1 - 3 * SIDE - 3 * CORNER) * missed)
-            ends = seen.found - noise - slack, seen.found + noise + slack
-            low = np.where(known, np.clip(np.minimum(ends[0], ends[0] / pull), low, high), low)
-            high = np.where(known, np.clip(np.maximum(ends[1], ends[1] / pull), low, high), high)
-        return low, high
+        ends = self._ratio(channels, seen, 1 - RATIO * missed)
+        edges = ends[0] + (ends[1] - ends[0]) * np.linspace(0.0, 1.0, CELLS + 1)[:, None]
+        cell = edges[:-1], edges[1:]
+        even = np.asarray((cell[0] <= 0.5) & (cell[1] >= 0.5))
+        evenness = [2 * np.sqrt(edge * (1 - edge)) for edge in cell]
+        kept = np.minimum(*evenness), np.where(even, 1.0, np.maximum(*evenness))
+        squares = seen.off[0] ** 2, seen.off[1] ** 2
+        pull = 1 + np.maximum(*(edge * squares[0] + (1 - edge) * squares[1] for edge in cell))
+        slack = seen.off[0] * seen.off[1]
+        low, high = _times(kept, (seen.found - slack, seen.found + slack))
 
-    def _corners(self, channels: Channels, confidence: float) -> tuple[Interval, tuple[Interval, Interval]]:
-        """Where the bars of the covariance and of the variances leave the correlation, and the variances."""
-        answers = [part.answer(channels) for part in self.parts]
-        bars = [part.error(channels, confidence) for part in self.parts]
-        both, *spreads = ((answer - bar, answer + bar) for answer, bar in zip(answers, bars, strict=True))
-        first, second = ((np.maximum(0.0, low), high) for low, high in spreads)
-        scales = [np.sqrt(first[end] * second[end]) for end in (0, 1)]
-        far = [np.divide(end, scales[0], out=np.sign(end), where=scales[0] > 0) for end in both]
-        near = [end / scales[1] for end in both]
-        low, high = np.minimum(far[0], near[0]), np.maximum(far[1], near[1])
-        return (np.clip(low, -1.0, 1.0), np.clip(high, -1.0, 1.0)), (first, second)
+        def least(a: Column, b: Column) -> Column:
+            end = low - self._noise(channels, seen, (cell, kept), (a, b), 1 - (1 - 2 * MEAN - RATIO) * missed)
+            return np.asarray(np.minimum(end, end / pull))
 
-    def _ratio(
-        self, channels: Channels, seen: _Standard, spreads: tuple[Interval, Interval], confidence: float
-    ) -> tuple[Interval, NDArray[np.bool_]]:
-        """The ratio of the true deviations over that of the released ones, and whether it is bounded."""
+        def greatest(a: Column, b: Column) -> Column:
+            end = high + self._noise(channels, seen, (cell, kept), (a, b), 1 - (1 - 2 * MEAN - RATIO) * missed)
+            return np.asarray(np.maximum(end, end / pull))
+
+        one = np.ones_like(low)
+        left = _raise_end(-one, np.clip(low, -1.0, 1.0), least).min(axis=0)
+        right = _lower_end(one, np.clip(high, -1.0, 1.0), greatest).max(axis=0)
+        return np.where(seen.usable, left, -1.0), np.where(seen.usable, right, 1.0)
+
+    def _ratio(self, channels: Channels, seen: _Standard, confidence: float) -> Interval:
+        """The ratio of the true deviations over that of the released ones, as a share q from 0 to 1."""
         counted, first, second, _ = self.parts[0].names
         squares = self.parts[1].names[3], self.parts[2].names[3]
-        s, t = seen.deviations
-        m, k = seen.means
-        (least, most), (lowest, highest) = (
-            (spread[0] / (deviation * number.grid) ** 2, spread[1] / (deviation * number.grid) ** 2)
-            for spread, deviation, number in zip(spreads, seen.deviations, self.numbers(), strict=True)
-        )
-        low, high = lowest / (lowest + most), highest / (highest + least)
-        for _ in range(3):
-            share, rest = (low, high), (1 - high, 1 - low)
-            size = _size(_minus(_times(rest, _square(k)), _times(share, _square(m))))
+        (s, t), (m, k) = seen.deviations, seen.means
+        off = seen.off[0] ** 2, seen.off[1] ** 2
+
+        def noise(low: Column, high: Column) -> Column:
+            size = _size(_minus(_times((1 - high, 1 - low), _square(k)), _times((low, high), _square(m))))
             terms = [(squares[0], PRODUCT * high / s**2), (squares[1], PRODUCT * (1 - low) / t**2), (counted, size)]
             terms += [(first, 2 * _size(m) * high / s), (second, 2 * _size(k) * (1 - low) / t)]
-            noise = channels.width(_added(terms), confidence) / seen.rows
-            ends = (1 - high * seen.off[0] ** 2 - noise) / 2, (1 + (1 - low) * seen.off[1] ** 2 + noise) / 2
-            low, high = np.maximum(low, ends[0]), np.minimum(high, ends[1])
-        known = seen.usable & (low > 0) & (high < 1)
-        low, high = np.where(known, low, 0.5), np.where(known, high, 0.5)
-        return (np.sqrt(low / (1 - low)), np.sqrt(high / (1 - high))), known
+            return channels.width(_added(terms), confidence) / seen.rows
+
+        half = np.full_like(seen.rows, 0.5)
+        least = _raise_end(0 * half, half, lambda a, b: (1 - noise(a, b)) / (2 + off[0]))
+        return least, _lower_end(2 * half, half, lambda a, b: (1 + noise(a, b) + off[1]) / (2 + off[1]))
 
     def _noise(
-        self, channels: Channels, seen: _Standard, ratio: Interval, related: Interval, confidence: float
+        self,
+        channels: Channels,
+        seen: _Standard,
+        ratio: tuple[Interval, Interval],
+        related: Interval,
+        confidence: float,
     ) -> Column:
-        """How far the noise moves the answer, where the correlation lies in `related`."""
+        """How far the noise moves the answer, where q lies in a cell and the correlation in `related`."""
         counted, first, second, product = self.parts[0].names
         squares = self.parts[1].names[3], self.parts[2].names[3]
         (s, t), (m, k) = seen.deviations, seen.means
-        up, down = _times(related, ratio), _times(related, (1 / ratio[1], 1 / ratio[0]))
-        bent = [edge / 2 for edge in _times(up, _square(m))], [edge / 2 for edge in _times(down, _square(k))]
-        flat = _minus(_minus(_times(m, k), (bent[0][0], bent[0][1])), (bent[1][0], bent[1][1]))
-        terms = [(product, PRODUCT / (s * t))]
-        terms += [(squares[0], PRODUCT * _size(up) / (2 * s**2)), (squares[1], PRODUCT * _size(down) / (2 * t**2))]
-        terms += [(first, _size(_minus(_times(up, m), k)) / s), (second, _size(_minus(_times(down, k), m)) / t)]
-        return channels.width(_added([*terms, (counted, _size(flat))]), confidence) / seen.rows
+        (low, high), kept = ratio
+        up, down = _times(related, (low, high)), _times(related, (1 - high, 1 - low))
+        bent = [a + b for a, b in zip(_times(up, _square(m)), _times(down, _square(k)), strict=True)]
+        flat = _minus(_times(kept, _times(m, k)), (bent[0], bent[1]))
+        twice = (2 * up[0], 2 * up[1]), (2 * down[0], 2 * down[1])
+        terms = [(product, PRODUCT * kept[1] / (s * t)), (counted, _size(flat))]
+        terms += [(squares[0], PRODUCT * _size(up) / s**2), (squares[1], PRODUCT * _size(down) / t**2)]
+        terms += [(first, _size(_minus(_times(twice[0], m), _times(kept, k))) / s)]
+        terms += [(second, _size(_minus(_times(twice[1], k), _times(kept, m))) / t)]
+        return channels.width(_added(terms), confidence) / seen.rows
 
 
 def _added(terms: list[tuple[str, Column]]) -> dict[str, Column]:

@@ -36,8 +36,11 @@ REACH = 1 << 26
 HELD = 1 << 59
 """Channels are held within this size before and after noise (see `joint_noise.md`)."""
 
-FINE_SHAPE, ROUGH_SHAPE, FEW_GROUPS = 64, 8, 4
-"""Coefficients of a width are rounded up to so many steps: to fine ones for a few groups, to rough ones for many."""
+FINE_SHAPE, ROUGH_SHAPE, FEW_GROUPS = 64, 8, 64
+"""Coefficients of a width are rounded up to so many steps: to fine ones for a few groups, to rough ones for many.
+
+The cells that a correlation looks at count as groups.
+"""
 
 
 class JointNoise(Protocol):
