@@ -369,6 +369,15 @@ def test_arrow_text_that_is_no_utf_8_is_refused_before_anything_is_asked(kind):
     assert rows(source(TABLE), "who") == [(1,), (2,), (None,)]
 
 
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_moments_that_no_engine_can_count_are_refused_before_anything_is_asked(unit):
+    """One such row made every question about its column fail once it was paid for."""
+    far = pa.table({"z": pa.array([0, 2**63 - 1], pa.timestamp(unit, tz="UTC"))})
+    assert "beyond the year 290,000" in refused(DataError, far)
+    near = source(pa.table({"z": pa.array([0, 10**9], pa.timestamp(unit, tz="UTC"))}))
+    assert near.schema["z"] is Type.INSTANT
+
+
 class _Odd:
     def __str__(self):
         raise ValueError

@@ -187,10 +187,17 @@ class DuckDB(Engine):
         self._told(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem)
-        mixed = {column_name for column_name in object_columns(frame) if not self._is_read(origin(), column_name)}
-        fields, skipped = _left_out(mixed, fields, skipped)
         kind = type(frame)  # what may change in place (pandas) or outside (lazy frames, data sets) is not kept
         frozen = kind.__module__.split(".")[0] in {"polars", "pyarrow"} and kind.__name__ in {"DataFrame", "Table"}
+        # moments in seconds or milliseconds are counted in microseconds when they are read, and may be too many
+        moments = [field.name for field in fields if frozen and field.type is Type.INSTANT]
+        if far := [title for title in moments if not self._is_read(origin(), title)]:
+            raise DataError(
+                f"column {far[0]!r} holds moments beyond the year 290,000, at which questions fail: make them "
+                "missing first. Nothing was spent."
+            )
+        mixed = {title for title in object_columns(frame) if not self._is_read(origin(), title)}
+        fields, skipped = _left_out(mixed, fields, skipped)
         size = len(frame) if hasattr(frame, "__len__") else None
         source = LocalSource(self, fields, skipped, origin, size, lambda: "frozen" if frozen else None)
         weakref.finalize(source, self._forgotten.append, name)  # takes no lock: it may run amid anything
