@@ -159,6 +159,19 @@ def test_bars_of_correlations_are_near_the_best_where_the_noise_is_large(budget,
     assert error / 2 < near < error < 0.55
 
 
+@pytest.mark.parametrize("budget", [Budget(epsilon=0.01), Budget(rho=1e-5)], ids=["pure", "gaussian"])
+def test_bars_of_variances_hold_and_help_where_the_noise_is_as_large_as_the_answer(budget):
+    # False alarm 1e-10. Bars at 0.4 of their width must be rejected, and twice as wide ones: the root of a mean of 4000
+    # squares with kurtosis 6 has a deviation of 1.8%, and strays by 12% with 1e-10.
+    x, draws = np.clip(np.random.default_rng().lognormal(1.0, 1.2, 3000), 0, 50), 4000
+    question = protect(pa.table({"x": x}), unit=mosha.Row()).aggregate(spread=ask.variance("x", between=(0, 50)))
+    (part,), value = question.parts(budget), noised(question, budget, draws)
+    missed, bars = np.abs(part.answers(value)["spread"] - x.var()), part.errors(value, 0.95)["spread"]
+    error = math.sqrt(np.mean(missed**2)) / np.mean(bars)
+    assert np.sum(missed <= 0.4 * bars) < binom.ppf(1e-10, draws, 0.95) <= np.sum(missed <= bars)
+    assert error / 2 < 0.215 < error
+
+
 def test_the_bar_of_a_correlation_never_leaves_what_is_possible():
     # Two rows, a column without spread, nothing but noise: the bar reaches from -1 to 1, and no further.
     for x in ([1.0, 2.0], [3.0] * 50, list(range(30))):

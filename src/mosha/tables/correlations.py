@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mosha.connect.value import Value
 from mosha.tables.additive import Additive, Channels, Column
+from mosha.tables.intervals import Interval, cut, lower_end, minus, raise_end, size, square, times
 from mosha.tables.measured import Measured, Range
 from mosha.tables.spreads import PRODUCT, Covariance
 
@@ -21,41 +22,6 @@ MEAN, RATIO = 0.02, 0.15
 
 CELLS = 12
 """Into so many cells the interval of the ratio is cut."""
-
-Interval = tuple[Column, Column]
-
-
-def _times(a: Interval, b: Interval) -> Interval:
-    corners = [x * y for x in a for y in b]
-    return np.minimum.reduce(corners), np.maximum.reduce(corners)
-
-
-def _minus(a: Interval, b: Interval) -> Interval:
-    return a[0] - b[1], a[1] - b[0]
-
-
-def _square(a: Interval) -> Interval:
-    least = np.maximum(0.0, np.maximum(a[0], -a[1]))
-    return least**2, _size(a) ** 2
-
-
-def _size(a: Interval) -> Column:
-    return np.maximum(np.abs(a[0]), np.abs(a[1]))
-
-
-def _raise_end(low: Column, centre: Column, find: Callable[[Column, Column], Column]) -> Column:
-    """A greater lower end: what lies in [a, b] is no less than `find(a, b)`, the best bound where [a, b] is short."""
-    for _ in range(5):
-        low = np.clip(find(low, centre), low, centre)
-    for _ in range(2):
-        trial = (low + np.clip(find(low, low), low, centre)) / 2
-        low = np.where(find(low, trial) >= trial, trial, low)
-    return low
-
-
-def _lower_end(high: Column, centre: Column, find: Callable[[Column, Column], Column]) -> Column:
-    """The same for an upper end."""
-    return -_raise_end(-high, -centre, lambda a, b: -find(-b, -a))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,15 +88,14 @@ class Correlation(Additive):
         """Where the correlation of the rows lies: cell by cell of the ratio of deviations, each end by itself."""
         missed = 1 - confidence
         ends = self._ratio(channels, seen, 1 - RATIO * missed)
-        edges = ends[0] + (ends[1] - ends[0]) * np.linspace(0.0, 1.0, CELLS + 1)[:, None]
-        cell = edges[:-1], edges[1:]
+        cell = cut(ends, CELLS)
         even = np.asarray((cell[0] <= 0.5) & (cell[1] >= 0.5))
         evenness = [2 * np.sqrt(edge * (1 - edge)) for edge in cell]
         kept = np.minimum(*evenness), np.where(even, 1.0, np.maximum(*evenness))
         squares = seen.off[0] ** 2, seen.off[1] ** 2
         pull = 1 + np.maximum(*(edge * squares[0] + (1 - edge) * squares[1] for edge in cell))
         slack = seen.off[0] * seen.off[1]
-        low, high = _times(kept, (seen.found - slack, seen.found + slack))
+        low, high = times(kept, (seen.found - slack, seen.found + slack))
 
         def least(a: Column, b: Column) -> Column:
             end = low - self._noise(channels, seen, (cell, kept), (a, b), 1 - (1 - 2 * MEAN - RATIO) * missed)
@@ -141,8 +106,8 @@ class Correlation(Additive):
             return np.asarray(np.maximum(end, end / pull))
 
         one = np.ones_like(low)
-        left = _raise_end(-one, np.clip(low, -1.0, 1.0), least).min(axis=0)
-        right = _lower_end(one, np.clip(high, -1.0, 1.0), greatest).max(axis=0)
+        left = raise_end(-one, np.clip(low, -1.0, 1.0), least).min(axis=0)
+        right = lower_end(one, np.clip(high, -1.0, 1.0), greatest).max(axis=0)
         return np.where(seen.usable, left, -1.0), np.where(seen.usable, right, 1.0)
 
     def _ratio(self, channels: Channels, seen: _Standard, confidence: float) -> Interval:
@@ -153,14 +118,14 @@ class Correlation(Additive):
         off = seen.off[0] ** 2, seen.off[1] ** 2
 
         def noise(low: Column, high: Column) -> Column:
-            size = _size(_minus(_times((1 - high, 1 - low), _square(k)), _times((low, high), _square(m))))
-            terms = [(squares[0], PRODUCT * high / s**2), (squares[1], PRODUCT * (1 - low) / t**2), (counted, size)]
-            terms += [(first, 2 * _size(m) * high / s), (second, 2 * _size(k) * (1 - low) / t)]
+            other = size(minus(times((1 - high, 1 - low), square(k)), times((low, high), square(m))))
+            terms = [(squares[0], PRODUCT * high / s**2), (squares[1], PRODUCT * (1 - low) / t**2), (counted, other)]
+            terms += [(first, 2 * size(m) * high / s), (second, 2 * size(k) * (1 - low) / t)]
             return channels.width(_added(terms), confidence) / seen.rows
 
         half = np.full_like(seen.rows, 0.5)
-        least = _raise_end(0 * half, half, lambda a, b: (1 - noise(a, b)) / (2 + off[0]))
-        return least, _lower_end(2 * half, half, lambda a, b: (1 + noise(a, b) + off[1]) / (2 + off[1]))
+        least = raise_end(0 * half, half, lambda a, b: (1 - noise(a, b)) / (2 + off[0]))
+        return least, lower_end(2 * half, half, lambda a, b: (1 + noise(a, b) + off[1]) / (2 + off[1]))
 
     def _noise(
         self,
@@ -175,20 +140,20 @@ class Correlation(Additive):
         squares = self.parts[1].names[3], self.parts[2].names[3]
         (s, t), (m, k) = seen.deviations, seen.means
         (low, high), kept = ratio
-        up, down = _times(related, (low, high)), _times(related, (1 - high, 1 - low))
-        bent = [a + b for a, b in zip(_times(up, _square(m)), _times(down, _square(k)), strict=True)]
-        flat = _minus(_times(kept, _times(m, k)), (bent[0], bent[1]))
+        up, down = times(related, (low, high)), times(related, (1 - high, 1 - low))
+        bent = [a + b for a, b in zip(times(up, square(m)), times(down, square(k)), strict=True)]
+        flat = minus(times(kept, times(m, k)), (bent[0], bent[1]))
         twice = (2 * up[0], 2 * up[1]), (2 * down[0], 2 * down[1])
-        terms = [(product, PRODUCT * kept[1] / (s * t)), (counted, _size(flat))]
-        terms += [(squares[0], PRODUCT * _size(up) / s**2), (squares[1], PRODUCT * _size(down) / t**2)]
-        terms += [(first, _size(_minus(_times(twice[0], m), _times(kept, k))) / s)]
-        terms += [(second, _size(_minus(_times(twice[1], k), _times(kept, m))) / t)]
+        terms = [(product, PRODUCT * kept[1] / (s * t)), (counted, size(flat))]
+        terms += [(squares[0], PRODUCT * size(up) / s**2), (squares[1], PRODUCT * size(down) / t**2)]
+        terms += [(first, size(minus(times(twice[0], m), times(kept, k))) / s)]
+        terms += [(second, size(minus(times(twice[1], k), times(kept, m))) / t)]
         return channels.width(_added(terms), confidence) / seen.rows
 
 
 def _added(terms: list[tuple[str, Column]]) -> dict[str, Column]:
     """Coefficients by channel; the columns may be one and the same, and then so are channels."""
     found: dict[str, Column] = {}
-    for name, size in terms:
-        found[name] = found.get(name, 0.0) + size
+    for name, coefficient in terms:
+        found[name] = found.get(name, 0.0) + coefficient
     return found

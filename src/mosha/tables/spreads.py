@@ -12,6 +12,7 @@ import numpy as np
 from mosha.connect.expression import Expression
 from mosha.connect.value import Clamped, Rows, Value
 from mosha.tables.additive import Additive, Channels, Column, centred_channels
+from mosha.tables.intervals import Interval, cut, lower_end, minus, raise_end, size, square, times
 from mosha.tables.measured import Measured, Range
 
 __all__ = ["PRODUCT", "Covariance", "StandardDeviation"]
@@ -19,6 +20,13 @@ __all__ = ["PRODUCT", "Covariance", "StandardDeviation"]
 SHIFT = 14
 PRODUCT = 2.0**SHIFT
 """The unit of sums of products, in squares of grid steps: coarse, so that a share of a row keeps its fraction."""
+
+
+MEANS = 0.1
+"""The part of what may be missed that the two means have together."""
+
+CELLS = 4
+"""Into so many cells the interval of each of two means is cut; that of one into as many as two have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,25 +96,37 @@ class Covariance(Additive):
         return np.clip(self.moments(channels)[3] * self._scale, *self._limits)
 
     def error(self, channels: Channels, confidence: float) -> Column:
-        """Fieller's argument for the means m, k and the covariance c of the rows: see `spreads.md`."""
+        """Fieller's argument for the covariance of the rows, cell by cell of their means: see `spreads.md`."""
         counted, *means, found = self.moments(channels)
-        missed = 1 - confidence
-        away = [self.mean_error(channels, place, 1 - missed * (0.1 if self._same else 0.05)) for place in (0, 1)]
-        most = np.full_like(counted, math.prod(self.halves))
+        cells = self._cells(channels, means, 1 - (1 - confidence) * (MEANS if self._same else MEANS / 2))
+        off = [(low - mean, high - mean) for (low, high), mean in zip(cells, means, strict=True)]
+        moved = square(off[0]) if self._same else times(*off)
+        most = np.full_like(moved[0], math.prod(self.halves))
         least = np.zeros_like(most) if self._same else -most
-        together = away[0] * away[1]
-        shifted = np.abs(means[0]) * away[1] + np.abs(means[1]) * away[0] + together
-        low, high = least, most
-        for _ in range(4):
-            furthest = np.maximum(np.abs(low - means[0] * means[1]), np.abs(high - means[0] * means[1])) + shifted
-            noise = channels.width(self._terms(means, away, furthest), 1 - 0.9 * missed) / counted
-            low = np.maximum(least, found - noise - (0.0 if self._same else together))
-            high = np.minimum(most, found + noise + together)
-        point = np.clip(found, least, most)
+
+        def noise(low: Column, high: Column) -> Column:
+            return channels.width(self._terms(cells, (low, high)), 1 - (1 - MEANS) * (1 - confidence)) / counted
+
+        centre = [np.clip(found + edge, least, most) for edge in moved]
+        low = raise_end(least, centre[0], lambda a, b: found + moved[0] - noise(a, b)).min(axis=0)
+        high = lower_end(most, centre[1], lambda a, b: found + moved[1] + noise(a, b)).max(axis=0)
+        point = np.clip(found, least[0], most[0])
         bars = np.maximum(high - point, point - low) + sum(self.halves) + PRODUCT
         usable = channels.values[self.names[0]] >= 1.0
         whole = self._limits[1] - self._limits[0]
         return np.asarray(np.minimum(np.where(usable, bars * self._scale, whole), whole), np.float64)
+
+    def _cells(self, channels: Channels, means: list[Column], confidence: float) -> tuple[Interval, Interval]:
+        """Where the two means of the rows lie, cut into cells: a row for each pair of cells."""
+        sides = []
+        for place, (half, mean) in enumerate(zip(self.halves, means, strict=True)):
+            away = self.mean_error(channels, place, confidence)
+            sides.append((np.clip(mean - away, -half, half), np.clip(mean + away, -half, half)))
+        if self._same:
+            cells = cut(sides[0], CELLS**2)
+            return cells, cells
+        (a, b), (c, d) = (cut(side, CELLS) for side in sides)
+        return (np.tile(a, (CELLS, 1)), np.tile(b, (CELLS, 1))), (np.repeat(c, CELLS, 0), np.repeat(d, CELLS, 0))
 
     def mean_error(self, channels: Channels, place: int, confidence: float) -> Column:
         """How far the mean of one column may be from the released one, in grid units."""
@@ -118,13 +138,13 @@ class Covariance(Additive):
             away = channels.width({names[1 + place]: np.ones_like(counted), names[0]: furthest}, confidence) / counted
         return away
 
-    def _terms(self, means: list[Column], away: list[Column], furthest: Column) -> dict[str, Any]:
+    def _terms(self, means: tuple[Interval, Interval], covariance: Interval) -> dict[str, Any]:
         """The largest coefficients of P - m T - k S + (m k - c) n that are possible."""
         names = self.names
-        sizes = [np.minimum(h, np.abs(m) + a) for h, m, a in zip(self.halves, means, away, strict=True)]
-        terms: dict[str, Any] = {names[3]: np.full_like(furthest, PRODUCT), names[1]: sizes[1]}
-        terms[names[2]] = terms.get(names[2], 0.0) + sizes[0]
-        return terms | {names[0]: furthest}
+        product = square(means[0]) if self._same else times(*means)
+        terms: dict[str, Any] = {names[3]: np.full_like(product[0], PRODUCT), names[1]: size(means[1])}
+        terms[names[2]] = terms.get(names[2], 0.0) + size(means[0])
+        return terms | {names[0]: size(minus(product, covariance))}
 
 
 def _product(first: Clamped, second: Clamped) -> Clamped:
