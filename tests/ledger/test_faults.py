@@ -16,6 +16,7 @@ import pytest
 
 import mosha
 from mosha import errors
+from mosha.ledger.opening import VERSION
 from tests.ledger.place import PERSON, asking
 
 ROOT = Path(__file__).parents[2]
@@ -206,7 +207,7 @@ def test_a_database_of_another_kind_is_left_alone(path):
 
 def test_a_book_of_a_newer_version_is_refused(place):
     place.open().close()
-    place.tamper("""UPDATE entries SET body = '{"version":2}' WHERE sequence = 1""")
+    place.tamper(f"""UPDATE entries SET body = '{{"version":{VERSION + 1}}}' WHERE sequence = 1""")
     with pytest.raises(errors.LedgerUnavailable, match="newer"):
         place.open()
 
