@@ -92,7 +92,7 @@ class PureRule(Rule):
 class ZeroConcentratedRule(Converted):
     """Rhos add.
 
-    >>> rule = rule_for(epsilon=3, delta=1e-6)
+    >>> rule = rule_for(epsilon=3, delta=1e-6, rule="zero-concentrated")
     >>> print(rule.promise(), "by", rule.measure, round(rule.rho, 4))
     epsilon 3, delta 1e-06 by rho 0.1836
     """
