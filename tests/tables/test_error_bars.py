@@ -15,6 +15,7 @@ import mosha
 from mosha.connect.source import answer
 from mosha.tables import Budget, protect
 from mosha.tables import aggregates as ask
+from mosha.tables.joint_noise import _codes
 from mosha.tables.quantiles import quantile
 
 GROUPS, ROWS, CONFIDENCE = 700, 80, 0.8
@@ -271,3 +272,15 @@ def test_the_predicted_error_of_a_mean_keeps_the_bar():
     table = protect(pa.table({"x": [1.0]}), unit=mosha.Row())
     (part,) = table.mean("x", between=(0, 100)).parts(Budget(epsilon=1))
     assert part.noise.deviation(50) / 10_000 <= 0.0101
+
+
+@pytest.mark.parametrize("columns", [1, 3, 9, 16])
+def test_equal_coefficients_share_one_width_and_others_do_not(columns):
+    # Sixteen columns do not fit one 64-bit code: they are packed anew on the way.
+    rows = np.random.default_rng().integers(0, 3, (300, columns)) * 32
+    codes = _codes(rows, 65).tolist()
+    assert (
+        len(set(codes))
+        == len({*map(tuple, rows.tolist())})
+        == len({*zip(codes, map(tuple, rows.tolist()), strict=False)})
+    )

@@ -141,8 +141,23 @@ def _shapes(rows: NDArray[np.float64], steps: int) -> tuple[list[tuple[float, ..
     """
     top = rows.max(axis=1, keepdims=True)
     relative = np.ceil(np.divide(rows, top, out=np.ones_like(rows), where=top > 0) * steps).astype(np.int64)
-    found, which = np.unique(-np.sort(-relative, axis=1), axis=0, return_inverse=True)
-    return [tuple(n / steps for n in row if n > 0) for row in found.tolist()], which.reshape(-1)
+    ordered = -np.sort(-relative, axis=1)
+    _, places, which = np.unique(_codes(ordered, steps + 1), return_index=True, return_inverse=True)
+    return [tuple(n / steps for n in row if n > 0) for row in ordered[places].tolist()], which.reshape(-1)
+
+
+def _codes(rows: NDArray[np.int64], base: int) -> NDArray[np.int64]:
+    """A number for each row of numbers below `base`, the same for equal rows alone: sorted faster than rows are.
+
+    >>> _codes(np.array([[2, 1], [0, 3], [2, 1]]), 4).tolist()
+    [9, 3, 9]
+    """
+    codes, bound = np.zeros(len(rows), np.int64), 1
+    for column in rows.T:
+        if bound * base >= HELD:
+            codes, bound = np.unique(codes, return_inverse=True)[1].reshape(-1), len(rows)
+        codes, bound = codes * base + column, bound * base
+    return codes
 
 
 def _beyond(shape: int, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
