@@ -22,6 +22,7 @@ from mosha.core.errors import (
 from mosha.core.event import Event
 from mosha.ledger.moment import as_text
 from mosha.ledger.note import OWN, append_note
+from mosha.ledger.statements import Row, check_lanes, state_lanes, states_tops
 from mosha.ledger.storage import Storage, Transaction
 from mosha.ledger.tree import Payer, Terms
 
@@ -78,10 +79,10 @@ def priced(payers: Sequence[Payer], event: Event) -> list[Charge]:
 def charge(transaction: Transaction, payers: Sequence[Payer], charges: Sequence[Charge]) -> list[Charge]:
     """Take every charge, or raise and take none. A first payment chooses the way of an account, for good."""
     check_ends(payers, transaction.now())
-    balances = _balances(transaction, [payer.terms.name for payer in payers])
+    balances, rows = _balances(transaction, [payer.terms.name for payer in payers])
     paid, lanes = [], []
     for payer, asked in zip(payers, charges, strict=True):
-        increase, changed = _increase(transaction, asked)
+        increase, changed = _increase(transaction, asked, rows)
         spent, chosen = balances[asked.account]
         rule = payer.terms.rule
         way = chosen or rule.way(asked.price)
@@ -89,8 +90,7 @@ def charge(transaction: Transaction, payers: Sequence[Payer], charges: Sequence[
             raise refusal(payer.terms, increase, spent, way)
         paid.append(replace(asked, spent=spent + increase, way=way))
         lanes.append(changed)
-    for done, changed in zip(paid, lanes, strict=True):
-        _write(transaction, done, changed)
+    _write_all(transaction, paid, lanes, rows)
     return paid
 
 
@@ -154,7 +154,7 @@ def count_room(transaction: Transaction, payers: Sequence[Payer], charges: Seque
     greatest lane: they fit into a limit if what is spent now does, and the spending by way of these lanes.
     """
     check_ends(payers, transaction.now())
-    balances = _balances(transaction, [payer.terms.name for payer in payers])
+    balances, _ = _balances(transaction, [payer.terms.name for payer in payers])
     found = []
     for payer, asked in zip(payers, charges, strict=True):
         spent, chosen = balances[asked.account]
@@ -172,15 +172,14 @@ def count_room(transaction: Transaction, payers: Sequence[Payer], charges: Seque
 
 def hand_back(transaction: Transaction, charges: Sequence[Charge]) -> list[Charge]:
     """Undo a part of earlier charges, for steps that were never started."""
-    given = []
+    names = {back.account for back in charges} | {lane for back in charges for lane in back.lanes}
+    balances, rows = _balances(transaction, sorted(names), retired=True)
+    given, lanes = [], []
     for back in charges:
-        decrease, changed = _decrease(transaction, back)
-        row = transaction.row("SELECT amount, delta, entry FROM accounts WHERE name = ?", back.account)
-        assert row is not None
-        spent, way = from_columns(*row[:2])
-        _compare(transaction, back.account, spent, way, row[2])
-        given.append(replace(back, spent=spent - decrease))
-        _write(transaction, given[-1], changed)
+        decrease, changed = _decrease(transaction, back, rows)
+        given.append(replace(back, spent=balances[back.account][0] - decrease))
+        lanes.append(changed)
+    _write_all(transaction, given, lanes, rows)
     return given
 
 
@@ -208,21 +207,25 @@ def from_columns(amount: str, delta: str) -> tuple[Price, str]:
     return Price(int(epsilon), int(beside_epsilon), int(rho), int(beside_rho)), way
 
 
-def _balances(transaction: Transaction, names: list[str]) -> dict[str, tuple[Price, str]]:
+def _balances(
+    transaction: Transaction, names: list[str], *, retired: bool = False
+) -> tuple[dict[str, tuple[Price, str]], dict[str, dict[str, Any]]]:
+    """What these accounts have spent and how they add up, and the last row about each, which says the same."""
     marks = ", ".join("?" * len(names))
     statement = f"SELECT name, amount, delta, retired, entry FROM accounts WHERE name IN ({marks})"  # noqa: S608
     rows = transaction.rows(statement, *names)
     for name in set(names) - {row[0] for row in rows}:
         raise UnknownAccount(f"this ledger has no account {name!r}.")
-    for name, amount, delta, retired, entry in rows:
-        _compare(transaction, name, *from_columns(amount, delta), entry)
-        if retired:
+    last = {}
+    for name, amount, delta, is_retired, entry in rows:
+        last[name] = _compare(transaction, name, *from_columns(amount, delta), entry)
+        if is_retired and not retired:
             raise AccountRetired(f"account {name!r} is retired: nothing is charged to it or beneath it any more.")
-    return {name: from_columns(amount, delta) for name, amount, delta, *_ in rows}
+    return {name: from_columns(amount, delta) for name, amount, delta, *_ in rows}, last
 
 
-def _compare(transaction: Transaction, account: str, spent: Price, way: str, entry: int) -> None:
-    """Refuse a balance that is not what the last row about the account says it is."""
+def _compare(transaction: Transaction, account: str, spent: Price, way: str, entry: int) -> dict[str, Any]:
+    """The last row about an account; refused where the balance is not what it says."""
     row = transaction.entry(entry)
     content = row.content()
     moved = (*content.get("charges", ()), *content.get("returned", ()))
@@ -235,6 +238,7 @@ def _compare(transaction: Transaction, account: str, spent: Price, way: str, ent
             f"the balance of account {account!r} is not what row {entry} says it is: the index was edited behind the "
             "ledger's back. Run `mosha ledger verify`. Nothing was spent."
         )
+    return content
 
 
 def _lanes(transaction: Transaction, account: str, family: str, lanes: Sequence[str] = ()) -> dict[str, Price]:
@@ -245,26 +249,47 @@ def _lanes(transaction: Transaction, account: str, family: str, lanes: Sequence[
     return {lane: from_columns(amount, delta)[0] for lane, amount, delta in rows}
 
 
-def _increase(transaction: Transaction, asked: Charge) -> tuple[Price, dict[str, Price]]:
+def _increase(transaction: Transaction, asked: Charge, rows: Mapping[str, Row]) -> tuple[Price, dict[str, Price]]:
     """How much an account's spending grows: by the price, or by what a lane rises above the greatest one."""
     if not asked.lanes:
         return asked.price, {}
     paid = _lanes(transaction, asked.account, asked.family, (*asked.lanes, ""))
+    check_lanes(asked.account, asked.family, asked.lanes, paid, rows)
     changed = {lane: paid.get(lane, FREE) + asked.price for lane in asked.lanes}
     top = paid.get("", FREE)
     changed[""] = greatest([top, *changed.values()])
     return changed[""] - top, changed
 
 
-def _decrease(transaction: Transaction, back: Charge) -> tuple[Price, dict[str, Price]]:
+def _decrease(transaction: Transaction, back: Charge, rows: Mapping[str, Row]) -> tuple[Price, dict[str, Price]]:
     """How much an account's spending shrinks: the greatest lane may now be another one."""
     if not back.lanes:
         return back.price, {}
     paid = _lanes(transaction, back.account, back.family)
+    check_lanes(back.account, back.family, back.lanes, paid, rows)
     top = paid.pop("")
     changed = {lane: paid[lane] - back.price for lane in back.lanes}
     changed[""] = greatest((paid | changed).values())
     return top - changed[""], changed
+
+
+def _write_all(
+    transaction: Transaction, moved: Sequence[Charge], lanes: Sequence[Mapping[str, Price]], rows: Mapping[str, Row]
+) -> None:
+    """Write what was charged or handed back into the index, and what the next row states about lanes."""
+    movers = {done.account for done in moved}
+    for done, changed in zip(moved, lanes, strict=True):
+        row = rows[done.account]
+        tops = {} if states_tops(row, done.account) else _tops(transaction, done.account)
+        if stated := state_lanes(done.account, done.family, changed, tops, row, movers):
+            transaction.stated[done.account] = stated
+        _write(transaction, done, changed)
+
+
+def _tops(transaction: Transaction, account: str) -> dict[str, Price]:
+    """The greatest lane of each family, for a row that does not carry them on from the one before."""
+    rows = transaction.rows("SELECT family, amount, delta FROM lanes WHERE account = ? AND lane = ''", account)
+    return {family: from_columns(amount, delta)[0] for family, amount, delta in rows}
 
 
 def _write(transaction: Transaction, done: Charge, lanes: Mapping[str, Price]) -> None:

@@ -170,6 +170,7 @@ class Replay:
             self._require(entry, within, f"overspends account {paid.account!r}")
             self._require(entry, balance.spent == paid.spent, f"misstates what {paid.account!r} has spent")
             self._judge(entry, paid.account, payment.event, paid.price)
+        self._check_lanes(entry, content)
         if payment.key is not None:
             known = payment.scope, payment.key
             unused = known not in self.keys or self.payments[self.keys[known]].closed == VOID
@@ -232,6 +233,7 @@ class Replay:
         returned = [Charge.from_dict(stored) for stored in content["returned"]]
         kept = from_dict(content["kept"])
         self._hand_back(entry, payment, returned, kept)
+        self._check_lanes(entry, content)
         if payment.kind == "pay":
             enough = keeps_enough(self.opinion.event(payment.event), payment.horizon, kept, payment.touched)
             self._require(entry, enough, "hands back steps that were released or started")
@@ -263,6 +265,18 @@ class Replay:
         for given in returned:
             right = self.accounts[given.account].spent == given.spent
             self._require(entry, right, f"misstates what {given.account!r} has spent")
+
+    def _check_lanes(self, entry: Entry, content: dict[str, Any]) -> None:
+        """Rows of earlier versions state nothing about lanes."""
+        for account, said in content.get("lanes", {}).items():
+            families = self.accounts[account].families
+            tops = {family: [str(part) for part in lanes.top.parts] for family, lanes in families.items()}
+            sums = said.get("sums", {}) | said.get("apart", {})
+            right = said.get("tops") == tops and all(
+                [str(part) for part in families[lane.rpartition("/")[0]].paid[lane].parts] == price
+                for lane, price in sums.items()
+            )
+            self._require(entry, right, f"misstates what {account!r} has paid for its blocks")
 
     def _note(self, entry: Entry, content: dict[str, Any]) -> None:
         about = content.get("about")

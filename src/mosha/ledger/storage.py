@@ -70,6 +70,7 @@ class Transaction(ABC):
         self.head, self.last_at = (Head(row[0], row[1]), int(row[2])) if row else (GENESIS, 0)
         self._next_at: int | None = None
         self.key: LedgerKey | None = None  # whose tag the next row bears
+        self.stated: dict[str, Any] = {}  # what the next row states about lanes (`statements.py`)
 
     @abstractmethod
     def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]:
@@ -99,7 +100,8 @@ class Transaction(ABC):
     def append(self, kind: str, content: dict[str, Any]) -> Entry:
         """Write the next row of the book."""
         self.last_at, self._next_at = self.now(), None
-        entry = follow(self.head, self.last_at, kind, content)
+        stated, self.stated = self.stated, {}
+        entry = follow(self.head, self.last_at, kind, content | ({"lanes": stated} if stated else {}))
         self.run("INSERT INTO entries VALUES (?, ?, ?, ?, ?)", entry.sequence, entry.at, kind, entry.body, entry.hash)
         self.head = entry.head
         if self.key is not None:
@@ -122,7 +124,7 @@ class Transaction(ABC):
         except BaseException:
             self.run("ROLLBACK TO SAVEPOINT operation")
             self.head, self.last_at, self.key = before
-            self._next_at = None
+            self._next_at, self.stated = None, {}
             raise
         finally:
             self.run("RELEASE SAVEPOINT operation")
