@@ -14,7 +14,8 @@ import tracemalloc
 from benchmarks._peers import peer, run
 from benchmarks._rows import Row, best_cpu
 from mosha import accounting
-from mosha.accounting import certified, dominating, odometer
+from mosha.accounting import certified, odometer
+from mosha.accounting.losses import dominating
 from mosha.events import Event, Gaussian, Laplace, RandomizedResponse
 
 PEER = "dp-accounting 0.6.0"

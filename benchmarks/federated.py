@@ -80,7 +80,7 @@ def rounds() -> list[Row]:
 def secure_aggregation(members: int = 100, weights: int = 100_000, vanished: int = 10) -> list[Row]:
     """Exactness is asserted; times are CPU milliseconds of one client, and of the server, best of three."""
     from mosha.federated import Distributed, SecureClient, SecureServer
-    from mosha.federated.rotation import Rotation
+    from mosha.federated.secure.rotation import Rotation
     from mosha.noise import secure
 
     plan = Distributed(rounds=1, clients=members, clip=1.0, survivors=80, noise_multiplier=1.0, neighbours=20)

@@ -19,8 +19,8 @@ import numpy as np
 import mosha
 from benchmarks._rows import Row, best_cpu
 from mosha.graphs import Graph, protect, read, similarity
-from mosha.graphs.seeds import coverage, greedy_seeds
-from mosha.graphs.similarity import METRICS, profile
+from mosha.graphs.data.similarity import METRICS, profile
+from mosha.graphs.synthesis.seeds import coverage, greedy_seeds
 
 DRAWS: Final = 500
 SYNTHETIC_DRAWS: Final = 5
@@ -130,8 +130,8 @@ def node_triangles() -> list[Row]:
     start = time.process_time()
     (first,) = draws(protect(data, unit=mosha.Node()).triangles(), data, 1)
     spent = time.process_time() - start
-    from mosha.graphs.choice_of_bound import choose_bound, powers_of_two
-    from mosha.graphs.lipschitz import capped_triangles_at
+    from mosha.graphs.statistics.choice_of_bound import choose_bound, powers_of_two
+    from mosha.graphs.statistics.lipschitz import capped_triangles_at
 
     caps = powers_of_two(1 << 16)
     values = capped_triangles_at(data, caps)

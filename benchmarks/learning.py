@@ -37,7 +37,7 @@ targets = torch.randint(0, 10, (len(inputs),))
 plain = plain_step(model, inputs, targets, torch.optim.SGD(model.parameters(), lr=1e-3))
 
 def private_step():
-    from mosha.learning.engine import Engine
+    from mosha.learning.gradients.engine import Engine
     from mosha.learning.mechanism import Gradients
     from mosha.learning.plan import DPSGD
     from mosha.learning.training import losses_by

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from benchmarks._peers import PeerUnavailable, peer, run
 from benchmarks._rows import Row, best_cpu
 from mosha import audit, guarantees
-from mosha.accounting import blanket, pure, shuffle
-from mosha.audit.own_local import own_entries
+from mosha.accounting.measures import blanket, pure, shuffle
+from mosha.audit.own.local import own_entries
 from mosha.local import Distribution, Frequency, Shares, consistent
-from mosha.local.numeric import numeric_named, worst_variance
-from mosha.local.planar import radius_quantile
+from mosha.local.protocols.numeric import numeric_named, worst_variance
+from mosha.local.protocols.planar import radius_quantile
 
 BEST: Final = 4 * math.e / (math.e - 1) ** 2  # n times the squared error of optimised unary at epsilon 1
 GOLDEN: Final = Path(__file__).parent.parent / "tests" / "local" / "golden.csv"

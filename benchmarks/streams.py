@@ -18,12 +18,12 @@ from benchmarks._rows import Row, best_cpu
 from mosha import Event, Ledger, noise
 from mosha.streams import Batches, counter
 from mosha.streams.alarms import alarm_noise
-from mosha.streams.blt import design
+from mosha.streams.noise.blt import design
+from mosha.streams.noise.toeplitz import lower_bound, root_coefficients
+from mosha.streams.noise.tree import binary_deviation
 from mosha.streams.plan import Budget
-from mosha.streams.state_text import plain
+from mosha.streams.service.state_text import plain
 from mosha.streams.stream import begin, new_tape
-from mosha.streams.toeplitz import lower_bound, root_coefficients
-from mosha.streams.tree import binary_deviation
 from tests.streams import missed
 
 HORIZONS: Final = {1 << 10: (1.03, 13.1), 1 << 16: (1.02, 24.8), 1 << 20: (1.015, 33.9)}

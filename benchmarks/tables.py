@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 import mosha
 from benchmarks._peers import PeerUnavailable, peer, run
 from benchmarks._rows import Row, best_cpu
-from mosha.connect.duckdb import DuckDB
-from mosha.connect.source import answer
+from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.source import answer
 from mosha.tables import Budget, count, mean, protect
 from mosha.tables import sum as total
 

@@ -23,7 +23,7 @@ from unittest import mock
 import numpy as np
 
 import mosha
-from mosha.tables import joint_noise, keys, norm_choice, points, quantiles, ranges, top, windows
+from mosha.tables.parts import joint_noise, keys, norm_choice, points, quantiles, ranges, top, windows
 
 SLACK = 1e-9
 FAR = 1 << 45

@@ -11,8 +11,8 @@ import pyarrow as pa
 import mosha
 from mosha.connect import Type
 from mosha.tables import aggregates as ask
-from mosha.tables.budget import Budget
-from mosha.tables.quantiles import quantile
+from mosha.tables.parts.budget import Budget
+from mosha.tables.parts.quantiles import quantile
 from tests.connect.grower import BOOL, CLOCK, DATE, REAL, TEXT, WHOLE, Grower
 
 COLUMNS = {

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from fuzz._random_plans import arrow
-from mosha.connect.duckdb import DuckDB
+from mosha.connect.engines.duckdb import DuckDB
 
 WAYS = {"duckdb": ["SQL", "kernel", "Parquet"], "sql": ["SQL"], "postgresql": ["PostgreSQL"], "spark": ["Spark"]}
 _numbers = itertools.count()
@@ -46,7 +46,7 @@ class Places:
     def _postgresql(self, columns, rows):
         import psycopg
 
-        from mosha.connect.postgresql import PostgreSQL
+        from mosha.connect.engines.postgresql import PostgreSQL
         from tests.connect.places import POSTGRES
 
         name = f"fuzz{os.getpid()}_{next(_numbers)}"
@@ -62,7 +62,7 @@ class Places:
     def _spark(self, table):
         import pyarrow.parquet as pq
 
-        from mosha.connect.spark import Spark
+        from mosha.connect.engines.spark import Spark
 
         path = self._path()
         pq.write_table(table, path)

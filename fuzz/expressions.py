@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.connect import private, source, type_of
-from mosha.connect.duckdb import DuckDB
+from mosha.connect.engines.duckdb import DuckDB
 from mosha.core.errors import DataError
 from tests.connect import extremes
 from tests.connect.extremes import SCHEMA, expression_of, extreme_rows, find_fault, find_fault_in_sum, seen

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mosha import sql as sql
     from mosha import streams as streams
     from mosha import tables as tables
-    from mosha.connect.expression import col as col
+    from mosha.connect.language.expression import col as col
     from mosha.core.account import Account as Account
     from mosha.core.account import Run as Run
     from mosha.core.measurement import Measurement as Measurement
@@ -77,7 +77,7 @@ _NAMES = {
     "Release": "core.release",
     "Run": "core.account",
     "WeakPromise": "core.weakness",
-    "col": "connect.expression",
+    "col": "connect.language.expression",
     "keep_private_log": "core.private_log",
     "protect": "tables",
     "query": "sql",

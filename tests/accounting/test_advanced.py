@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mosha.accounting import advanced
+from mosha.accounting.measures import advanced
 from mosha.core.errors import InvalidParameter
 from mosha.events import Approx, Gaussian, Laplace, RandomizedResponse
 from tests.accounting import golden

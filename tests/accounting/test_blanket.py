@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from mosha import accounting
-from mosha.accounting import blanket, shuffle
+from mosha.accounting.measures import blanket, shuffle
 from mosha.core.errors import InvalidParameter
 from mosha.events import Shuffled, from_json
 from tests.accounting.test_shuffle import every_crowd, hockey_stick, randomized_response

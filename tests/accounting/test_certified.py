@@ -12,8 +12,8 @@ import pytest
 
 from mosha import accounting
 from mosha.accounting import certified
-from mosha.accounting.dominating import read
-from mosha.accounting.tight import directions
+from mosha.accounting.losses.dominating import read
+from mosha.accounting.losses.tight import directions
 from mosha.core.errors import InvalidParameter
 from mosha.events import (
     NOTHING,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mosha.accounting import concentrated, renyi
+from mosha.accounting.measures import concentrated, renyi
 from mosha.core.errors import InvalidParameter
 from mosha.events import Approx, DiscreteLaplace, Exponential, Laplace, Pure, RandomizedResponse, Renyi
 from tests.accounting import golden

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mosha import accounting
-from mosha.accounting.dominating import cover, read
-from mosha.accounting.pair import Band
+from mosha.accounting.losses.dominating import cover, read
+from mosha.accounting.losses.pair import Band
 from mosha.core.events import (
     Approx,
     DiscreteGaussian,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosha.accounting import gaussian
+from mosha.accounting.measures import gaussian
 from mosha.core.errors import InvalidParameter
 from mosha.events import DiscreteGaussian, Gaussian, Group, Matrix, Pure, Tree
 from tests.accounting import golden

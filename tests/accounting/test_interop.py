@@ -7,7 +7,8 @@ import dp_accounting
 import pytest
 from dp_accounting import dp_event, rdp
 
-from mosha.accounting import concentrated, interop, renyi
+from mosha.accounting import interop
+from mosha.accounting.measures import concentrated, renyi
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.events import (
     NOTHING,

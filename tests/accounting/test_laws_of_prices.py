@@ -7,8 +7,8 @@ import math
 import pytest
 
 from mosha import events
-from mosha.accounting import concentrated, gaussian, pure, renyi
-from mosha.accounting.composition import Cost
+from mosha.accounting.measures import concentrated, gaussian, pure, renyi
+from mosha.accounting.numerics.composition import Cost
 from mosha.core.errors import Unpriced
 from mosha.core.event import from_json
 from mosha.events import NOTHING, Approx, Pure, compose

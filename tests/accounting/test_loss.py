@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.special import erfcx, ndtr
 
-from mosha.accounting.composite import composite
-from mosha.accounting.loss import UNIT, connected, upper
-from mosha.accounting.merging import lower
-from mosha.accounting.pair import Atoms, Band, Normal, flipped_coin, normal_error
-from mosha.accounting.sampled_pair import Added, Dearest, Removed, replaced
+from mosha.accounting.losses.composite import composite
+from mosha.accounting.losses.loss import UNIT, connected, upper
+from mosha.accounting.losses.merging import lower
+from mosha.accounting.losses.pair import Atoms, Band, Normal, flipped_coin, normal_error
+from mosha.accounting.losses.sampled_pair import Added, Dearest, Removed, replaced
 from tests.accounting import exact
 
 PAIRS = {

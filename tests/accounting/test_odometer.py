@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from mosha import accounting
-from mosha.accounting import Odometer, certified, contour
-from mosha.accounting.dominating import read
-from mosha.accounting.loss import connected
+from mosha.accounting import Odometer, certified
+from mosha.accounting.losses import contour
+from mosha.accounting.losses.dominating import read
+from mosha.accounting.losses.loss import connected
+from mosha.accounting.losses.pair import Band, Normal, flipped_coin
+from mosha.accounting.losses.sampled_pair import Removed
 from mosha.accounting.odometer import _Side
-from mosha.accounting.pair import Band, Normal, flipped_coin
-from mosha.accounting.sampled_pair import Removed
 from mosha.core.errors import InvalidParameter
 from mosha.events import (
     NOTHING,

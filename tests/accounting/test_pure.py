@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosha.accounting import pure
+from mosha.accounting.measures import pure
 from mosha.events import (
     NOTHING,
     Approx,

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from mosha import accounting
-from mosha.accounting.redrawn import redrawn
+from mosha.accounting.losses.redrawn import redrawn
 from mosha.core.events import FixedSizeSampled, Gaussian
 
 CASES = [(1.1, 50, 1000), (0.6, 3, 10), (2.0, 100, 100), (0.8, 40, 20)]

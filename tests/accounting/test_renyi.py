@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from mosha.accounting import mixture, renyi
-from mosha.accounting.divergences import bounded_range, discrete_laplace, laplace, randomized_response
-from mosha.accounting.sampled_gaussian import sampled_gaussian, sampled_gaussian_replaced
-from mosha.accounting.selection import stopping_probability
+from mosha.accounting.measures import mixture, renyi
+from mosha.accounting.measures.divergences import bounded_range, discrete_laplace, laplace, randomized_response
+from mosha.accounting.measures.sampled_gaussian import sampled_gaussian, sampled_gaussian_replaced
+from mosha.accounting.measures.selection import stopping_probability
 from mosha.core.errors import InvalidParameter
 from mosha.events import (
     Approx,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosha.accounting import rounding
-from mosha.accounting.composition import NO_COST, Cost, dearest, fold
+from mosha.accounting.numerics import rounding
+from mosha.accounting.numerics.composition import NO_COST, Cost, dearest, fold
 from mosha.events import NOTHING, Gaussian, Laplace
 
 finite = st.floats(0, 1e300)

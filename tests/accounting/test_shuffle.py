@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from mosha.accounting import concentrated, renyi, shuffle
-from mosha.accounting.binomial import binomial
+from mosha.accounting.measures import concentrated, renyi, shuffle
+from mosha.accounting.numerics.binomial import binomial
 from mosha.core.errors import InvalidParameter
 from mosha.events import Shuffled
 from tests.accounting import golden

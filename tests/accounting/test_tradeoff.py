@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mosha import guarantees
-from mosha.accounting import gaussian
+from mosha.accounting.measures import gaussian
 from mosha.accounting.tradeoff import TradeOff, tradeoff
 from mosha.core.errors import InvalidParameter
 from mosha.events import Gaussian, Laplace, Matrix, RandomizedResponse

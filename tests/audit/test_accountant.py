@@ -5,8 +5,8 @@ import pytest
 
 from mosha import accounting, events
 from mosha.audit import audit_accountant
-from mosha.audit.accountant import accountant_events
-from mosha.audit.worlds import worlds_of
+from mosha.audit.contracts.accountant import accountant_events
+from mosha.audit.contracts.worlds import worlds_of
 from mosha.cli import main
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import compose

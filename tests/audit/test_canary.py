@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from mosha.audit import Outcome
-from mosha.audit.canary import (
+from mosha.audit.attacks.canary import (
     Guesses,
     audit_one_run,
     chance_of_guesses,
@@ -16,7 +16,7 @@ from mosha.audit.canary import (
     epsilon_of_guesses,
     guess,
 )
-from mosha.audit.claim import ApproxClaim, CurveClaim, GaussianClaim, ZeroConcentratedClaim
+from mosha.audit.claims.claim import ApproxClaim, CurveClaim, GaussianClaim, ZeroConcentratedClaim
 from mosha.core.errors import InvalidParameter
 from mosha.core.guarantee import Gaussian, Pure
 

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from mosha import events, guarantees
 from mosha.audit import claim_of
-from mosha.audit.claim import ApproxClaim, CurveClaim, GaussianClaim, RenyiClaim, ZeroConcentratedClaim
+from mosha.audit.claims.claim import ApproxClaim, CurveClaim, GaussianClaim, RenyiClaim, ZeroConcentratedClaim
 from mosha.core.errors import InvalidParameter
 
 CLAIMS = [

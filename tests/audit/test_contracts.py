@@ -7,8 +7,8 @@ import pytest
 
 from mosha import Row, events, mechanisms
 from mosha.audit import entries
-from mosha.audit.contract import additive_contract
-from mosha.audit.trainer import trainer_contract
+from mosha.audit.contracts.contract import additive_contract
+from mosha.audit.contracts.trainer import trainer_contract
 from mosha.core.errors import InvalidParameter
 from tests.audit.trainers import DPSGD, FAULTY, Signs
 

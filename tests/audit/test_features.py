@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosha.audit.answers import Answers, Raised
-from mosha.audit.features import ZERO, features_of, lattice, whole
-from mosha.audit.score import binned, combined, plain
+from mosha.audit.attacks.features import ZERO, features_of, lattice, whole
+from mosha.audit.attacks.score import binned, combined, plain
+from mosha.audit.claims.answers import Answers, Raised
 
 
 @given(st.integers(min_value=-(2**53), max_value=2**53), st.integers(min_value=-900, max_value=900))

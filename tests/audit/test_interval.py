@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from mosha.audit.interval import at_least, at_most
+from mosha.audit.attacks.interval import at_least, at_most
 from mosha.core.errors import InvalidParameter
 
 

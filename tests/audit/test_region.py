@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from mosha.audit.claim import ApproxClaim, GaussianClaim, ZeroConcentratedClaim
-from mosha.audit.region import Counts, explain, weights_for
+from mosha.audit.attacks.region import Counts, explain, weights_for
+from mosha.audit.claims.claim import ApproxClaim, GaussianClaim, ZeroConcentratedClaim
 
 
 def chance_of_exceeding(claim, p, q, *, trials, weights, alpha):
@@ -63,7 +63,7 @@ def test_a_stricter_level_shows_less():
 
 
 def test_the_right_weights_beat_two_separate_intervals():
-    from mosha.audit.interval import at_least, at_most
+    from mosha.audit.attacks.interval import at_least, at_most
 
     claim, counts, alpha = ApproxClaim(1.0), Counts(7300, 10_000, 2700, 10_000), 1e-3
     apart = float(claim.least(at_least(7300, 10_000, alpha=alpha / 2), at_most(2700, 10_000, alpha=alpha / 2)))

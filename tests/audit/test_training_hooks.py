@@ -55,7 +55,7 @@ def test_canaries_of_a_training_with_next_to_no_noise_are_found(tmp_path):
     assert guesses.correct >= 0.8 * guesses.made
     assert canaries.result.lower > 0.1
     honest = mosha.audit.claim_of(mosha.guarantees.Gaussian(canaries.result.lower / 2))
-    assert mosha.audit.canary.chance_of_guesses(guesses, honest, alpha=1e-9)
+    assert mosha.audit.attacks.canary.chance_of_guesses(guesses, honest, alpha=1e-9)
 
 
 def test_a_contract_is_checked_before_the_first_step(tmp_path):
@@ -68,7 +68,7 @@ def test_a_contract_is_checked_before_the_first_step(tmp_path):
 def test_a_trainer_that_adds_too_little_noise_is_stopped(tmp_path, monkeypatch, looked_at):
     from fractions import Fraction
 
-    from mosha.audit import training_hooks
+    from mosha.audit.contracts import training_hooks
     from mosha.learning import mechanism
 
     monkeypatch.setattr(training_hooks, "LOOKED_AT", looked_at)  # as in a model with many more coordinates

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 
 from mosha.connect import Column, Literal, Operator, Schema, Type, type_of
-from mosha.connect.expression import Case, Expression
+from mosha.connect.language.expression import Case, Expression
 
 LARGEST, TINY = 2.0**500, 2.0**-500
 WHOLE = 2.0**53

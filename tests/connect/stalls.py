@@ -12,7 +12,7 @@ import pyarrow as pa
 import mosha
 from mosha import col
 from mosha.tables import aggregates as ask
-from mosha.tables.quantiles import median
+from mosha.tables.parts.quantiles import median
 from mosha.tables.table import public_table
 
 N = 34

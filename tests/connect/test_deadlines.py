@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from mosha.connect import Aggregation, NormBound, Rows, Unbounded, answer, private, source
-from mosha.connect.asking import stop_at, stopping
-from mosha.connect.duckdb import DuckDB
-from mosha.connect.plan import queries
-from mosha.connect.postgresql import PostgreSQL
+from mosha.connect.engines.asking import stop_at, stopping
+from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.postgresql import PostgreSQL
+from mosha.connect.sql.plan import queries
 from mosha.core.errors import DeadlineExceeded
 
 

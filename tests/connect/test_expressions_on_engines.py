@@ -22,7 +22,7 @@ from mosha.connect import (
     private,
     when,
 )
-from mosha.connect.expression import Call
+from mosha.connect.language.expression import Call
 from tests.connect.grower import KINDS, Grower
 from tests.connect.oracle import evaluate, flush, scanned
 

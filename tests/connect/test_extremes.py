@@ -7,9 +7,10 @@ import secrets
 import pytest
 
 from fuzz.expressions import Bench
-from mosha.connect import limits, private, type_of
-from mosha.connect.expression import Call, Case
-from mosha.connect.operator import Operator
+from mosha.connect import private, type_of
+from mosha.connect.language import limits
+from mosha.connect.language.expression import Call, Case
+from mosha.connect.language.operator import Operator
 from mosha.core.errors import DataError
 from tests.connect.extremes import SCHEMA, expression_of, extreme_rows, find_fault, seen
 from tests.connect.places import DuckDBPlace

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mosha.connect import Aggregation, Rows, Schema, Type, Unbounded, answer, col, lit, private, source, when
-from mosha.connect.expression import Case
+from mosha.connect.language.expression import Case
 from mosha.core.errors import DataError
 
 HOSTILE = [

@@ -21,7 +21,7 @@ from mosha.connect import (
     col,
     private,
 )
-from mosha.connect.duckdb import DuckDB
+from mosha.connect.engines.duckdb import DuckDB
 
 pytest.importorskip("numba")
 
@@ -220,7 +220,7 @@ def test_too_little_memory_leaves_the_question_to_sql(tmp_path):
 
 def test_a_tie_of_hashes_is_left_to_sql(engines):
     """With all first bits equal the kernel cannot choose, and says so instead of choosing."""
-    from mosha.connect.kernel_truncation import TIE, truncate
+    from mosha.connect.kernels.truncation_kernels import TIE, truncate
 
     records = np.array([[5, 0, 7, 1], [5, 1, 7, 1], [5, 2, 7, 1]], dtype=np.int32)
     starts, codes = np.array([0, 3]), np.array([0])
@@ -234,7 +234,7 @@ def test_a_tie_of_hashes_is_left_to_sql(engines):
 
 def words_of(rows):
     """Rows (person, group, hash, value) as the kernel for a few groups takes them."""
-    from mosha.connect.kernel_groups import into_words
+    from mosha.connect.kernels.group_kernels import into_words
 
     persons, groups, hashes, values = (np.array(column) for column in zip(*rows, strict=True))
     columns = persons.astype(np.int32), groups.astype(np.int32), hashes.astype(np.uint32), values.astype(np.int32)
@@ -244,7 +244,7 @@ def words_of(rows):
 
 
 def test_groups_that_share_the_hash_of_the_last_place_are_left_to_sql():
-    from mosha.connect.kernel_groups import BUSY, TIE, truncate_groups
+    from mosha.connect.kernels.group_kernels import BUSY, TIE, truncate_groups
 
     codes = np.array([0])
     tied = words_of([(5, 0, 7, 1), (5, 1, 9, 1), (5, 2, 9, 1)])
@@ -259,7 +259,7 @@ def test_groups_that_share_the_hash_of_the_last_place_are_left_to_sql():
 @pytest.mark.parametrize("most", [1, 2, 5, 32])
 def test_a_few_groups_are_chosen_as_in_plain_python(most):
     """Persons of several blocks, many with the same group again and again, hashes at both ends."""
-    from mosha.connect.kernel_groups import truncate_groups
+    from mosha.connect.kernels.group_kernels import truncate_groups
 
     pick = random.Random(secrets.randbits(60))
     hashes = pick.sample([0, 2**32 - 1, *(pick.randrange(2**32) for _ in range(60))], 50)

@@ -7,7 +7,7 @@ import pytest
 
 import mosha
 from mosha.connect import Aggregation, Clamped, Distinct, NormBound, Rows, Truncate, Unbounded, answer, col, private
-from mosha.connect.duckdb import DuckDB
+from mosha.connect.engines.duckdb import DuckDB
 from mosha.core.errors import DataError
 
 ROWS, CELLS, LIMIT = 6_000_000, 3, 14

@@ -177,7 +177,7 @@ def test_joins_that_would_leak_or_mislead_are_refused():
 
 
 def test_tables_on_different_engines_do_not_join():
-    from mosha.connect.duckdb import DuckDB
+    from mosha.connect.engines.duckdb import DuckDB
     from tests.connect.places import arrow_table
 
     here, there = (DuckDB().frame(arrow_table(VISITS, ROWS)), DuckDB().frame(arrow_table(WARDS, FLOORS)))

@@ -21,7 +21,7 @@ from mosha.connect import (
     col,
     private,
 )
-from mosha.connect.duckdb import DuckDB
+from mosha.connect.engines.duckdb import DuckDB
 from tests.connect.places import arrow_table
 
 SCHEMA = Schema({"who": Type.INTEGER, "ward": Type.TEXT, "x": Type.REAL})

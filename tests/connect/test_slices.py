@@ -18,10 +18,10 @@ from mosha.connect import (
     col,
     private,
 )
-from mosha.connect.duckdb import DuckDB
-from mosha.connect.slices import MOST_SLICES, OutOfMemory, in_slices, slices_for
-from mosha.connect.source import Engine
-from mosha.connect.totals import Totals, integers
+from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.slices import MOST_SLICES, OutOfMemory, in_slices, slices_for
+from mosha.connect.engines.source import Engine
+from mosha.connect.plan.totals import Totals, integers
 from mosha.core.errors import DataError, Unbounded
 
 VALUES = {"n": Rows(), "s": Clamped(col("v"), (-40, 100), exponent=4), "k": Rows(col("v"))}

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mosha.connect import Aggregation, Clamped, Rows, Type, Unbounded, answer, col, private, source, when
-from mosha.connect.duckdb import DuckDB
+from mosha.connect.engines.duckdb import DuckDB
 from mosha.core.errors import DataError, Interrupted, InvalidParameter, SourceUnavailable
 
 
@@ -166,8 +166,8 @@ def test_infinite_and_ancient_dates_are_missing():
     frames = [engine._connection.sql(f"SELECT * FROM {name}") for name in "tu"]
     from sqlglot import exp
 
-    from mosha.connect.duckdb import LocalSource
-    from mosha.connect.duckdb_fields import field_of
+    from mosha.connect.engines.duckdb import LocalSource
+    from mosha.connect.engines.duckdb_fields import field_of
 
     for frame, name in zip(frames, "tu", strict=True):
         fields = tuple(field_of(column, str(kind)) for column, kind in zip(frame.columns, frame.types, strict=True))

@@ -21,10 +21,10 @@ from mosha.connect import (
     private,
     when,
 )
-from mosha.connect.expression import Call
-from mosha.connect.growth import MOST_TEXTS, texts_in
-from mosha.connect.limits import LIMITS, MOST_PARTS, MOST_PLACES, WIDEST_BIN
-from mosha.connect.schema import LONGEST_TEXT
+from mosha.connect.language.expression import Call
+from mosha.connect.language.limits import LIMITS, MOST_PARTS, MOST_PLACES, WIDEST_BIN
+from mosha.connect.language.schema import LONGEST_TEXT
+from mosha.connect.plan.growth import MOST_TEXTS, texts_in
 from mosha.core.errors import DataError, InvalidParameter
 
 SCHEMA = Schema({"id": Type.INTEGER, "i": Type.INTEGER, "x": Type.REAL, "t": Type.TEXT})

@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 
-from mosha.connect import tried
-from mosha.connect.tried import NEWEST, UntriedEngine, warn_if_untried
+from mosha.connect.engines import tried
+from mosha.connect.engines.tried import NEWEST, UntriedEngine, warn_if_untried
 from tests.postgres import postgres_server  # noqa: F401  (a fixture)
 
 
@@ -51,7 +51,7 @@ def test_what_was_tried_and_what_is_older_is_used_without_a_word(engine, version
 
 
 def test_opening_an_engine_looks_at_its_version(monkeypatch):
-    from mosha.connect import duckdb as engine
+    from mosha.connect.engines import duckdb as engine
 
     monkeypatch.setattr(engine.duckdb, "__version__", "9.9.9")
     with pytest.warns(UntriedEngine, match=r"DuckDB 9\.9"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mosha.audit.own_federated import own_entries
+from mosha.audit.own.federated import own_entries
 from mosha.federated import Analytics, ServerSide
 
 RUNS = 2000

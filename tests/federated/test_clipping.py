@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 from mosha import errors
 from mosha.federated import AdaptiveClip, ClientSide, Distributed, ServerSide
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, lengths
-from mosha.federated.rounding import longest_rounded, rounded
+from mosha.federated.secure.rounding import longest_rounded, rounded
 from mosha.noise import secure
 from tests.federated.parties import unit_vectors
 

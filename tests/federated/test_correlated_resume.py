@@ -9,11 +9,11 @@ import pytest
 
 import mosha
 from mosha import errors
+from mosha.exact.grid import HELD
 from mosha.federated import Ask, ServerSide, train
 from mosha.federated.clipping import STEPS, bounded_steps
 from mosha.federated.correlated import _LARGEST_SUM, MOST_BANDS, encoder
 from mosha.federated.secret import Marked, kept_secret
-from mosha.mechanisms.grid import HELD
 from mosha.noise import secure
 from tests.federated.parties import Listed, purse, unit_vectors
 

@@ -9,7 +9,7 @@ import mosha
 from mosha import accounting, errors
 from mosha.federated import Ask, ClientSide, Distributed, securely_summed, train
 from mosha.federated.clipping import STEPS
-from mosha.federated.rotation import Rotation
+from mosha.federated.secure.rotation import Rotation
 from mosha.noise import secure
 from tests.federated.parties import Listed, purse, unit_vectors
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from mosha import errors
 from mosha.federated import SecureClient, SecureServer, Session
-from mosha.federated.keys import PublicKeys, add_mask, agreed, fresh_pair, open_letter, seal_letter
-from mosha.federated.secure_client import Shares
-from mosha.federated.shamir import PRIME, combine, split
+from mosha.federated.secure.client import Shares
+from mosha.federated.secure.keys import PublicKeys, add_mask, agreed, fresh_pair, open_letter, seal_letter
+from mosha.federated.secure.shamir import PRIME, combine, split
 from mosha.noise import secure
 
 RANDOM = np.random.default_rng()

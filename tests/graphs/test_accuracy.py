@@ -12,14 +12,14 @@ import pytest
 import mosha
 from mosha.core.errors import InvalidParameter
 from mosha.graphs import Graph, NoisyAdjacency, compare_models, protect, similarity
-from mosha.graphs.adjacency import flip_positions, flip_rate, pair_of
-from mosha.graphs.degrees import consistent_sequence, distribution, tail
-from mosha.graphs.generators import clustered_graph
-from mosha.graphs.ladder import Rungs
-from mosha.graphs.louvain import modularity
+from mosha.graphs.data.louvain import modularity
 from mosha.graphs.question import answer_of
-from mosha.graphs.seeds import coverage, greedy_seeds
-from mosha.graphs.subgraphs import TriangleCount
+from mosha.graphs.statistics.degrees import consistent_sequence, distribution, tail
+from mosha.graphs.statistics.ladder import Rungs
+from mosha.graphs.statistics.subgraphs import TriangleCount
+from mosha.graphs.synthesis.adjacency import flip_positions, flip_rate, pair_of
+from mosha.graphs.synthesis.generators import clustered_graph
+from mosha.graphs.synthesis.seeds import coverage, greedy_seeds
 from tests.graphs.real_graphs import real
 
 SECURE = mosha.noise.secure()

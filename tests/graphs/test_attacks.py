@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 import mosha
-from mosha.audit.own_graphs import own_entries
+from mosha.audit.own.graphs import own_entries
 from mosha.core.measurement import Measurement
-from mosha.graphs.ladder import Rungs
-from mosha.graphs.subgraphs import TriangleCount
+from mosha.graphs.statistics.ladder import Rungs
+from mosha.graphs.statistics.subgraphs import TriangleCount
 from tests.graphs.small_graphs import every_graph
 
 ENTRIES = own_entries()

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import mosha
-from mosha.graphs.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
-from mosha.graphs.choice_of_bound import balanced_bound, choose_bound, powers_of_two
-from mosha.graphs.forests import bounded_forest
-from mosha.graphs.graph import Graph, kernels
-from mosha.graphs.ladder import Rungs
-from mosha.graphs.lipschitz import capped_triangles_at
-from mosha.graphs.smooth import largest_decay
-from mosha.graphs.statistics import (
+from mosha.graphs.data.graph import Graph, kernels
+from mosha.graphs.statistics.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
+from mosha.graphs.statistics.choice_of_bound import balanced_bound, choose_bound, powers_of_two
+from mosha.graphs.statistics.forests import bounded_forest
+from mosha.graphs.statistics.ladder import Rungs
+from mosha.graphs.statistics.lipschitz import capped_triangles_at
+from mosha.graphs.statistics.smooth import largest_decay
+from mosha.graphs.statistics.statistic import (
     ComponentCount,
     CumulativeDegrees,
     DegreeHistogram,
@@ -24,7 +24,7 @@ from mosha.graphs.statistics import (
     StarsOfBounded,
     VertexCount,
 )
-from mosha.graphs.subgraphs import StarCount, TriangleCount
+from mosha.graphs.statistics.subgraphs import StarCount, TriangleCount
 from mosha.mechanisms.smooth_sensitivity import LEAST_SCALE, smooth_bound
 from tests.graphs.small_graphs import edge_neighbours, every_graph, vertex_neighbours
 
@@ -252,7 +252,7 @@ def flip_law(scores, scale):
 def test_the_choice_of_a_bound_never_exceeds_its_epsilon(epsilon, choose, monkeypatch):
     captured = []
     monkeypatch.setattr(
-        "mosha.graphs.choice_of_bound.permute_and_flip_choice",
+        "mosha.graphs.statistics.choice_of_bound.permute_and_flip_choice",
         lambda scores, scale, rng: captured.append(flip_law(scores, scale)) or 0,
     )
     bounds = powers_of_two(4)

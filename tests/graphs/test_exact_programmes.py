@@ -9,10 +9,11 @@ import pytest
 import scipy.optimize
 from scipy.optimize import linprog
 
-from mosha.graphs import Graph, forests, lipschitz
-from mosha.graphs.exact_programme import maximise
-from mosha.graphs.forests import bounded_forest
-from mosha.graphs.lipschitz import capped_triangles, triangles_capped_at_edges
+from mosha.graphs import Graph
+from mosha.graphs.data.exact_programme import maximise
+from mosha.graphs.statistics import forests, lipschitz
+from mosha.graphs.statistics.forests import bounded_forest
+from mosha.graphs.statistics.lipschitz import capped_triangles, triangles_capped_at_edges
 
 RNG = np.random.default_rng()
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mosha.graphs import Graph, compiled, sparse
+from mosha.graphs import Graph
+from mosha.graphs.data import compiled, sparse
 from tests.graphs.real_graphs import GOLDEN, real
 from tests.graphs.small_graphs import every_graph
 

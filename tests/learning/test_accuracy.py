@@ -9,9 +9,9 @@ import pytest
 from mosha import Example, Ledger, Person, Row, accounting, noise
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Exponential, Pure
-from mosha.learning.accuracy_release import Correct, accuracy, accuracy_interval, choose_model
-from mosha.learning.calibration_table import Calibration, ConfidenceTable, calibration, with_temperature
-from mosha.learning.pate import Votes, deal, teachers_labels
+from mosha.learning.choosing.accuracy_release import Correct, accuracy, accuracy_interval, choose_model
+from mosha.learning.choosing.calibration_table import Calibration, ConfidenceTable, calibration, with_temperature
+from mosha.learning.choosing.pate import Votes, deal, teachers_labels
 
 CLASSES = (0, 1)
 
@@ -158,7 +158,7 @@ def test_no_examples_at_all_are_answered_like_any_others():
 
 
 def test_one_example_changes_one_vote():
-    from mosha.learning.pate import _counted
+    from mosha.learning.choosing.pate import _counted
 
     rows, labels = examples(60)
     asked = np.zeros((3, 1))

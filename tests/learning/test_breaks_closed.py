@@ -14,8 +14,8 @@ from mosha import learning
 from mosha.core.errors import DataError, InvalidParameter, LedgerUnavailable, RunClosed
 from mosha.learning import mechanism
 from mosha.learning.clipping import clipping_rule
-from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
+from mosha.learning.gradients.engine import Engine
 from mosha.learning.mechanism import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import probe

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from mosha.learning.engine import Engine
-from mosha.learning.norms import RowNorms, row_norms_squared
-from mosha.learning.tied import Tied
+from mosha.learning.gradients.engine import Engine
+from mosha.learning.gradients.norms import RowNorms, row_norms_squared
+from mosha.learning.gradients.tied import Tied
 from tests.learning.every_layer import MODELS, losses_of
 
 torch.set_num_threads(1)

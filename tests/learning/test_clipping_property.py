@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from mosha.learning.clipping import clipping_rule
-from mosha.learning.convolved import Convolved
-from mosha.learning.engine import Engine
-from mosha.learning.records import Sequence
+from mosha.learning.gradients.convolved import Convolved
+from mosha.learning.gradients.engine import Engine
+from mosha.learning.gradients.records import Sequence
 from tests.learning.every_layer import Mean, Pooled, losses_of
 from tests.learning.test_clipping_engine import one_by_one
 

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from mosha.learning import convolved
 from mosha.learning.clipping import clipping_rule
-from mosha.learning.convolved import Convolved, How, Pieces
-from mosha.learning.engine import Engine
-from mosha.learning.norms import CANCELLATION, row_norms_squared
+from mosha.learning.gradients import convolved
+from mosha.learning.gradients.convolved import Convolved, How, Pieces
+from mosha.learning.gradients.engine import Engine
+from mosha.learning.gradients.norms import CANCELLATION, row_norms_squared
 
 torch.set_num_threads(1)
 

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from examples import learning_mnist as mnist
 from examples import learning_scattering as scattering
-from mosha.learning.engine import Engine
+from mosha.learning.gradients.engine import Engine
 
 ROOT = Path(__file__).parents[2]
 

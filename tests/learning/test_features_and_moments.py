@@ -8,8 +8,8 @@ import pytest
 from mosha import Edge, Example, Ledger, Node, Person, Row, accounting, noise
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.learning.aggregation import Aggregation, unit_rows
-from mosha.learning.class_moments import RADIUS, ClassMoments, GaussianClasses
-from mosha.learning.scattering import Scattering
+from mosha.learning.linear.class_moments import RADIUS, ClassMoments, GaussianClasses
+from mosha.learning.linear.scattering import Scattering
 
 
 def pictures(count=3, side=28):

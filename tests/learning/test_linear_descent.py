@@ -11,9 +11,9 @@ from hypothesis.extra.numpy import arrays
 from mosha import Example, Person, Row, accounting, noise
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.event import from_json
-from mosha.learning.linear_descent import Descent, gaussian_budget, logits_of
-from mosha.learning.linear_losses import LOSSES, SCALE, clipped
-from mosha.learning.linear_rows import RADIUS, BoundedRows, label_codes
+from mosha.learning.linear.descent import Descent, gaussian_budget, logits_of
+from mosha.learning.linear.losses import LOSSES, SCALE, clipped
+from mosha.learning.linear.rows import RADIUS, BoundedRows, label_codes
 
 WIDTH, OUTPUTS = 5, 3
 FLOATS = st.floats(width=64, allow_nan=True, allow_infinity=True)
@@ -127,7 +127,7 @@ def test_an_account_of_the_same_promise_pays_for_it():
 
 
 def test_rho_and_mu_are_priced_in_their_own_measure():
-    from mosha.accounting import concentrated, gaussian
+    from mosha.accounting.measures import concentrated, gaussian
 
     event = plan(steps=7).measurement(unit=Example(), rho=0.3).event
     assert concentrated.cost_of(event).amount <= 0.3 * (1 + 1e-12)

@@ -15,11 +15,11 @@ from torch import nn
 import mosha
 from mosha import audit
 from mosha.accounting import epsilon
-from mosha.audit.own_learning import _measurement, own_entries
+from mosha.audit.own.learning import _measurement, own_entries
 from mosha.core.events import DiscreteGaussian, Gaussian, Sampled
 from mosha.learning.correlated import STEPS, coefficients, column_norm
-from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
+from mosha.learning.gradients.engine import Engine
 from mosha.learning.mechanism import Gradients
 from mosha.learning.plan import DPFTRL, DPSGD
 from mosha.learning.rounding import grid_of

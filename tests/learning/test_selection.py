@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from mosha import Example, Ledger, Row, accounting, mechanisms, noise
-from mosha.accounting.selection import stopping_probability
+from mosha.accounting.measures.selection import stopping_probability
 from mosha.core.errors import BudgetExceeded, InvalidParameter, Unpriced
 from mosha.core.events import NOTHING, Gaussian, Plan, Selected, ZeroConcentrated
 from mosha.core.measurement import Measurement
-from mosha.learning.linear_models import LogisticRegression
-from mosha.learning.selection import SearchResult, best_of_random_runs, explore, search
-from mosha.learning.selection_runs import number_of_runs
+from mosha.learning.choosing.selection import SearchResult, best_of_random_runs, explore, search
+from mosha.learning.choosing.selection_runs import number_of_runs
+from mosha.learning.linear.models import LogisticRegression
 
 RUN = Gaussian(5.0)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Size, nn
 
 from mosha import learning
-from mosha.learning.engine import Engine
+from mosha.learning.gradients.engine import Engine
 from mosha.learning.mechanism import Answer, Gradients
 from mosha.learning.plan import SHARE
 from mosha.learning.updates import Updates

@@ -7,11 +7,11 @@ import pytest
 
 import mosha
 from mosha import errors
-from mosha.ledger.chain import follow
-from mosha.ledger.checkpoint import OWN, SHARED, Checkpoint
-from mosha.ledger.key import LedgerKey
-from mosha.ledger.replay import Replay
-from mosha.ledger.verify import TABLES
+from mosha.ledger.checking.checkpoint import OWN, SHARED, Checkpoint
+from mosha.ledger.checking.replay import Replay
+from mosha.ledger.checking.verify import TABLES
+from mosha.ledger.storage.chain import follow
+from mosha.ledger.storage.key import LedgerKey
 from tests.ledger.place import asking
 from tests.ledger.test_second_opinion import EVENT, GIFTS, Forger, make_book, read
 
@@ -55,7 +55,7 @@ def test_a_row_that_gives_something_away_is_found_from_a_checkpoint_too(rows, gi
 def test_every_part_of_a_payment_is_kept():
     from dataclasses import fields
 
-    from mosha.ledger.state import PaymentState
+    from mosha.ledger.checking.state import PaymentState
 
     assert sorted((*OWN, *SHARED)) == sorted(field.name for field in fields(PaymentState))
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mosha.ledger.chain import canonical
 from mosha.ledger.codec import Unkept, decode, encode
+from mosha.ledger.storage.chain import canonical
 
 KEYS = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
 LEAVES = KEYS | st.floats() | st.binary() | st.fractions() | st.decimals(allow_nan=False) | st.frozensets(st.integers())

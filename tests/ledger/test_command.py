@@ -7,9 +7,9 @@ import pytest
 
 import mosha
 from mosha import errors, events
-from mosha.accounting import concentrated
+from mosha.accounting.measures import concentrated
 from mosha.cli import main
-from mosha.ledger.key import make_key_file
+from mosha.ledger.storage.key import make_key_file
 from tests.ledger.place import asking
 
 UNIT = ("--unit", "person:patient_id")

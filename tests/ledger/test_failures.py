@@ -8,7 +8,7 @@ import pytest
 
 import mosha
 from mosha import errors, events
-from mosha.ledger.chain import follow
+from mosha.ledger.storage.chain import follow
 from tests.ledger.place import PERSON, SQLitePlace, asking
 
 CHEAP = events.Laplace(10_000)

@@ -222,7 +222,7 @@ def test_a_ledger_follows_its_file_and_not_the_folder_of_the_process(path, tmp_p
 
 def test_postgresql_without_its_extra_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.delitem(sys.modules, "mosha.ledger.postgresql", raising=False)
+    monkeypatch.delitem(sys.modules, "mosha.ledger.storage.postgresql", raising=False)
     with pytest.raises(errors.MissingExtra, match="postgres"):
         mosha.Ledger("postgresql://host/book")
 

@@ -9,7 +9,7 @@ import pytest
 import mosha
 from mosha import errors, events
 from mosha.cli import main
-from mosha.ledger.chain import follow
+from mosha.ledger.storage.chain import follow
 from tests.ledger.place import PERSON, asking
 
 DAY = 24 * 3600 * 1_000_000

@@ -11,7 +11,7 @@ import pytest
 
 import mosha
 from mosha import errors
-from mosha.ledger import files
+from mosha.ledger.storage import files
 from tests.ledger.place import PERSON, asking
 
 ROOT = Path(__file__).parents[2]

@@ -73,7 +73,7 @@ def test_an_edited_index_of_an_earlier_version_is_not_healed_in_silence(place):
 
 def test_opening_a_book_of_the_present_layout_reads_no_rows(place, monkeypatch):
     make_book(place.open()).close()
-    monkeypatch.setattr("mosha.ledger.index.replay", lambda transaction: pytest.fail("all rows were read"))
+    monkeypatch.setattr("mosha.ledger.checking.index.replay", lambda transaction: pytest.fail("all rows were read"))
     place.open().account("visits").open(asking(unit=EVENT))
 
 
@@ -157,7 +157,7 @@ def test_rows_of_an_earlier_version_state_no_lanes_and_are_paid_on(place, monkey
 
 
 def test_a_row_that_misstates_lanes_is_found(blocks):
-    from mosha.ledger.chain import follow
+    from mosha.ledger.storage.chain import follow
     from tests.ledger.test_second_opinion import read
 
     rows = blocks._ledger.entries()

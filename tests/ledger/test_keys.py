@@ -7,8 +7,8 @@ import pytest
 
 import mosha
 from mosha import errors, events
-from mosha.ledger.chain import follow
-from mosha.ledger.key import LedgerKey, make_key_file
+from mosha.ledger.storage.chain import follow
+from mosha.ledger.storage.key import LedgerKey, make_key_file
 from tests.ledger.place import PERSON, asking
 from tests.ledger.test_second_opinion import EVENT, GIFTS, Forger, append, make_book
 
@@ -193,7 +193,7 @@ def test_an_open_lease_settled_as_unused_is_found_by_the_key_alone(place):
 
 
 def replayed(ledger):
-    from mosha.ledger.verify import replay
+    from mosha.ledger.checking.verify import replay
 
     return ledger._storage.read(replay)
 
@@ -278,7 +278,7 @@ def test_a_key_that_could_not_be_changed_stays(place, monkeypatch):
         raise errors.LedgerUnavailable("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("mosha.ledger.seal.write_tag", broken)
+        patch.setattr("mosha.ledger.storage.seal.write_tag", broken)
         with pytest.raises(errors.LedgerUnavailable):
             ledger.rotate_key(NEXT)
     ledger.note("approval", "yes")

@@ -7,7 +7,7 @@ import pytest
 import mosha
 from mosha import errors
 from mosha.cli import main
-from mosha.ledger.chain import Head, follow
+from mosha.ledger.storage.chain import Head, follow
 from tests.ledger.place import PERSON, asking
 
 

@@ -12,7 +12,7 @@ import mosha
 from mosha import errors, events
 from mosha.accounting.rules import rule_for
 from mosha.cli import main
-from mosha.ledger.chain import follow
+from mosha.ledger.storage.chain import follow
 from mosha.ledger.tree import Terms, payers
 from tests.core.every_word import every_unit
 from tests.ledger.place import asking

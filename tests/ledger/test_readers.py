@@ -6,7 +6,8 @@ import pytest
 
 import mosha
 from mosha import errors, events
-from mosha.ledger import sqlite, storage
+from mosha.ledger.storage import sqlite
+from mosha.ledger.storage import transactions as storage
 from tests.ledger.place import PERSON, asking
 
 

@@ -9,7 +9,7 @@ import yaml
 import mosha
 from mosha import errors, events
 from mosha.cli import main
-from mosha.ledger.registry import FIELDS, find_problems, write_yaml
+from mosha.ledger.publishing.registry import FIELDS, find_problems, write_yaml
 from tests.core.every_word import every_unit
 from tests.ledger.place import asking
 

@@ -12,13 +12,13 @@ import pytest
 
 import mosha
 from mosha import errors, events
-from mosha.accounting.price import Price
+from mosha.accounting.numerics.price import Price
 from mosha.accounting.rules import PureRule, rule_for
 from mosha.ledger import payment as payments
-from mosha.ledger.chain import follow
 from mosha.ledger.charge import Charge
-from mosha.ledger.opinion import is_below_certain
-from mosha.ledger.replay import Replay
+from mosha.ledger.checking.opinion import is_below_certain
+from mosha.ledger.checking.replay import Replay
+from mosha.ledger.storage.chain import follow
 from tests.ledger.place import PERSON, asking
 
 EVENT = mosha.Event()

@@ -6,7 +6,7 @@ import pytest
 
 import mosha
 from mosha import errors, events
-from mosha.accounting import concentrated
+from mosha.accounting.measures import concentrated
 from tests.ledger.place import PERSON, asking
 
 
@@ -130,7 +130,7 @@ def test_equal_releases_are_one_line_with_their_number_and_their_rows(ledger):
 def test_a_statement_reads_as_much_of_the_book_for_many_releases_as_for_few(ledger, monkeypatch):
     account = ledger.account("visits", unit=PERSON, epsilon=100)
     read = []
-    from mosha.ledger.sqlite import SQLiteTransaction
+    from mosha.ledger.storage.sqlite import SQLiteTransaction
 
     rows = SQLiteTransaction.rows
     monkeypatch.setattr(

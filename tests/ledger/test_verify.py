@@ -7,7 +7,7 @@ import pytest
 
 import mosha
 from mosha import errors, events
-from mosha.ledger.chain import GENESIS, follow
+from mosha.ledger.storage.chain import GENESIS, follow
 from tests.ledger.place import PERSON, asking
 
 

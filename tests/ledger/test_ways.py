@@ -9,8 +9,8 @@ import pytest
 import mosha
 from mosha import errors, events
 from mosha.accounting.rules import EitherRule
-from mosha.ledger.chain import canonical
-from mosha.ledger.replay import Replay
+from mosha.ledger.checking.replay import Replay
+from mosha.ledger.storage.chain import canonical
 from tests.ledger.place import PERSON, asking
 
 HALF = events.Approx(0.5, 5e-7)  # of an account of (1, 1e-6)

@@ -7,8 +7,8 @@ import pytest
 
 import mosha
 from mosha import errors
-from mosha.ledger.chain import Head
-from mosha.ledger.witness import SLOT, Witness
+from mosha.ledger.storage.chain import Head
+from mosha.ledger.storage.witness import SLOT, Witness
 from tests.ledger.place import PERSON, asking
 
 

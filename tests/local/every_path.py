@@ -2,7 +2,8 @@
 
 from fractions import Fraction
 
-MODULES = ("device", "k_ary", "unary", "hadamard", "hashing", "projective", "window", "numeric", "several")
+PROTOCOLS = ("device", "k_ary", "unary", "hadamard", "hashing", "projective", "window", "numeric")
+MODULES = (*(f"protocols.{name}" for name in PROTOCOLS), "several")
 
 
 class Script:

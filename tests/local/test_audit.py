@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mosha import audit, guarantees, noise
-from mosha.audit.own_local import own_entries
+from mosha.audit.own.local import own_entries
 from mosha.local import Distribution, Frequency, Mean
-from mosha.local.choice import PROTOCOLS
+from mosha.local.protocols.choice import PROTOCOLS
 
 SURVEYS = [Frequency(range(8), epsilon=1.0, protocol=kind.name) for kind in PROTOCOLS]
 SURVEYS += [Mean(between=(0, 1), epsilon=1.0, method=method) for method in ("duchi", "piecewise", "hybrid")]

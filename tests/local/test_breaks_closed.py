@@ -10,7 +10,7 @@ from mosha import events, local
 from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Row
-from mosha.local.k_ary import KAry
+from mosha.local.protocols.k_ary import KAry
 from mosha.noise import secure
 
 

@@ -12,7 +12,7 @@ import pytest
 from mosha.cli import local_files, main
 from mosha.core.errors import DataError
 from mosha.local import Collector, Distribution, Frequency, Mean, Several
-from mosha.local.deliveries import Deliveries
+from mosha.local.collect.deliveries import Deliveries
 
 SURVEY = Frequency(["a", "b", "c"], epsilon=1.0)
 COLLECT = ["local", "collect", "s.json"]

@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 pytest.importorskip("numba", reason="the compiled loops need the extra `fast`")
 
-from mosha.local import compiled, randomiser
-from mosha.local.coin_bytes import CoinBytes
-from mosha.local.subset import SubsetSelection
-from mosha.local.unary import OptimisedUnary
+from mosha.local.protocols import compiled, randomiser
+from mosha.local.protocols.coin_bytes import CoinBytes
+from mosha.local.protocols.subset import SubsetSelection
+from mosha.local.protocols.unary import OptimisedUnary
 from mosha.noise import SeededRandom, secure
 
 DEVIATIONS = 7.0

@@ -7,12 +7,12 @@ import pytest
 
 from mosha.core.errors import InvalidParameter
 from mosha.local import Frequency, best, consistent, poisoning
-from mosha.local.choice import PROTOCOLS
-from mosha.local.hadamard import Hadamard
-from mosha.local.k_ary import KAry
-from mosha.local.projective import Projective
-from mosha.local.subset import SubsetSelection
-from mosha.local.unary import OptimisedUnary, SymmetricUnary
+from mosha.local.protocols.choice import PROTOCOLS
+from mosha.local.protocols.hadamard import Hadamard
+from mosha.local.protocols.k_ary import KAry
+from mosha.local.protocols.projective import Projective
+from mosha.local.protocols.subset import SubsetSelection
+from mosha.local.protocols.unary import OptimisedUnary, SymmetricUnary
 from tests.local import golden
 
 REFERENCE = [

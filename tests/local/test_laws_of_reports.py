@@ -8,15 +8,16 @@ import pytest
 from scipy.stats import binom
 
 from mosha.core.errors import InvalidParameter
-from mosha.local import DeviceRandom, device, numeric, projective
-from mosha.local.choice import PROTOCOLS
-from mosha.local.coin_bytes import CoinBytes
-from mosha.local.hashing import PRIME, LocalHashing
-from mosha.local.numeric import Numeric
-from mosha.local.odds import BITS, Odds
-from mosha.local.projective import Projective
-from mosha.local.unary import SymmetricUnary
-from mosha.local.window import Window
+from mosha.local import DeviceRandom
+from mosha.local.protocols import device, numeric, projective
+from mosha.local.protocols.choice import PROTOCOLS
+from mosha.local.protocols.coin_bytes import CoinBytes
+from mosha.local.protocols.hashing import PRIME, LocalHashing
+from mosha.local.protocols.numeric import Numeric
+from mosha.local.protocols.odds import BITS, Odds
+from mosha.local.protocols.projective import Projective
+from mosha.local.protocols.unary import SymmetricUnary
+from mosha.local.protocols.window import Window
 from mosha.noise import secure
 from tests.local.every_path import law_of
 

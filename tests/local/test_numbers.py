@@ -8,7 +8,7 @@ import pytest
 from mosha.core.errors import InvalidParameter
 from mosha.local import Distribution, Frequency, Mean, Several
 from mosha.local.distribution import half_width
-from mosha.local.numeric import METHODS, numeric_named, worst_variance
+from mosha.local.protocols.numeric import METHODS, numeric_named, worst_variance
 from tests.local import golden
 
 

@@ -8,7 +8,7 @@ import pytest
 from mosha.core.errors import InvalidParameter
 from mosha.local import DeviceRandom, Location, distance, remap
 from mosha.local.location import bearing, destination
-from mosha.local.planar import STEPS, _geometric, _kept, _on_ring, planar_steps, radius_quantile
+from mosha.local.protocols.planar import STEPS, _geometric, _kept, _on_ring, planar_steps, radius_quantile
 from tests.local import golden
 
 PARIS = (48.8566, 2.3522)
@@ -49,7 +49,7 @@ def test_rings_hold_each_step_once():
 
         steps = set()
         for place in range(max(1, 8 * ring)):
-            from mosha.local import planar
+            from mosha.local.protocols import planar
 
             original = planar.below
             planar.below = lambda bound, rng, place=place: place

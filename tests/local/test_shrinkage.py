@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mosha.local import Frequency
-from mosha.local.choice import best
-from mosha.local.consistency import consistent
-from mosha.local.shrinkage import shrunk
+from mosha.local.collect.consistency import consistent
+from mosha.local.collect.shrinkage import shrunk
+from mosha.local.protocols.choice import best
 
 RANKS = np.arange(1, 101)
 SHAPES = {

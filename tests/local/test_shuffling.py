@@ -77,7 +77,7 @@ def test_trust_is_worth_accuracy():
 
 
 def test_the_shuffle_model_keeps_the_promise_of_the_comparison():
-    from mosha.accounting import blanket
+    from mosha.accounting.measures import blanket
 
     model = compare(20_000, 8, 0.5).models[1]
     assert "k-ary" in model.how

@@ -10,7 +10,7 @@ import pytest
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Self
 from mosha.local import Batch, Collector, Distribution, Frequency, Mean, Several, Survey
-from mosha.local.wire import tag_of
+from mosha.local.protocols.wire import tag_of
 from mosha.noise import SeededRandom
 
 SURVEYS = [

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from mosha import Person, Row
-from mosha.accounting import concentrated, pure
 from mosha.accounting import epsilon as tight_epsilon
-from mosha.accounting import gaussian as normal
+from mosha.accounting.measures import concentrated, pure
+from mosha.accounting.measures import gaussian as normal
 from mosha.core.errors import InvalidParameter
 from mosha.events import DiscreteGaussian, DiscreteLaplace
+from mosha.exact.grid import HELD, noised
+from mosha.exact.statistic import Sensitivity
 from mosha.mechanisms import (
     ClippedSum,
     Count,
@@ -24,8 +26,6 @@ from mosha.mechanisms import (
     laplace,
 )
 from mosha.mechanisms.gaussian import gaussian_multiplier
-from mosha.mechanisms.grid import HELD, noised
-from mosha.mechanisms.statistic import Sensitivity
 from mosha.noise import secure
 from tests.noise.goodness import gaussian_below, laplace_below, quantile_events, rejects
 

@@ -13,11 +13,11 @@ import pytest
 
 from mosha import Person, Row
 from mosha.core.errors import DataError
+from mosha.exact.bounding import entries, identify, keep_at_most, listed, numbers
+from mosha.exact.clip import Clipped, ClippedVectors
+from mosha.exact.quantile import Quantile
+from mosha.exact.sum_and_count import SumAndCount
 from mosha.mechanisms import ClippedSum, Count, Histogram, VectorSum
-from mosha.mechanisms.bounding import entries, identify, keep_at_most, listed, numbers
-from mosha.mechanisms.clip import Clipped, ClippedVectors
-from mosha.mechanisms.quantile import Quantile
-from mosha.mechanisms.sum_and_count import SumAndCount
 
 
 def kept(persons, rows, at_most, rule=keep_at_most):

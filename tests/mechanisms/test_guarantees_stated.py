@@ -39,8 +39,9 @@ def test_there_are_as_many_factories_as_there_should_be():
 
 
 def test_every_statistic_states_its_guarantee():
-    for info in pkgutil.iter_modules(mosha.mechanisms.__path__):
-        module = importlib.import_module(f"mosha.mechanisms.{info.name}")
+    rooms = [mosha.mechanisms, importlib.import_module("mosha.exact")]
+    names = [f"{room.__name__}.{info.name}" for room in rooms for info in pkgutil.iter_modules(room.__path__)]
+    for module in map(importlib.import_module, names):
         for _, kind in inspect.getmembers(module, inspect.isclass):
             if kind.__module__ == module.__name__ and hasattr(kind, "exact") and kind is not Statistic:
                 assert "Guarantee:" in inspect.getdoc(kind), kind

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mosha
-from mosha.accounting import concentrated, pure
+from mosha.accounting.measures import concentrated, pure
 from mosha.core.errors import BudgetExceeded, HorizonExceeded
 from mosha.events import from_json
 from mosha.noise import SeededRandom, secure

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import beta
 
 from mosha import Person, Row, Self
-from mosha.accounting import gaussian as normal
+from mosha.accounting.measures import gaussian as normal
 from mosha.mechanisms import (
     ClippedSum,
     Count,

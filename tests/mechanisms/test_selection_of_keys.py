@@ -12,8 +12,8 @@ import pytest
 from mosha import Person, Row
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.events import Approx
+from mosha.exact.canonical import canonical
 from mosha.mechanisms import partition_selection
-from mosha.mechanisms.canonical import canonical
 from mosha.mechanisms.partition_selection import _people_per_key, keeping_probabilities
 from mosha.noise import secure
 from mosha.noise.exponential import exp_bounds

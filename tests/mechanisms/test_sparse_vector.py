@@ -6,7 +6,7 @@ import pytest
 
 import mosha
 from mosha import Row
-from mosha.accounting import pure
+from mosha.accounting.measures import pure
 from mosha.core.errors import InvalidParameter
 from mosha.events import SparseVector
 from mosha.mechanisms import ClippedSum, Count, Histogram, above_threshold

@@ -8,6 +8,9 @@ import pytest
 
 from mosha import Client, Edge, Event, Example, Node, Person, Row
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
+from mosha.exact.clip import clip_vectors
+from mosha.exact.grid import HELD, grid_for, total
+from mosha.exact.statistic import root_up, sum_sensitivity
 from mosha.mechanisms import (
     Clipped,
     ClippedSum,
@@ -20,9 +23,6 @@ from mosha.mechanisms import (
     clipping_bias,
     laplace,
 )
-from mosha.mechanisms.clip import clip_vectors
-from mosha.mechanisms.grid import HELD, grid_for, total
-from mosha.mechanisms.statistic import root_up, sum_sensitivity
 from tests.mechanisms.neighbours import VALUES, all_neighbours, any_pair_breaks, some_pair_breaks
 
 UNITS = [

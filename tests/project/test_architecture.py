@@ -8,7 +8,7 @@ from tests.project.pages import ROOT, blocks
 
 def contract():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (layers,) = [c["layers"] for c in project["tool"]["importlinter"]["contracts"] if c["type"] == "layers"]
+    (layers,) = [c["layers"] for c in project["tool"]["importlinter"]["contracts"] if c["name"].startswith("Layers")]
     return [set(re.findall(r"mosha\.(\w+)", layer)) for layer in layers]
 
 
@@ -21,3 +21,16 @@ def test_the_layers_on_the_page_are_the_layers_that_are_checked():
 def test_every_folder_of_the_package_has_its_layer():
     folders = {path.parent.name for path in (ROOT / "src/mosha").glob("*/__init__.py")}
     assert folders <= set.union(*contract())
+
+
+def test_every_room_can_be_read_at_a_glance():
+    for folder in {path.parent for path in (ROOT / "src/mosha").rglob("*.py")}:
+        files = list(folder.glob("*.py"))
+        assert len(files) <= 24, f"{folder.name} has {len(files)} files: make rooms in it"
+        said = folder.joinpath("__init__.py").read_text(encoding="utf-8")
+        assert said.lstrip("r").startswith('"""'), f"{folder.name} does not say what it holds"
+
+
+def test_rooms_are_one_level_deep():
+    deepest = max(len(path.relative_to(ROOT / "src/mosha").parts) for path in (ROOT / "src/mosha").rglob("*.py"))
+    assert deepest <= 3

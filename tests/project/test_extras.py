@@ -14,13 +14,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 MODULES = {"dp-accounting": "dp_accounting", "pyyaml": "yaml"}  # what is imported, where it is called otherwise
 FOR_PEOPLE = {"docs", "dev", "test"}  # extras of those who work on Mosha
 WITHOUT_A_GUARD = {  # imports inside of functions that are only called with an object of the guest in hand, or by it
-    "graphs/spark.py": {"pyspark"},
-    "learning/linear_estimator.py": {"sklearn"},
+    "graphs/data/spark.py": {"pyspark"},
+    "learning/linear/estimator.py": {"sklearn"},
     "federated/example_level.py": {"torch"},
     "federated/simulator.py": {"torch"},  # guarded where a simulation is made
-    "audit/training_hooks.py": {"torch"},
-    "audit/own_learning.py": {"torch"},  # left out of the list of attacks where torch is not installed
-    "audit/own_tables.py": {"pyarrow"},  # likewise
+    "audit/contracts/training_hooks.py": {"torch"},
+    "audit/own/learning.py": {"torch"},  # left out of the list of attacks where torch is not installed
+    "audit/own/tables.py": {"pyarrow"},  # likewise
 }
 
 
@@ -177,8 +177,8 @@ CALLS = {
         "mosha.federated.flower_mod": "federated",
         "mosha.federated.flower_ask": "federated",
         "mosha.federated.flower_answer": "federated",
-        "importlib.import_module('mosha.federated.flower_network')": "federated",
-        "importlib.import_module('mosha.federated.flower_records')": "federated",
+        "importlib.import_module('mosha.federated.flower.network')": "federated",
+        "importlib.import_module('mosha.federated.flower.records')": "federated",
     },
     "numba": {"answer()": "works"},
     "pyspark": {"answer()": "works"},

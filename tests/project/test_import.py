@@ -98,5 +98,5 @@ def test_every_package_with_public_names_keeps_them():
 
 
 def test_the_places_where_tables_live_are_public_as_documented():
-    script = "import mosha\nassert mosha.connect.duckdb.DuckDB()"
+    script = "import mosha\nassert mosha.connect.engines.duckdb.DuckDB()"
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)

@@ -7,24 +7,34 @@ import pytest
 from tests.proof_stamps import PACKAGE, PROOFS, STAMP, code, code_of, stamps
 
 EVERY = {
-    "accounting": "advanced blanket concentrated contour convolution dominating gaussian loss pure renyi rules shuffle "
-    "subsampling tradeoff",
-    "audit": "canary",
-    "connect": "bounding compile",
-    "federated": "correlated distributed secure_aggregation",
-    "graphs": "forests ladder projection smooth",
-    "learning": "linear_descent rounding",
+    "accounting": "tradeoff",
+    "accounting/losses": "contour convolution dominating loss",
+    "accounting/measures": "advanced blanket concentrated gaussian pure renyi shuffle subsampling",
+    "accounting/numerics": "rules",
+    "audit/attacks": "canary",
+    "connect/language": "compile",
+    "connect/sql": "bounding",
+    "exact": "held",
+    "federated": "correlated distributed",
+    "federated/secure": "secure_aggregation",
+    "graphs/data": "projection",
+    "graphs/statistics": "forests ladder smooth",
+    "learning": "rounding",
+    "learning/linear": "linear_descent",
     "ledger": "payment tree",
-    "local": "location projective",
-    "mechanisms": "held mean noisy_max partition_selection smooth_sensitivity sparse_vector",
+    "local": "location",
+    "local/protocols": "projective",
+    "mechanisms": "mean noisy_max partition_selection smooth_sensitivity sparse_vector",
     "noise": "box envelope",
-    "streams": "alarms lifted service unbounded",
-    "tables": "correlations joint_noise keys spreads tail_counts windows",
+    "streams": "alarms",
+    "streams/noise": "lifted unbounded",
+    "streams/service": "service",
+    "tables/parts": "correlations joint_noise keys spreads tail_counts windows",
 }
 
 
 def label(path):
-    return f"{path.parent.name}/{path.name}"
+    return path.relative_to(PACKAGE).as_posix()
 
 
 @pytest.mark.parametrize(("path", "module", "name", "stamp"), stamps(), ids=lambda value: str(value).split("/")[-1])

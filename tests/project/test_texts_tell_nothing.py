@@ -17,10 +17,10 @@ import pytest
 import mosha
 import mosha.connect
 from mosha import federated, graphs, ledger, sql, streams, tables
-from mosha.connect.source import answer
+from mosha.connect.engines.source import answer
 from mosha.core.event import Event
 from mosha.core.unit import Unit
-from mosha.sql.query import statement
+from mosha.tables.sql.query import statement
 
 PERSON = mosha.Person("who", at_most=2)
 

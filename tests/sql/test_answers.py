@@ -7,7 +7,7 @@ import sqlglot
 
 import mosha
 from mosha.sql import explain, query, statement
-from mosha.sql.output import evaluate
+from mosha.tables.sql.output import evaluate
 
 QUERIES = [
     "SELECT COUNT(*) AS n FROM visits",

@@ -6,8 +6,9 @@ from sqlglot import exp
 
 import mosha
 from mosha.core.errors import InvalidParameter, Refused
-from mosha.sql import aggregate, output, query, scalar
-from mosha.sql.arguments import READ, check_arguments
+from mosha.sql import query
+from mosha.tables.sql import aggregate, output, scalar
+from mosha.tables.sql.arguments import READ, check_arguments
 
 HANDLED = {*scalar._BINARY, *scalar._UNARY, *scalar._SPECIAL, *aggregate.AGGREGATES, *output._KINDS}
 

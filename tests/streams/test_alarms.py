@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import binom
 
 from mosha import Event, Person, Window, errors, noise
-from mosha.accounting import concentrated, pure
+from mosha.accounting.measures import concentrated, pure
 from mosha.mechanisms import ClippedSum, Histogram
 from mosha.streams import Sliding, alarm
 from mosha.streams.alarms import alarm_noise
+from mosha.streams.noise.unbounded import unbounded_geometric
 from mosha.streams.plan import Budget
-from mosha.streams.unbounded import unbounded_geometric
 from tests.streams import missed
 
 RNG = noise.secure()

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from mosha import Event, audit, noise, streams
-from mosha.audit.own_streams import own_entries
+from mosha.audit.own.streams import own_entries
 from mosha.core.events import DiscreteGaussian
 from mosha.guarantees import Pure
 from mosha.noise import discrete_laplace

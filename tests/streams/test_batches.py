@@ -12,7 +12,7 @@ import pytest
 import mosha
 from mosha import Event, Person, errors, noise, streams
 from mosha.streams import Batches, Decayed, Sliding
-from mosha.streams.checkpoint import Checkpoint
+from mosha.streams.service.checkpoint import Checkpoint
 
 KEYS = {"keys": ["a", "b"]}
 COUNTS = [step * 5 % 7 % 4 for step in range(40)]
@@ -74,7 +74,7 @@ def test_many_steps_are_as_many_single_ones_whether_compiled_or_not(monkeypatch)
     counts = np.arange(20_000) % 5
     at = Batches.at(np.ones(counts.sum()), steps=np.repeat(np.arange(20_000), counts), count=20_000)
     quick, _ = answers(stream, [at], 9)
-    monkeypatch.setattr("mosha.streams.lifted.MANY", 1 << 40)
+    monkeypatch.setattr("mosha.streams.noise.lifted.MANY", 1 << 40)
     assert np.array_equal(quick, answers(stream, [at], 9)[0])
     first = [[1] * count for count in counts[:300].tolist()]
     assert np.array_equal(quick[:300], answers(stream, first, 9)[0])
@@ -91,7 +91,7 @@ def serving(folder, stream=None):
 
 def test_a_service_publishes_the_same_in_chunks_and_pays_once(tmp_path, monkeypatch):
     drawn = noise.KeyedRandom  # both services, and each process of them, are given one noise here
-    monkeypatch.setattr("mosha.streams.service.KeyedRandom", lambda _, *context: drawn(b"k" * 32, *context))
+    monkeypatch.setattr("mosha.streams.service.serving.KeyedRandom", lambda _, *context: drawn(b"k" * 32, *context))
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
     serving(one).close()

@@ -13,7 +13,7 @@ from mosha import Event, streams
 from mosha.cli import main
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Window
-from mosha.streams.clock import Clock
+from mosha.streams.service.clock import Clock
 
 
 def test_a_window_keeps_no_memory_of_rows_inside_it():

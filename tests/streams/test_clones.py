@@ -13,8 +13,8 @@ import mosha
 from mosha import errors, noise
 from mosha.federated.correlated import CorrelatedRounds
 from mosha.streams import alarm, counter, histogram, mean, serve
+from mosha.streams.noise.tree import SignedTree
 from mosha.streams.stream import new_tape
-from mosha.streams.tree import SignedTree
 from mosha.streams.window import adaptive
 
 EVENT, WINDOW = mosha.Event(), mosha.Window("who", 4)
@@ -128,7 +128,7 @@ def test_a_stream_that_is_taken_up_again_goes_on_with_the_past_of_its_noise(hori
 
 def test_a_state_of_the_last_version_is_taken_up(tmp_path, monkeypatch):
     """Its noise was a function of the key: that of the past is made again once, and the rest is drawn anew."""
-    from mosha.streams import service as module
+    from mosha.streams.service import serving as module
 
     one, other = cloned(tmp_path, MEASUREMENTS["a long horizon"], steps=5)
     with other() as watched:

@@ -9,8 +9,8 @@ import pytest
 from mosha import Event, Ledger, Person
 from mosha.core.errors import InvalidParameter
 from mosha.streams import Sliding, counter, histogram, serve
-from mosha.streams.honaker import BinaryTree
-from mosha.streams.tree import binary_deviation, honaker_deviation
+from mosha.streams.noise.honaker import BinaryTree
+from mosha.streams.noise.tree import binary_deviation, honaker_deviation
 
 HORIZON = 21
 

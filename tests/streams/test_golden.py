@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from mosha import Event, Person
-from mosha.streams.blt import design
-from mosha.streams.blt_error import curve
+from mosha.streams.noise.blt import design
+from mosha.streams.noise.blt_error import curve
+from mosha.streams.noise.toeplitz import lower_bound, root_coefficients
+from mosha.streams.noise.tree import SignedTree, best_tree, binary_deviation, honaker_deviation
 from mosha.streams.presence import presence_of, sequence_norms
 from mosha.streams.readout import Instant, Running
-from mosha.streams.toeplitz import lower_bound, root_coefficients
-from mosha.streams.tree import SignedTree, best_tree, binary_deviation, honaker_deviation
 
 ROWS = list(csv.DictReader((Path(__file__).parent / "golden.csv").read_text(encoding="utf-8").splitlines()))
 

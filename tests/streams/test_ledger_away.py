@@ -8,7 +8,7 @@ import pytest
 import mosha
 from mosha import Event, errors, streams
 from mosha.streams import Batches
-from mosha.streams.checkpoint import Checkpoint
+from mosha.streams.service.checkpoint import Checkpoint
 
 
 class Breaks:

@@ -7,9 +7,9 @@ import pytest
 
 from mosha import Event, noise
 from mosha.streams import counter, histogram
-from mosha.streams.blt import design
-from mosha.streams.lifted import LiftedToeplitz
-from mosha.streams.lifting import LIMIT, SPAN, Lifting
+from mosha.streams.noise.blt import design
+from mosha.streams.noise.lifted import LiftedToeplitz
+from mosha.streams.noise.lifting import LIMIT, SPAN, Lifting
 from mosha.streams.stream import new_tape
 
 PLANS = [counter(unit=Event(), horizon=horizon, rho=0.5).plan for horizon in (500, 1 << 20, 1 << 32)]
@@ -118,7 +118,7 @@ def test_the_compiled_spans_give_the_same_whole_numbers(size, width):
 
 
 def test_compiled_digits_are_the_number_and_round_like_it():
-    compiled = pytest.importorskip("mosha.streams.lifting_compiled")
+    compiled = pytest.importorskip("mosha.streams.noise.lifting_compiled")
     for bits in (1, 20, 52, 53, 54, 55, 60, 61, 64, 100, 119, 121, 139):
         for _ in range(60):
             number = random.getrandbits(bits)

@@ -10,12 +10,12 @@ from mosha import Event, Person, Window, noise
 from mosha.mechanisms import Count
 from mosha.streams import Decayed, Instant, Running, Sliding, counter, histogram
 from mosha.streams.candidates import Question, candidates
-from mosha.streams.lifted import BandedToeplitz, LiftedToeplitz
+from mosha.streams.noise.lifted import BandedToeplitz, LiftedToeplitz
+from mosha.streams.noise.tape import Law, Tape
+from mosha.streams.noise.tree import SignedTree
 from mosha.streams.plan import Budget
 from mosha.streams.presence import presence_of
 from mosha.streams.stream import begin, new_tape, take_step
-from mosha.streams.tape import Law, Tape
-from mosha.streams.tree import SignedTree
 
 
 class Written:

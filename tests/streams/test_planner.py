@@ -5,7 +5,7 @@ import pytest
 
 import mosha
 from mosha import Event, Person, Row, Window, errors, streams
-from mosha.accounting import concentrated, gaussian, pure
+from mosha.accounting.measures import concentrated, gaussian, pure
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import mosha
-from mosha.connect.duckdb import DuckDB
+from mosha.connect.engines.duckdb import DuckDB
 from mosha.tables import quantile
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from mosha.audit.own_tables import BETWEEN, CROWD, TWO, own_entries, rows_of, seen
-from mosha.audit.pilot import search
+from mosha.audit.attacks.pilot import search
+from mosha.audit.own.tables import BETWEEN, CROWD, TWO, own_entries, rows_of, seen
 from mosha.tables import Budget, protect
-from mosha.tables.bounds import Limits
+from mosha.tables.parts.bounds import Limits
 
 ENTRIES = own_entries()
 CONFIDENCE = 1 - 1e-10

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 import mosha
-from mosha.connect.aggregation import Aggregation, Norms
-from mosha.connect.bounding import NormBound
-from mosha.connect.source import answer
-from mosha.connect.value import Rows
+from mosha.connect.engines.source import answer
+from mosha.connect.language.value import Rows
+from mosha.connect.plan.aggregation import Aggregation, Norms
+from mosha.connect.plan.bounding import NormBound
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.tables import Budget, distinct, protect
-from mosha.tables.keys import KeySelection
-from mosha.tables.norm_choice import thresholds
-from mosha.tables.ranges import BITS, _between, bucket, edges
+from mosha.tables.parts.keys import KeySelection
+from mosha.tables.parts.norm_choice import thresholds
+from mosha.tables.parts.ranges import BITS, _between, bucket, edges
 
 PEOPLE, GROUPS = 12_000, 150
 
@@ -160,7 +160,7 @@ def test_buckets_hold_what_lies_between_their_edges():
 
 
 def _unbounded():
-    from mosha.connect.bounding import Unbounded
+    from mosha.connect.plan.bounding import Unbounded
 
     return Unbounded()
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import mosha
-from mosha.connect.duckdb import DuckDB
-from mosha.connect.source import answer
+from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.source import answer
 from mosha.tables import Budget, count, distinct, median, persons, protect
 from mosha.tables import sum as total
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import mosha
-from mosha.connect.postgresql import PostgreSQL
-from mosha.connect.spark import Spark
+from mosha.connect.engines.postgresql import PostgreSQL
+from mosha.connect.engines.spark import Spark
 from mosha.tables import Budget, count, distinct, mean, median, persons, protect
 
 UNIT = mosha.Person("who", at_most=3)

@@ -12,11 +12,11 @@ import pytest
 from scipy.stats import binom
 
 import mosha
-from mosha.connect.source import answer
+from mosha.connect.engines.source import answer
 from mosha.tables import Budget, protect
 from mosha.tables import aggregates as ask
-from mosha.tables.joint_noise import _codes
-from mosha.tables.quantiles import quantile
+from mosha.tables.parts.joint_noise import _codes
+from mosha.tables.parts.quantiles import quantile
 
 GROUPS, ROWS, CONFIDENCE = 700, 80, 0.8
 EXACT = {"rows", "people", "total", "different"}

@@ -16,8 +16,8 @@ import pytest
 
 import mosha
 from fuzz import _random_plans as plans
-from mosha.connect.schema import Schema
-from mosha.connect.source import Source
+from mosha.connect.engines.source import Source
+from mosha.connect.language.schema import Schema
 from mosha.core.account import Account
 from mosha.errors import MoshaError
 from mosha.tables import protect, public_table

@@ -51,7 +51,7 @@ def test_a_lone_persons_groups_are_shown_with_probability_delta_at_most():
     # The worst case over the number of groups, by the exact normal law.
     from scipy.stats import norm
 
-    from mosha.tables.keys import KeySelection
+    from mosha.tables.parts.keys import KeySelection
 
     for twice in (False, True):
         selection = KeySelection(100, 1.0, 1e-6, twice, True)

@@ -9,7 +9,7 @@ import pytest
 
 import mosha
 from mosha import errors
-from mosha.connect.duckdb import DuckDB
+from mosha.connect.engines.duckdb import DuckDB
 
 SECRET = "row 17 holds 'Anna'"
 REASONS = [

@@ -8,8 +8,8 @@ import pytest
 
 import mosha
 from mosha import col, errors
-from mosha.connect.duckdb import DuckDB
-from mosha.connect.source import Engine
+from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.source import Engine
 
 ROWS = {"id": [1, 2, 3, 4] * 5, "days": [1, 2] * 10, "cost": [1.0, 3.0] * 10, "ward": ["A", "B"] * 10}
 

@@ -13,11 +13,12 @@ import mosha
 from fuzz import _noise_inputs as noise_inputs
 from fuzz._table_places import opened
 from fuzz.sensitivity import compare
-from mosha.connect.expression import grid
-from mosha.connect.value import Clamped
+from mosha.connect.language.expression import grid
+from mosha.connect.language.value import Clamped
 from mosha.core.errors import MoshaError
-from mosha.tables import Budget, keys, norm_choice, points, protect, quantiles, ranges, sums, top, windows
-from mosha.tables.bounds import Limits
+from mosha.tables import Budget, protect
+from mosha.tables.parts import keys, norm_choice, points, quantiles, ranges, sums, top, windows
+from mosha.tables.parts.bounds import Limits
 
 
 def search(places, pairs):

@@ -12,8 +12,9 @@ import pytest
 from scipy.stats import binom
 
 import mosha
-from mosha.tables import Budget, norm_choice, protect
-from mosha.tables.norm_choice import NormChoice, people_above, thresholds
+from mosha.tables import Budget, protect
+from mosha.tables.parts import norm_choice
+from mosha.tables.parts.norm_choice import NormChoice, people_above, thresholds
 
 DRAWS = 300
 PEOPLE = 800

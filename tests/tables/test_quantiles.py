@@ -6,7 +6,7 @@ import pytest
 
 import mosha
 from mosha.tables import Budget, median, protect, quantile
-from mosha.tables.points import choose_point
+from mosha.tables.parts.points import choose_point
 
 PEOPLE = 4000
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import mosha
-from mosha.connect.duckdb import DuckDB
-from mosha.connect.source import answer
+from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.source import answer
 from mosha.tables import aggregates as ask
-from mosha.tables.budget import Budget
-from mosha.tables.joint_noise import BoxNoise
+from mosha.tables.parts.budget import Budget
+from mosha.tables.parts.joint_noise import BoxNoise
 from mosha.tables.table import protect
 
 WARDS = ["A", "B", "C"]

@@ -16,8 +16,8 @@ from mosha.errors import InvalidParameter
 from mosha.events import Exponential, Pure
 from mosha.noise import LARGEST_SCALE, secure
 from mosha.tables import Budget, median, protect
-from mosha.tables.points import choose_point, rank_errors
-from mosha.tables.windows import CONFIDENCE, count_passes, heights, ladder, least_height, noise_scales, window
+from mosha.tables.parts.points import choose_point, rank_errors
+from mosha.tables.parts.windows import CONFIDENCE, count_passes, heights, ladder, least_height, noise_scales, window
 
 SPAN = (-(1 << 19), 1 << 19)
 HALF = Fraction(1, 2)

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from mosha.accounting.certified import bounds as bounds
     from mosha.accounting.certified import delta as delta
     from mosha.accounting.certified import epsilon as epsilon
+    from mosha.accounting.measures import advanced as advanced
+    from mosha.accounting.measures import concentrated as concentrated
+    from mosha.accounting.measures import gaussian as gaussian
+    from mosha.accounting.measures import pure as pure
+    from mosha.accounting.measures import renyi as renyi
+    from mosha.accounting.measures import shuffle as shuffle
     from mosha.accounting.odometer import Odometer as Odometer
 
 _NAMES = {
@@ -30,6 +36,7 @@ _NAMES = {
     "delta": "certified",
     "epsilon": "certified",
 }
-_MODULES = ("advanced", "concentrated", "gaussian", "interop", "pure", "renyi", "rules", "shuffle", "tradeoff")
+_MEASURES = ("advanced", "concentrated", "gaussian", "pure", "renyi", "shuffle")
+_MODULES = {name: f"measures.{name}" for name in _MEASURES} | {name: name for name in ("interop", "rules", "tradeoff")}
 __all__ = [*sorted(_NAMES), *_MODULES]  # noqa: PLE0604
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES, _MODULES)

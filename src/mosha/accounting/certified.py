@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mosha.accounting import pure, renyi
-from mosha.accounting.dominating import Reading, opened, read
-from mosha.accounting.tight import Direction, directions
+from mosha.accounting.losses.dominating import Reading, opened, read
+from mosha.accounting.losses.tight import Direction, directions
+from mosha.accounting.measures import pure, renyi
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event, compose
 from mosha.core.events import Shuffled
@@ -128,7 +128,7 @@ def _epsilon(event: Event, delta: float) -> float:
     if delta < LEAST:
         return _by_divergence(event, delta)
     if isinstance(alone := opened(event), Shuffled):
-        from mosha.accounting.blanket import shuffled  # noqa: PLC0415  (SciPy only where it is needed)
+        from mosha.accounting.measures.blanket import shuffled  # noqa: PLC0415  (SciPy only where it is needed)
 
         return min(_by_divergence(event, delta), shuffled(alone, delta))
     reading = read(event)

@@ -17,10 +17,10 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
-from mosha.accounting import concentrated, pure
-from mosha.accounting.composition import Cost
-from mosha.accounting.price import OUT_OF_REACH, UNIT, Price, as_float
-from mosha.accounting.rounding import round_down, round_up
+from mosha.accounting.measures import concentrated, pure
+from mosha.accounting.numerics.composition import Cost
+from mosha.accounting.numerics.price import OUT_OF_REACH, UNIT, Price, as_float
+from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.accounting.rule import Rule, cover, limit_units, read_units
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event

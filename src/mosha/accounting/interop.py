@@ -13,9 +13,9 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
-from mosha.accounting import concentrated
-from mosha.accounting.group import as_seen_by
-from mosha.accounting.renyi import ORDERS
+from mosha.accounting.measures import concentrated
+from mosha.accounting.measures.group import as_seen_by
+from mosha.accounting.measures.renyi import ORDERS
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.event import NOTHING, Event, compose
 from mosha.core.events import (

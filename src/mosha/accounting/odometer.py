@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from mosha.accounting import certified, pure, renyi
-from mosha.accounting.contour import (
+from mosha.accounting import certified
+from mosha.accounting.losses.contour import (
     BOXES,
     CENTRES,
     HEIGHTS,
@@ -23,9 +23,10 @@ from mosha.accounting.contour import (
     Moments,
     moments,
 )
-from mosha.accounting.crossing import crossing
-from mosha.accounting.dominating import Cover, cover, flat
-from mosha.accounting.loss import UNIT, Array
+from mosha.accounting.losses.dominating import Cover, cover, flat
+from mosha.accounting.losses.loss import UNIT, Array
+from mosha.accounting.measures import pure, renyi
+from mosha.accounting.numerics.crossing import crossing
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event, compose
 from mosha.core.number import non_negative, positive_integer, strict_probability

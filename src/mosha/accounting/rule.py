@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
-from mosha.accounting import pure
-from mosha.accounting.composition import Cost, fold
-from mosha.accounting.price import FREE, UNIT, Price, as_float
-from mosha.accounting.rounding import round_down, round_up
+from mosha.accounting.measures import pure
+from mosha.accounting.numerics.composition import Cost, fold
+from mosha.accounting.numerics.price import FREE, UNIT, Price, as_float
+from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.events import Plan

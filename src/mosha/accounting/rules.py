@@ -19,11 +19,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
-from mosha.accounting import concentrated, gaussian, pure, renyi
-from mosha.accounting.composition import Cost
 from mosha.accounting.either import LARGEST_EPSILON, EitherRule
-from mosha.accounting.price import FREE, UNIT, Price
-from mosha.accounting.rounding import above, below, round_down
+from mosha.accounting.measures import concentrated, gaussian, pure, renyi
+from mosha.accounting.numerics.composition import Cost
+from mosha.accounting.numerics.price import FREE, UNIT, Price
+from mosha.accounting.numerics.rounding import above, below, round_down
 from mosha.accounting.rule import VERSION, Converted, Rule, limit_units
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
 
-from mosha.accounting import concentrated, gaussian
-from mosha.accounting.normal import lower_quantile, tail
-from mosha.accounting.rounding import above
+from mosha.accounting.measures import concentrated, gaussian
+from mosha.accounting.numerics.normal import lower_quantile, tail
+from mosha.accounting.numerics.rounding import above
 from mosha.core import guarantee
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -208,7 +208,8 @@ def _binary(p: float, q: float, order: float) -> float:
 
 @tradeoff.register
 def _(promise: Event) -> TradeOff:
-    from mosha.accounting import delta, pure  # noqa: PLC0415  (numerics only where an event asks for them)
+    from mosha.accounting import delta  # noqa: PLC0415
+    from mosha.accounting.measures import pure  # noqa: PLC0415  (numerics only where an event asks for them)
 
     mu, failed = gaussian.mu(promise)
     if math.isfinite(mu) and all(isinstance(part, Noise | Matrix) for part, _ in promise.parts()):
@@ -221,7 +222,8 @@ def _(promise: Event) -> TradeOff:
 @lru_cache(maxsize=64)
 def _points(event: Event) -> tuple[tuple[float, float], ...]:
     """Epsilons, denser near zero, with their deltas; each pair bounds every attack by itself."""
-    from mosha.accounting import delta, epsilon, pure  # noqa: PLC0415
+    from mosha.accounting import delta, epsilon  # noqa: PLC0415
+    from mosha.accounting.measures import pure  # noqa: PLC0415
 
     top = min(pure.epsilon(event), epsilon(event, FARTHEST))
     if math.isinf(top):

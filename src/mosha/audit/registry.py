@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mosha.audit.neighbours import Proposal
-from mosha.audit.pilot import affordable, search
-from mosha.audit.verdict import Verdict
+from mosha.audit.attacks.pilot import affordable, search
+from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.reporting.verdict import Verdict
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer, strict_probability
@@ -90,7 +90,7 @@ def entries() -> list[Entry]:
         replace(entry, kind=kind)
         for kind in KINDS
         if kind not in absent
-        for entry in importlib.import_module(f"mosha.audit.own_{kind}").own_entries()
+        for entry in importlib.import_module(f"mosha.audit.own.{kind}").own_entries()
     ]
     return sorted([*own, *_ENTRIES.values()], key=lambda entry: entry.name)
 

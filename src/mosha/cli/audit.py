@@ -16,7 +16,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 
 if TYPE_CHECKING:
-    from mosha.audit.verdict import Verdict
+    from mosha.audit.reporting.verdict import Verdict
 
 __all__ = ["app"]
 
@@ -197,7 +197,7 @@ def _entries(only: list[str] | None, modules: list[str] | None, kinds: list[str]
 def _finish(verdicts: list[Verdict], html: Path | None, *, as_json: bool, told: bool) -> None:
     broken = [verdict for verdict in verdicts if verdict.broken]
     if html is not None:
-        from mosha.audit.page import verdict_page  # noqa: PLC0415
+        from mosha.audit.reporting.page import verdict_page  # noqa: PLC0415
 
         html.write_text(verdict_page(verdicts) + "\n", encoding="utf-8")
     if as_json:

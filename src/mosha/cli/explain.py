@@ -132,7 +132,7 @@ def _bounded(guarantee: Guarantee, delta: float | None) -> Pure | Approx | None:
         return guarantee
     if delta is None:
         return None
-    from mosha.accounting import concentrated, gaussian  # noqa: PLC0415
+    from mosha.accounting.measures import concentrated, gaussian  # noqa: PLC0415
 
     if isinstance(guarantee, Gaussian):
         return Approx(gaussian.epsilon(guarantee.mu, delta), delta)

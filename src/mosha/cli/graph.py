@@ -148,7 +148,7 @@ def ask(
 ) -> None:
     """Release one statistic of a graph, with its error bar and what is left of the budget."""
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
-    from mosha.ledger.key import find_key_file  # noqa: PLC0415
+    from mosha.ledger.storage.key import find_key_file  # noqa: PLC0415
 
     whose = _unit(unit, max_degree)
     _check(file, vertices, epsilon=epsilon, limit_epsilon=limit_epsilon, limit_delta=limit_delta)
@@ -193,7 +193,7 @@ def synthesise(
 ) -> None:
     """Write a synthetic graph that agrees with private numbers about the original."""
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
-    from mosha.ledger.key import find_key_file  # noqa: PLC0415
+    from mosha.ledger.storage.key import find_key_file  # noqa: PLC0415
 
     _check(file, vertices, epsilon=epsilon, limit_epsilon=limit_epsilon, limit_delta=limit_delta)
     _check_output(file, output)

@@ -21,7 +21,7 @@ def make_key(
     as_json: Json = False,
 ) -> None:
     """Draw a new key into a file that its owner alone can read. Keep it apart from the book."""
-    from mosha.ledger.key import make_key_file  # noqa: PLC0415  (help needs none of it)
+    from mosha.ledger.storage.key import make_key_file  # noqa: PLC0415  (help needs none of it)
 
     key = make_key_file(file)
     if as_json:

@@ -14,7 +14,7 @@ from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from mosha.ledger.statement import Statement
+    from mosha.ledger.publishing.statement import Statement
 
 __all__ = ["statement"]
 
@@ -59,7 +59,7 @@ def _write_registry(
     drawn: Statement, details: Path | None, tier: int | None, out: Path | None, *, as_json: bool
 ) -> None:
     from mosha.ledger.document import read_document  # noqa: PLC0415  (help needs none of it)
-    from mosha.ledger.registry import write_yaml  # noqa: PLC0415
+    from mosha.ledger.publishing.registry import write_yaml  # noqa: PLC0415
 
     said = None if details is None else read_document(details, "the file of details")
     entry = drawn.registry(said, tier=tier)

@@ -79,8 +79,8 @@ class _Noise(NamedTuple):
 
 
 def _noise(sensitivity: float, grid: float | None, delta: float | None) -> _Noise:
+    from mosha.exact.grid import grid_for  # noqa: PLC0415
     from mosha.mechanisms import planning  # noqa: PLC0415  (numerics are loaded when they are needed)
-    from mosha.mechanisms.grid import grid_for  # noqa: PLC0415
 
     if grid is None:
         grid = 1.0 if positive("sensitivity", sensitivity).is_integer() else grid_for(sensitivity)

@@ -72,7 +72,7 @@ def query(
     """Ask a protected table: noisy answers with error bars, and what is left of the budget."""
     _check(epsilon, rho, within, confidence, limit_epsilon)
     import mosha  # noqa: PLC0415  (a command that fails early loads nothing)
-    from mosha.ledger.key import find_key_file  # noqa: PLC0415
+    from mosha.ledger.storage.key import find_key_file  # noqa: PLC0415
     from mosha.sql import statement  # noqa: PLC0415
     from mosha.tables.declaration import Declaration, beside  # noqa: PLC0415
 

@@ -237,10 +237,10 @@ def _readout(text: str) -> Any:
 def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] = ()) -> None:
     """Check what is public, pay, and publish step by step."""
     import mosha  # noqa: PLC0415
-    from mosha.ledger.key import find_key_file  # noqa: PLC0415
-    from mosha.mechanisms.statistic import fingerprint  # noqa: PLC0415
+    from mosha.exact.statistic import fingerprint  # noqa: PLC0415
+    from mosha.ledger.storage.key import find_key_file  # noqa: PLC0415
     from mosha.streams import Clock, serve  # noqa: PLC0415
-    from mosha.streams.checkpoint import checked_place  # noqa: PLC0415
+    from mosha.streams.service.checkpoint import checked_place  # noqa: PLC0415
 
     file, name = given.file, given.name
     check_file(file, [given.time_column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
@@ -291,7 +291,7 @@ def _account(book: Any, name: str, made: Measurement) -> Any:
     known = next((account for account in book.accounts() if account.name == name), None)
     if known is not None:
         return known
-    from mosha.accounting import concentrated, pure  # noqa: PLC0415
+    from mosha.accounting.measures import concentrated, pure  # noqa: PLC0415
 
     epsilon, delta = pure.cost_of(made.event).amount, pure.cost_of(made.event).delta
     if delta == 0 and epsilon < float("inf"):

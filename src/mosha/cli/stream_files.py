@@ -25,7 +25,7 @@ class ClockFile:
     """
 
     def __init__(self, place: str, start: str | None, every: str) -> None:
-        from mosha.streams.clock import seconds  # noqa: PLC0415  (a command that fails early loads nothing)
+        from mosha.streams.service.clock import seconds  # noqa: PLC0415  (a command that fails early loads nothing)
 
         self._place, self.shown = Path(place), 0
         self.live = start is None
@@ -61,7 +61,7 @@ def stamp(seconds: float) -> str:
 
 def checked_time(text: str, option: str = "--until") -> float:
     """A public time that was given as an option."""
-    from mosha.streams.clock import timestamp  # noqa: PLC0415
+    from mosha.streams.service.clock import timestamp  # noqa: PLC0415
 
     found = timestamp(text)
     if not (math.isfinite(found) and abs(found) < 1e11):

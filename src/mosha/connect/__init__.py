@@ -17,16 +17,16 @@ No noise is added here and nothing is paid: `mosha.tables` does both. A question
 {('A',): (2, 33), ('B',): (1, 2), ('C',): (0, 0)}
 """
 
-from mosha.connect.aggregation import Aggregation, Distinct, Norms, Question
-from mosha.connect.bounding import Bound, NormBound, Truncate, Unbounded
-from mosha.connect.checking import type_of
-from mosha.connect.expression import Case, Column, Expression, Literal, Operator, col, grid, lit, null, when
-from mosha.connect.opening import source
-from mosha.connect.relation import Relation, Stability, private, public
-from mosha.connect.schema import Schema, Type
-from mosha.connect.source import Engine, Source, answer, engine_of, explain
-from mosha.connect.totals import Totals
-from mosha.connect.value import Clamped, Persons, Product, Rows, Value
+from mosha.connect.engines.opening import source
+from mosha.connect.engines.source import Engine, Source, answer, engine_of, explain
+from mosha.connect.language.checking import type_of
+from mosha.connect.language.expression import Case, Column, Expression, Literal, Operator, col, grid, lit, null, when
+from mosha.connect.language.schema import Schema, Type
+from mosha.connect.language.value import Clamped, Persons, Product, Rows, Value
+from mosha.connect.plan.aggregation import Aggregation, Distinct, Norms, Question
+from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.connect.plan.relation import Relation, Stability, private, public
+from mosha.connect.plan.totals import Totals
 from mosha.core.lazy import keep_public_names
 
 __all__ = [

@@ -46,13 +46,14 @@ def loaded_when_used(
     Args:
         package: the package's `__name__`.
         names: for each public name the module of the package that has it.
-        modules: modules that are public by themselves.
+        modules: modules that are public by themselves; a mapping says where in the package each of them is.
         before: called with a name before its module is loaded: the place to ask for an extra that is missing.
     """
 
     def load(name: str) -> Any:
         if name in modules:
-            value: Any = importlib.import_module(f"{package}.{name}")
+            place = modules[name] if isinstance(modules, Mapping) else name
+            value: Any = importlib.import_module(f"{package}.{place}")
         elif name in names:
             if before is not None:
                 before(name)

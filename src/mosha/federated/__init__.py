@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from mosha.federated.federation import Ask as Ask
     from mosha.federated.federation import Block as Block
     from mosha.federated.federation import Federation as Federation
-    from mosha.federated.flower import flower as flower
-    from mosha.federated.flower_mod import flower_mod as flower_mod
-    from mosha.federated.flower_questions import flower_answer as flower_answer
-    from mosha.federated.flower_questions import flower_ask as flower_ask
+    from mosha.federated.flower.mod import flower_mod as flower_mod
+    from mosha.federated.flower.questions import flower_answer as flower_answer
+    from mosha.federated.flower.questions import flower_ask as flower_ask
+    from mosha.federated.flower.strategy import flower as flower
     from mosha.federated.optimiser import FedAdam as FedAdam
     from mosha.federated.optimiser import FedAvg as FedAvg
     from mosha.federated.picture import accuracy_against_epsilon as accuracy_against_epsilon
-    from mosha.federated.protocol import securely_summed as securely_summed
-    from mosha.federated.secure_client import SecureClient as SecureClient
-    from mosha.federated.secure_server import SecureServer as SecureServer
+    from mosha.federated.secure.client import SecureClient as SecureClient
+    from mosha.federated.secure.protocol import securely_summed as securely_summed
+    from mosha.federated.secure.server import SecureServer as SecureServer
+    from mosha.federated.secure.session import Session as Session
     from mosha.federated.server_side import ServerSide as ServerSide
-    from mosha.federated.session import Session as Session
     from mosha.federated.simulator import Simulation as Simulation
     from mosha.federated.training import History as History
     from mosha.federated.training import Round as Round
@@ -65,22 +65,22 @@ _NAMES = {
     "Federation": "federation",
     "History": "training",
     "Round": "training",
-    "SecureClient": "secure_client",
-    "SecureServer": "secure_server",
+    "SecureClient": "secure.client",
+    "SecureServer": "secure.server",
     "ServerSide": "server_side",
-    "Session": "session",
+    "Session": "secure.session",
     "Simulation": "simulator",
     "Weights": "clip_norm",
     "accuracy_against_epsilon": "picture",
     "averaged": "example_level",
-    "flower": "flower",
-    "flower_answer": "flower_questions",
-    "flower_ask": "flower_questions",
-    "flower_mod": "flower_mod",
+    "flower": "flower.strategy",
+    "flower_answer": "flower.questions",
+    "flower_ask": "flower.questions",
+    "flower_mod": "flower.mod",
     "histogram": "analytics",
     "mean": "analytics",
     "quantile": "analytics",
-    "securely_summed": "protocol",
+    "securely_summed": "secure.protocol",
     "train": "training",
 }
 __all__ = sorted(_NAMES)  # noqa: PLE0605

@@ -19,15 +19,15 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
+from mosha.exact.grid import bounds, enlarged
+from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.distributed import SecureFederation
-from mosha.federated.keys import Ring
 from mosha.federated.pricing import sold
-from mosha.federated.protocol import securely_summed
-from mosha.federated.session import Session
+from mosha.federated.secure.keys import Ring
+from mosha.federated.secure.protocol import securely_summed
+from mosha.federated.secure.session import Session
 from mosha.federated.terms import counted
 from mosha.mechanisms.error_bars import GaussianError
-from mosha.mechanisms.grid import bounds, enlarged
-from mosha.mechanisms.statistic import fingerprint, root_up
 from mosha.noise import discrete_gaussian
 
 __all__ = ["Analytics", "histogram", "mean", "quantile"]

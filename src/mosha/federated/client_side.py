@@ -18,6 +18,8 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self as OwnValue
+from mosha.exact.grid import enlarged, noised
+from mosha.exact.statistic import fingerprint
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
 from mosha.federated.federation import Federation, accepted
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
@@ -26,8 +28,6 @@ from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.server_side import COORDINATES
 from mosha.federated.terms import check_terms, counted, rounds_so_far
 from mosha.federated.turns import Turn
-from mosha.mechanisms.grid import enlarged, noised
-from mosha.mechanisms.statistic import fingerprint
 from mosha.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
 
 __all__ = ["ClientSide"]

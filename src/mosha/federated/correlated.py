@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import RunError, StateRefused
 from mosha.core.randomness import Rng
+from mosha.exact.grid import HELD, noised
+from mosha.exact.statistic import root_up
 from mosha.federated.clipping import STEPS
 from mosha.federated.secret import Marked
 from mosha.federated.turns import Turn
-from mosha.mechanisms.grid import HELD, noised
-from mosha.mechanisms.statistic import root_up
 from mosha.noise import discrete_gaussian
 
 __all__ = ["MOST_BANDS", "CorrelatedRounds", "Inverse", "scale_of", "whole_sensitivity"]

@@ -19,20 +19,20 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
+from mosha.exact.grid import enlarged
+from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clipping import clip_in_range, lengths
 from mosha.federated.federation import Federation, accepted
-from mosha.federated.keys import Ring
 from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
 from mosha.federated.pricing import chosen_noise, sold
-from mosha.federated.rotation import Rotation
-from mosha.federated.rounding import longest_rounded, rounded
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
+from mosha.federated.secure.keys import Ring
+from mosha.federated.secure.rotation import Rotation
+from mosha.federated.secure.rounding import longest_rounded, rounded
+from mosha.federated.secure.session import Session
 from mosha.federated.server_side import COORDINATES
-from mosha.federated.session import Session
 from mosha.federated.terms import MOST, check_terms, counted, rounds_so_far
 from mosha.federated.turns import Turn
-from mosha.mechanisms.grid import enlarged
-from mosha.mechanisms.statistic import fingerprint, root_up
 from mosha.noise import discrete_gaussian
 
 __all__ = ["Distributed", "Opened", "SecureFederation"]

@@ -19,6 +19,8 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
+from mosha.exact.grid import enlarged, noised
+from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clip_norm import AdaptiveClip, Weights
 from mosha.federated.clipping import STEPS, clip_in_range, lengths, scaled_steps
 from mosha.federated.correlated import MOST_BANDS, CorrelatedRounds, Inverse, whole_sensitivity
@@ -28,8 +30,6 @@ from mosha.federated.pricing import chosen_noise, sold
 from mosha.federated.sampling import Everybody, FixedSize, Poisson, Sampling, TakingTurns
 from mosha.federated.terms import MOST, check_terms, rounds_so_far
 from mosha.federated.turns import Turn
-from mosha.mechanisms.grid import enlarged, noised
-from mosha.mechanisms.statistic import fingerprint, root_up
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
 __all__ = ["COORDINATES", "ServerSide"]

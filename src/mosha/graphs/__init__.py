@@ -7,15 +7,15 @@ public graphs; `NoisyAdjacency` reads a released matrix; `local_model` has what 
 
 from mosha.core.lazy import keep_public_names
 from mosha.graphs import local_model
-from mosha.graphs.adjacency import NoisyAdjacency
-from mosha.graphs.bounded import projection_bias
-from mosha.graphs.graph import Graph
+from mosha.graphs.data.graph import Graph
+from mosha.graphs.data.reading import read
+from mosha.graphs.data.similarity import similarity
 from mosha.graphs.local_model import compare_models
 from mosha.graphs.protect import ProtectedGraph, protect
 from mosha.graphs.question import Answer, Question
-from mosha.graphs.reading import read
 from mosha.graphs.sensitivity_table import sensitivities
-from mosha.graphs.similarity import similarity
+from mosha.graphs.statistics.bounded import projection_bias
+from mosha.graphs.synthesis.adjacency import NoisyAdjacency
 
 __all__ = [
     "Answer",

@@ -20,11 +20,11 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge
-from mosha.graphs.adjacency import flip_positions, flip_rate
-from mosha.graphs.graph import Graph
-from mosha.graphs.ladder import ladder
-from mosha.graphs.picture import compared
-from mosha.graphs.subgraphs import TriangleCount
+from mosha.graphs.data.graph import Graph
+from mosha.graphs.data.picture import compared
+from mosha.graphs.statistics.ladder import ladder
+from mosha.graphs.statistics.subgraphs import TriangleCount
+from mosha.graphs.synthesis.adjacency import flip_positions, flip_rate
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import secure
@@ -144,7 +144,7 @@ def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
 def compare_models(graph: Graph, *, epsilon: float, draws: int = 20) -> tuple[dict[str, tuple[float, float]], Any]:
     """Mean relative errors on a *public* graph, central and local side by side, and a picture (extra `plot`)."""
     n, cap = graph.vertices, max(graph.highest_degrees()[0], 2)
-    from mosha.graphs.counting import edges  # noqa: PLC0415  (central questions, for the comparison alone)
+    from mosha.graphs.statistics.counting import edges  # noqa: PLC0415  (central questions, for the comparison alone)
 
     central_edges, reports = edges(Edge(), epsilon), local_degrees(epsilon, count=n)
     central, local = ladder(TriangleCount(n), unit=Edge(), epsilon=epsilon), local_triangles(epsilon, count=n, cap=cap)

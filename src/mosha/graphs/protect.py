@@ -10,18 +10,18 @@ from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.number import positive_integer
 from mosha.core.unit import Edge, Node, Unit
-from mosha.graphs import counting, degree_questions, subgraph_questions
-from mosha.graphs.adjacency import adjacency
-from mosha.graphs.bounded import expected
-from mosha.graphs.choice_of_bound import CHOICE_SHARE
-from mosha.graphs.communities import best_partition, communities
-from mosha.graphs.graph import Graph
+from mosha.graphs.data.graph import Graph
+from mosha.graphs.data.reading import read
 from mosha.graphs.question import Question
-from mosha.graphs.reading import read
-from mosha.graphs.seeds import seeds
 from mosha.graphs.sensitivity_table import sensitivities
-from mosha.graphs.statistics import check_unit
-from mosha.graphs.synthetic import synthetic
+from mosha.graphs.statistics import counting, degree_questions, subgraph_questions
+from mosha.graphs.statistics.bounded import expected
+from mosha.graphs.statistics.choice_of_bound import CHOICE_SHARE
+from mosha.graphs.statistics.statistic import check_unit
+from mosha.graphs.synthesis.adjacency import adjacency
+from mosha.graphs.synthesis.communities import best_partition, communities
+from mosha.graphs.synthesis.seeds import seeds
+from mosha.graphs.synthesis.synthetic import synthetic
 
 __all__ = ["MOST_BINS", "ProtectedGraph", "protect"]
 
@@ -68,7 +68,7 @@ def protect(
             "edge less may take two of them away."
         )
     if type(source).__module__.startswith("pyspark."):
-        from mosha.graphs.spark import SparkGraph  # noqa: PLC0415  (Spark is heavy)
+        from mosha.graphs.data.spark import SparkGraph  # noqa: PLC0415  (Spark is heavy)
 
         return ProtectedGraph(SparkGraph.of(source, vertices=vertices, columns=columns), unit, account)
     return ProtectedGraph(read(source, vertices=vertices, directed=directed, columns=columns), unit, account)

@@ -11,7 +11,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, probability, strict_probability
 from mosha.core.release import Receipt, Release
-from mosha.graphs.reading import read
+from mosha.graphs.data.reading import read
 
 __all__ = ["Answer", "Question"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from mosha.core.unit import Edge, Node, Unit
-from mosha.graphs.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
-from mosha.graphs.statistics import (
+from mosha.graphs.statistics.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
+from mosha.graphs.statistics.statistic import (
     ComponentCount,
     CumulativeDegrees,
     DegreeHistogram,
@@ -16,7 +16,7 @@ from mosha.graphs.statistics import (
     StarsOfBounded,
     check_unit,
 )
-from mosha.graphs.subgraphs import StarCount, TriangleCount
+from mosha.graphs.statistics.subgraphs import StarCount, TriangleCount
 
 __all__ = ["sensitivities"]
 

@@ -23,76 +23,76 @@ from typing import TYPE_CHECKING
 from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
-    from mosha.learning.accuracy_release import Correct as Correct
-    from mosha.learning.accuracy_release import accuracy as accuracy
-    from mosha.learning.accuracy_release import accuracy_interval as accuracy_interval
-    from mosha.learning.accuracy_release import choose_model as choose_model
     from mosha.learning.aggregation import Aggregation as Aggregation
     from mosha.learning.aggregation import unit_rows as unit_rows
-    from mosha.learning.calibration_table import Calibration as Calibration
-    from mosha.learning.calibration_table import calibration as calibration
-    from mosha.learning.calibration_table import with_temperature as with_temperature
-    from mosha.learning.class_moments import GaussianClasses as GaussianClasses
-    from mosha.learning.columns import Categories as Categories
-    from mosha.learning.columns import Columns as Columns
-    from mosha.learning.columns import Cuts as Cuts
-    from mosha.learning.columns import Range as Range
-    from mosha.learning.linear_descent import Descent as Descent
-    from mosha.learning.linear_models import LinearRegression as LinearRegression
-    from mosha.learning.linear_models import LogisticRegression as LogisticRegression
-    from mosha.learning.linear_models import SoftmaxRegression as SoftmaxRegression
+    from mosha.learning.choosing.accuracy_release import Correct as Correct
+    from mosha.learning.choosing.accuracy_release import accuracy as accuracy
+    from mosha.learning.choosing.accuracy_release import accuracy_interval as accuracy_interval
+    from mosha.learning.choosing.accuracy_release import choose_model as choose_model
+    from mosha.learning.choosing.calibration_table import Calibration as Calibration
+    from mosha.learning.choosing.calibration_table import calibration as calibration
+    from mosha.learning.choosing.calibration_table import with_temperature as with_temperature
+    from mosha.learning.choosing.pate import teachers_labels as teachers_labels
+    from mosha.learning.choosing.selection import SearchResult as SearchResult
+    from mosha.learning.choosing.selection import best_of_random_runs as best_of_random_runs
+    from mosha.learning.choosing.selection import explore as explore
+    from mosha.learning.choosing.selection import search as search
+    from mosha.learning.gradients.validator import mixing_layers as mixing_layers
+    from mosha.learning.gradients.validator import without_batch_norm as without_batch_norm
+    from mosha.learning.linear.class_moments import GaussianClasses as GaussianClasses
+    from mosha.learning.linear.columns import Categories as Categories
+    from mosha.learning.linear.columns import Columns as Columns
+    from mosha.learning.linear.columns import Cuts as Cuts
+    from mosha.learning.linear.columns import Range as Range
+    from mosha.learning.linear.descent import Descent as Descent
+    from mosha.learning.linear.models import LinearRegression as LinearRegression
+    from mosha.learning.linear.models import LogisticRegression as LogisticRegression
+    from mosha.learning.linear.models import SoftmaxRegression as SoftmaxRegression
+    from mosha.learning.linear.scattering import Scattering as Scattering
     from mosha.learning.optimisers import Adam as Adam
     from mosha.learning.optimisers import AdamW as AdamW
-    from mosha.learning.pate import teachers_labels as teachers_labels
     from mosha.learning.plan import DPFTRL as DPFTRL
     from mosha.learning.plan import DPSGD as DPSGD
-    from mosha.learning.scattering import Scattering as Scattering
-    from mosha.learning.selection import SearchResult as SearchResult
-    from mosha.learning.selection import best_of_random_runs as best_of_random_runs
-    from mosha.learning.selection import explore as explore
-    from mosha.learning.selection import search as search
     from mosha.learning.training import Step as Step
     from mosha.learning.training import Training as Training
-    from mosha.learning.validator import mixing_layers as mixing_layers
-    from mosha.learning.validator import without_batch_norm as without_batch_norm
     from mosha.learning.wrapping import private as private
 
 _NAMES = {
     "DPFTRL": "plan",
     "DPSGD": "plan",
     "Aggregation": "aggregation",
-    "Calibration": "calibration_table",
-    "Categories": "columns",
-    "Columns": "columns",
-    "Correct": "accuracy_release",
-    "Cuts": "columns",
-    "Descent": "linear_descent",
-    "GaussianClasses": "class_moments",
-    "LinearRegression": "linear_models",
-    "LogisticRegression": "linear_models",
-    "Range": "columns",
-    "Scattering": "scattering",
-    "SearchResult": "selection",
-    "SoftmaxRegression": "linear_models",
-    "accuracy": "accuracy_release",
-    "accuracy_interval": "accuracy_release",
-    "best_of_random_runs": "selection",
-    "calibration": "calibration_table",
-    "choose_model": "accuracy_release",
-    "explore": "selection",
-    "search": "selection",
-    "teachers_labels": "pate",
+    "Calibration": "choosing.calibration_table",
+    "Categories": "linear.columns",
+    "Columns": "linear.columns",
+    "Correct": "choosing.accuracy_release",
+    "Cuts": "linear.columns",
+    "Descent": "linear.descent",
+    "GaussianClasses": "linear.class_moments",
+    "LinearRegression": "linear.models",
+    "LogisticRegression": "linear.models",
+    "Range": "linear.columns",
+    "Scattering": "linear.scattering",
+    "SearchResult": "choosing.selection",
+    "SoftmaxRegression": "linear.models",
+    "accuracy": "choosing.accuracy_release",
+    "accuracy_interval": "choosing.accuracy_release",
+    "best_of_random_runs": "choosing.selection",
+    "calibration": "choosing.calibration_table",
+    "choose_model": "choosing.accuracy_release",
+    "explore": "choosing.selection",
+    "search": "choosing.selection",
+    "teachers_labels": "choosing.pate",
     "unit_rows": "aggregation",
-    "with_temperature": "calibration_table",
+    "with_temperature": "choosing.calibration_table",
 }
 _TORCH_NAMES = {
     "Adam": "optimisers",
     "AdamW": "optimisers",
     "Step": "training",
     "Training": "training",
-    "mixing_layers": "validator",
+    "mixing_layers": "gradients.validator",
     "private": "wrapping",
-    "without_batch_norm": "validator",
+    "without_batch_norm": "gradients.validator",
 }
 __all__ = [*sorted(_NAMES), *sorted(_TORCH_NAMES)]  # noqa: PLE0604
 

@@ -19,12 +19,12 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Neighbours, Unit
-from mosha.learning.linear_descent import gaussian_budget, step_multiplier
-from mosha.learning.linear_rows import RADIUS
-from mosha.mechanisms.clip import clip_vectors
+from mosha.exact.clip import clip_vectors
+from mosha.exact.grid import enlarged, noised
+from mosha.exact.statistic import fingerprint, root_up
+from mosha.learning.linear.descent import gaussian_budget, step_multiplier
+from mosha.learning.linear.rows import RADIUS
 from mosha.mechanisms.gaussian import discrete_multiplier
-from mosha.mechanisms.grid import enlarged, noised
-from mosha.mechanisms.statistic import fingerprint, root_up
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
 __all__ = ["Aggregation", "unit_rows"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.learning.engine import Rule
+from mosha.learning.gradients.engine import Rule
 
 __all__ = ["clipping_rule"]
 

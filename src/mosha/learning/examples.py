@@ -13,8 +13,8 @@ from torch.utils.data import Subset, TensorDataset, default_collate
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.randomness import Rng
+from mosha.exact.bounding import entries, identify, listed
 from mosha.learning.sampling import owners_of, shuffled
-from mosha.mechanisms.bounding import entries, identify, listed
 
 __all__ = ["Examples"]
 

@@ -18,8 +18,8 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.correlated import STEPS, coefficients
-from mosha.learning.engine import Batch, Engine, Landing, Rule
 from mosha.learning.examples import Examples
+from mosha.learning.gradients.engine import Batch, Engine, Landing, Rule
 from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
 from mosha.learning.sampling import Sampler

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mosha.core.errors import DataError
-from mosha.learning.engine import Engine
+from mosha.learning.gradients.engine import Engine
 
 __all__ = ["Losses", "check_rows_apart"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from mosha.core.errors import InvalidParameter, MoshaError
-from mosha.learning.engine import Engine, check_losses
+from mosha.learning.gradients.engine import Engine, check_losses
 from mosha.learning.kept import Kept
 from mosha.learning.mixing import Losses, check_rows_apart
 

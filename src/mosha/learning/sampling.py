@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.randomness import Rng
+from mosha.exact.bounding import entries, identify, listed
 from mosha.learning.plan import DPSGD
-from mosha.mechanisms.bounding import entries, identify, listed
 from mosha.noise import bernoulli, uniform
 
 __all__ = ["Sampler", "owners_of", "shuffled"]

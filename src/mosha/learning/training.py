@@ -19,8 +19,8 @@ from mosha.core.release import Receipt
 from mosha.core.unit import Person
 from mosha.learning.checkpoint import Checkpoint
 from mosha.learning.distributed import Team
-from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
+from mosha.learning.gradients.engine import Engine
 from mosha.learning.kept import Kept
 from mosha.learning.mechanism import Answer, Gradients, State
 from mosha.learning.plan import DPSGD

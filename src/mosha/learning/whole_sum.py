@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Size, Tensor
 
-from mosha.learning.engine import Landing
+from mosha.learning.gradients.engine import Landing
 
 __all__ = ["WholeSum", "scaled"]
 

@@ -13,8 +13,8 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Person
-from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
+from mosha.learning.gradients.engine import Engine
 from mosha.learning.kept import Kept
 from mosha.learning.mechanism import Gradients
 from mosha.learning.plan import DPSGD

@@ -27,8 +27,8 @@ from torch.utils.data import DataLoader, default_collate
 from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.unit import Person
-from mosha.learning.engine import Engine
 from mosha.learning.examples import Examples
+from mosha.learning.gradients.engine import Engine
 from mosha.learning.kept import Kept
 from mosha.learning.loading import Pieces, rows_of
 from mosha.learning.mechanism import Gradients

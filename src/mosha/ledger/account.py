@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mosha.accounting.price import Price
+from mosha.accounting.numerics.price import Price
 from mosha.accounting.rules import Rule
 from mosha.core.account import Account, Reservation
 from mosha.core.asked import price_tag
@@ -23,7 +23,7 @@ from mosha.ledger.moment import as_datetime
 from mosha.ledger.offer import offers
 from mosha.ledger.payment import VOID, Order, pay, scope_of
 from mosha.ledger.room import count_like_last
-from mosha.ledger.storage import Transaction
+from mosha.ledger.storage.transactions import Transaction
 from mosha.ledger.terms import GrantTerms, Limits
 from mosha.ledger.tree import LONGEST, Terms, ancestry, joined, payers
 

@@ -18,25 +18,25 @@ from mosha.core.number import positive
 from mosha.core.unit import Member, Neighbours, Unit, is_population_name
 from mosha.core.weakness import WeakPromise
 from mosha.ledger.account import JointAccount, LedgerAccount
-from mosha.ledger.chain import Entry, Head
 from mosha.ledger.charge import from_columns
-from mosha.ledger.checkpoint import Checkpoint
+from mosha.ledger.checking.checkpoint import Checkpoint
+from mosha.ledger.checking.index import is_current, renew
+from mosha.ledger.checking.verify import Report, entries, verify_book
 from mosha.ledger.failures import failures_of, lift
-from mosha.ledger.index import is_current, renew
-from mosha.ledger.key import LedgerKey
 from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, read_terms
 from mosha.ledger.policy import Policy, find_policy, set_policy
+from mosha.ledger.publishing.statement import Statement, draw_up, read_balances, tight
 from mosha.ledger.purchase import compose_purchases, find_purchases
-from mosha.ledger.seal import check_key, key_in_force, rotate
-from mosha.ledger.sqlite import SQLiteStorage
-from mosha.ledger.statement import Statement, draw_up, read_balances, tight
-from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.storage.chain import Entry, Head
+from mosha.ledger.storage.key import LedgerKey
+from mosha.ledger.storage.seal import check_key, key_in_force, rotate
+from mosha.ledger.storage.sqlite import SQLiteStorage
+from mosha.ledger.storage.transactions import Storage, Transaction
+from mosha.ledger.storage.witness import Witness
 from mosha.ledger.terms import GrantTerms, Limits, Wanted
 from mosha.ledger.tree import Terms, ancestry, joined
-from mosha.ledger.verify import Report, entries, verify_book
 from mosha.ledger.weakness import find_weaknesses
-from mosha.ledger.witness import Witness
 
 __all__ = ["Ledger"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from mosha.accounting.either import ANY
-from mosha.accounting.price import as_float, greatest
+from mosha.accounting.numerics.price import as_float, greatest
 from mosha.accounting.rule import read_limit, repeats_within
 from mosha.accounting.rules import FREE, Price
 from mosha.core.errors import (
@@ -23,7 +23,7 @@ from mosha.core.event import Event
 from mosha.ledger.moment import as_text
 from mosha.ledger.note import OWN, append_note
 from mosha.ledger.statements import Row, check_lanes, state_lanes, states_tops
-from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.tree import Payer, Terms
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Failures of paid steps: counted at every account that paid, until the account is frozen and its owner lifts it.
 
 An error that leaves a step may depend on the rows, and then its existence tells something that no noise covers. Engines
-are kept from failing at a row (`connect/compile.py`); this is the second line behind that one. Each failure is a row of
+are kept from failing at a row (`compile.py`); this is the second line behind that one. Each failure is a row of
 the book (`failure`), written before the error leaves. An account whose failures since its last `lift` have reached its
 allowance is frozen: it pays for nothing, and neither an answer nor an error leaves a step that was under way.
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mosha.core.errors import AccountFrozen, UnknownAccount
-from mosha.ledger.storage import Transaction
+from mosha.ledger.storage.transactions import Transaction
 from mosha.ledger.tree import Payer, Terms
 
 __all__ = ["count_failure", "failures_of", "is_frozen", "lift", "refuse_frozen"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from mosha.accounting.price import FREE, Price
+from mosha.accounting.numerics.price import FREE, Price
 
 __all__ = ["Lanes"]
 

@@ -23,13 +23,13 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
-from mosha.ledger.chain import Entry
 from mosha.ledger.charge import Charge, charge, check_ends, priced, write_charging
 from mosha.ledger.failures import count_failure, refuse_frozen
 from mosha.ledger.payment import remainder, scope_of, settle, surplus
 from mosha.ledger.purchase import remember_purchase
 from mosha.ledger.receipts import make_receipt
-from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.storage.chain import Entry
+from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.tree import Payer, Terms
 
 __all__ = ["Lease"]

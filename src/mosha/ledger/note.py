@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, UnknownAccount
-from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.moment import as_text
-from mosha.ledger.storage import Transaction
+from mosha.ledger.storage.chain import Entry, canonical
+from mosha.ledger.storage.transactions import Transaction
 
 __all__ = ["LARGEST", "OWN", "Note", "append_note", "check_content", "check_topic", "find_notes", "is_well_formed"]
 

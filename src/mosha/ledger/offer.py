@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from mosha.accounting import pure
+from mosha.accounting.measures import pure
 from mosha.accounting.rules import EitherRule, PureRule, Rule
 from mosha.core.event import Event
 from mosha.core.events import Plan

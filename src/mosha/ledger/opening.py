@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, LedgerUnavailable
-from mosha.ledger.chain import canonical
 from mosha.ledger.policy import find_policy
-from mosha.ledger.seal import make_tags
-from mosha.ledger.sqlite import SQLiteStorage
-from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.storage.chain import canonical
+from mosha.ledger.storage.seal import make_tags
+from mosha.ledger.storage.sqlite import SQLiteStorage
+from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.terms import Wanted
 from mosha.ledger.tree import Terms
 
@@ -25,7 +25,7 @@ UNKEYED, KEYED = 1, 2  # versions that know no keys refuse to pay from a book th
 def choose_storage(place: str | os.PathLike[str], options: dict[str, Any]) -> Storage:
     """PostgreSQL for a URL, SQLite for a file."""
     if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
-        from mosha.ledger.postgresql import PostgreSQLStorage  # noqa: PLC0415  (an extra)
+        from mosha.ledger.storage.postgresql import PostgreSQLStorage  # noqa: PLC0415  (an extra)
 
         return PostgreSQLStorage(place, **options)
     if not isinstance(place, str | os.PathLike) or not os.fspath(place):

@@ -34,13 +34,13 @@ from mosha.core.errors import (
 from mosha.core.event import NOTHING, Event, from_dict
 from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt
-from mosha.ledger.chain import Entry, canonical
 from mosha.ledger.charge import Charge, charge, hand_back, priced, write_charging
 from mosha.ledger.codec import Unkept, decode, encode
 from mosha.ledger.failures import count_failure, refuse_frozen
 from mosha.ledger.purchase import remember_purchase
 from mosha.ledger.receipts import make_receipt
-from mosha.ledger.storage import Storage, Transaction
+from mosha.ledger.storage.chain import Entry, canonical
+from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.tree import LONGEST, Payer
 from mosha.ledger.underway import begin, end
 

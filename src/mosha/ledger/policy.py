@@ -18,10 +18,10 @@ from mosha.core.errors import InvalidParameter, PolicyViolation
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.unit import Unit
-from mosha.ledger.chain import canonical
 from mosha.ledger.document import read_document
 from mosha.ledger.note import OWN, Note, append_note
-from mosha.ledger.storage import Transaction
+from mosha.ledger.storage.chain import canonical
+from mosha.ledger.storage.transactions import Transaction
 from mosha.ledger.tree import Terms
 
 __all__ = ["TOPIC", "Policy", "epsilon_at", "find_policy", "read_policy", "set_policy"]
@@ -141,7 +141,7 @@ class Policy:
 
 def epsilon_at(promise: Guarantee, delta: float) -> float:
     """The epsilon of a rho or a mu at this delta."""
-    from mosha.accounting import concentrated, gaussian  # noqa: PLC0415  (numerics are loaded when they are needed)
+    from mosha.accounting.measures import concentrated, gaussian  # noqa: PLC0415  (numerics are loaded when they are needed)
 
     if isinstance(promise, Gaussian):
         return gaussian.epsilon(promise.mu, delta)

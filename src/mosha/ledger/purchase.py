@@ -16,9 +16,9 @@ from typing import Any
 from mosha.accounting.rules import Price
 from mosha.core.event import Event, compose, from_dict
 from mosha.core.events import Parallel
-from mosha.ledger.chain import canonical
 from mosha.ledger.charge import Charge
-from mosha.ledger.storage import Transaction
+from mosha.ledger.storage.chain import canonical
+from mosha.ledger.storage.transactions import Transaction
 
 __all__ = ["Purchase", "compose_purchases", "describe_purchase", "find_purchases", "remember_purchase"]
 

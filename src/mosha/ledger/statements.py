@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mosha.accounting.price import Price
+from mosha.accounting.numerics.price import Price
 from mosha.core.errors import LedgerTampered
 
 __all__ = ["Row", "check_lanes", "state_lanes", "states_tops"]

@@ -9,7 +9,7 @@ import os
 import threading
 
 from mosha.core.errors import AnswerPending
-from mosha.ledger.storage import Storage
+from mosha.ledger.storage.transactions import Storage
 
 __all__ = ["begin", "end"]
 

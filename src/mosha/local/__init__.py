@@ -24,13 +24,10 @@ from typing import TYPE_CHECKING
 from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
-    from mosha.local.choice import Choice as Choice
-    from mosha.local.choice import best as best
+    from mosha.local.collect.consistency import consistent as consistent
     from mosha.local.collector import Collector as Collector
     from mosha.local.comparison import Comparison as Comparison
     from mosha.local.comparison import compare as compare
-    from mosha.local.consistency import consistent as consistent
-    from mosha.local.device import DeviceRandom as DeviceRandom
     from mosha.local.distribution import Density as Density
     from mosha.local.distribution import Distribution as Distribution
     from mosha.local.estimate import Interval as Interval
@@ -41,6 +38,10 @@ if TYPE_CHECKING:
     from mosha.local.location import distance as distance
     from mosha.local.mean import Average as Average
     from mosha.local.mean import Mean as Mean
+    from mosha.local.protocols.choice import Choice as Choice
+    from mosha.local.protocols.choice import best as best
+    from mosha.local.protocols.device import DeviceRandom as DeviceRandom
+    from mosha.local.protocols.wire import Batch as Batch
     from mosha.local.remapping import remap as remap
     from mosha.local.repeated import Device as Device
     from mosha.local.repeated import Repeated as Repeated
@@ -48,17 +49,16 @@ if TYPE_CHECKING:
     from mosha.local.shuffler import Shuffler as Shuffler
     from mosha.local.shuffler import shuffled_event as shuffled_event
     from mosha.local.survey import Survey as Survey
-    from mosha.local.wire import Batch as Batch
 
 _NAMES = {
     "Average": "mean",
-    "Batch": "wire",
-    "Choice": "choice",
+    "Batch": "protocols.wire",
+    "Choice": "protocols.choice",
     "Collector": "collector",
     "Comparison": "comparison",
     "Density": "distribution",
     "Device": "repeated",
-    "DeviceRandom": "device",
+    "DeviceRandom": "protocols.device",
     "Distribution": "distribution",
     "Frequency": "frequency",
     "Interval": "estimate",
@@ -69,9 +69,9 @@ _NAMES = {
     "Shares": "estimate",
     "Shuffler": "shuffler",
     "Survey": "survey",
-    "best": "choice",
+    "best": "protocols.choice",
     "compare": "comparison",
-    "consistent": "consistency",
+    "consistent": "collect.consistency",
     "distance": "location",
     "poisoning": "estimate",
     "remap": "remapping",

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.local.deliveries import Deliveries
+from mosha.local.collect.deliveries import Deliveries
+from mosha.local.collect.tickets import Tickets
+from mosha.local.protocols.wire import Batch, read_batches, rows_of, tag_of
 from mosha.local.survey import FEWEST
-from mosha.local.tickets import Tickets
-from mosha.local.wire import Batch, read_batches, rows_of, tag_of
 
 if TYPE_CHECKING:
     from mosha.local.survey import Survey

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mosha.accounting import blanket, shuffle
+from mosha.accounting.measures import blanket, shuffle
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive, positive_integer, strict_probability
-from mosha.local.choice import best
-from mosha.local.k_ary import KAry
-from mosha.local.odds import LARGEST_EPSILON
-from mosha.local.protocol import Protocol
+from mosha.local.protocols.choice import best
+from mosha.local.protocols.k_ary import KAry
+from mosha.local.protocols.odds import LARGEST_EPSILON
+from mosha.local.protocols.protocol import Protocol
 
 __all__ = ["Comparison", "Model", "compare"]
 

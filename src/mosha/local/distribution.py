@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive, probability, real
 from mosha.local.mean import checked_range, share_of_range, shares_of_range
-from mosha.local.odds import Odds
+from mosha.local.protocols.odds import Odds
+from mosha.local.protocols.window import Window
 from mosha.local.survey import Survey, enough
-from mosha.local.window import Window
 
 if TYPE_CHECKING:
     import numpy as np
@@ -180,7 +180,7 @@ class Distribution(Survey):
         return shares_of_range(values, self.between)
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Density:
-        from mosha.local.smoothing import averaged, expectation_maximisation, law_of_cells
+        from mosha.local.collect.smoothing import averaged, expectation_maximisation, law_of_cells
 
         count = enough(reports)
         law = law_of_cells(self.randomiser, BINS)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive_integer, strict_probability
-from mosha.local.consistency import consistent
+from mosha.local.collect.consistency import consistent
+from mosha.local.collect.shrinkage import shrunk
 from mosha.local.frequency import label_key
-from mosha.local.protocol import Protocol
-from mosha.local.shrinkage import shrunk
+from mosha.local.protocols.protocol import Protocol
 
 __all__ = ["Interval", "Shares", "deviations", "poisoning"]
 
@@ -156,7 +156,7 @@ class Shares:
 def poisoning(protocol: Protocol, fakes: int, reports: int, *, values: int = 1) -> float:
     """How far `fakes` of `reports` reports can move the sum of the shares of so many values.
 
-    >>> from mosha.local.k_ary import KAry
+    >>> from mosha.local.protocols.k_ary import KAry
     >>> round(poisoning(KAry(2, 1.0), 10, 1000), 4)
     0.0216
     """

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive
-from mosha.local.choice import best, protocol_named
-from mosha.local.protocol import Protocol
+from mosha.local.protocols.choice import best, protocol_named
+from mosha.local.protocols.protocol import Protocol
 from mosha.local.survey import Survey, checked_sequence, enough
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self
-from mosha.local.device import DeviceRandom
-from mosha.local.planar import STEPS, planar_steps, radius_quantile
+from mosha.local.protocols.device import DeviceRandom
+from mosha.local.protocols.planar import STEPS, planar_steps, radius_quantile
 
 __all__ = ["EARTH", "Location", "checked_place", "distance"]
 

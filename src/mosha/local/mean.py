@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer, real
-from mosha.local.numeric import METHODS, Numeric, numeric_named
+from mosha.local.protocols.numeric import METHODS, Numeric, numeric_named
 from mosha.local.survey import Survey, enough
 
 if TYPE_CHECKING:

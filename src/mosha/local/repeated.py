@@ -13,14 +13,14 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self
-from mosha.local.device import DeviceRandom, below, happens
 from mosha.local.frequency import Frequency
-from mosha.local.k_ary import KAry
-from mosha.local.wire import tag_of
+from mosha.local.protocols.device import DeviceRandom, below, happens
+from mosha.local.protocols.k_ary import KAry
+from mosha.local.protocols.wire import tag_of
 
 if TYPE_CHECKING:
-    from mosha.local.odds import Odds
-    from mosha.local.wire import Batch
+    from mosha.local.protocols.odds import Odds
+    from mosha.local.protocols.wire import Batch
 
 __all__ = ["Device", "Repeated"]
 

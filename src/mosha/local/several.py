@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
-from mosha.local.device import below
-from mosha.local.odds import Odds
-from mosha.local.randomiser import Randomiser
+from mosha.local.protocols.device import below
+from mosha.local.protocols.odds import Odds
+from mosha.local.protocols.randomiser import Randomiser
 from mosha.local.survey import Survey
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Shuffled
 from mosha.core.number import positive_integer
-from mosha.local.k_ary import KAry
+from mosha.local.protocols.k_ary import KAry
+from mosha.local.protocols.wire import Batch, rows_of, tag_of
 from mosha.local.repeated import Repeated
 from mosha.local.survey import Survey
-from mosha.local.wire import Batch, rows_of, tag_of
 
 __all__ = ["Shuffler", "shuffled_event"]
 

@@ -14,16 +14,16 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self
-from mosha.local.device import DeviceRandom
-from mosha.local.randomiser import Randomiser
-from mosha.local.wire import VERSION, tag_of
+from mosha.local.protocols.device import DeviceRandom
+from mosha.local.protocols.randomiser import Randomiser
+from mosha.local.protocols.wire import VERSION, tag_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from mosha.local.collector import Collector
-    from mosha.local.wire import Batch
+    from mosha.local.protocols.wire import Batch
 
 __all__ = ["FEWEST", "Survey"]
 
@@ -157,7 +157,7 @@ class Survey(ABC):
 
     def reports(self, values: Any) -> Batch:
         """A report of each value, for simulations and for gateways that speak for many devices."""
-        from mosha.local.wire import Batch
+        from mosha.local.protocols.wire import Batch
         from mosha.noise import secure
 
         own = self._own_many(values)

@@ -9,24 +9,24 @@ Measurements: `laplace`, `gaussian`, `additive` (the better of the two), `mean`;
 """
 
 from mosha.core.lazy import keep_public_names
+from mosha.exact.clip import Clipped, ClippedVectors, clipping_bias
+from mosha.exact.counts import Count, Histogram
+from mosha.exact.quantile import LocalStatistic, Quantile
+from mosha.exact.statistic import Sensitivity, Statistic
+from mosha.exact.sum_and_count import SumAndCount
+from mosha.exact.sums import ClippedSum, VectorSum
 from mosha.mechanisms import planning
 from mosha.mechanisms.best_noise import NoiseChoice, additive, best_noise
 from mosha.mechanisms.choice import exponential, permute_and_flip
-from mosha.mechanisms.clip import Clipped, ClippedVectors, clipping_bias
-from mosha.mechanisms.counts import Count, Histogram
 from mosha.mechanisms.gaussian import classic_multiplier, gaussian
 from mosha.mechanisms.laplace import laplace
 from mosha.mechanisms.mean import mean
 from mosha.mechanisms.noisy_max import report_noisy_max
 from mosha.mechanisms.partition_selection import partition_selection
 from mosha.mechanisms.propose_test_release import propose_test_release
-from mosha.mechanisms.quantile import LocalStatistic, Quantile
 from mosha.mechanisms.randomized_response import randomized_response, response_frequencies
 from mosha.mechanisms.smooth_sensitivity import smooth_forecast, smooth_sensitivity
 from mosha.mechanisms.sparse_vector import above_threshold
-from mosha.mechanisms.statistic import Sensitivity, Statistic
-from mosha.mechanisms.sum_and_count import SumAndCount
-from mosha.mechanisms.sums import ClippedSum, VectorSum
 from mosha.mechanisms.top_k import top_k
 
 __all__ = [

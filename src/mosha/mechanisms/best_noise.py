@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mosha.accounting import concentrated
+from mosha.accounting.measures import concentrated
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, probability
 from mosha.core.unit import Unit
+from mosha.exact.statistic import Statistic
 from mosha.mechanisms.gaussian import gaussian
 from mosha.mechanisms.laplace import laplace
 from mosha.mechanisms.noisy_statistic import one_of
-from mosha.mechanisms.statistic import Statistic
 
 __all__ = ["NoiseChoice", "additive", "best_noise"]
 

@@ -19,8 +19,8 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
+from mosha.exact.statistic import Statistic, fingerprint
 from mosha.mechanisms.noisy_statistic import exact_steps, moving, title
-from mosha.mechanisms.statistic import Statistic, fingerprint
 from mosha.noise import exponential_choice, permute_and_flip_choice
 
 __all__ = ["Regret", "candidates", "exponential", "exponential_regret", "permute_and_flip", "permute_and_flip_regret"]

@@ -7,19 +7,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from mosha.accounting import gaussian as normal
-from mosha.accounting.rounding import round_down, round_up
+from mosha.accounting.measures import gaussian as normal
+from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
+from mosha.exact.grid import enlarged
+from mosha.exact.statistic import Statistic, Steps, fingerprint
 from mosha.mechanisms.error_bars import GaussianError
-from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.noisy_statistic import moving, noisy_step, one_of, title
 from mosha.mechanisms.picture import drawing
-from mosha.mechanisms.statistic import Statistic, Steps, fingerprint
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
 __all__ = ["classic_multiplier", "discrete_multiplier", "gaussian", "gaussian_multiplier"]

@@ -6,18 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from mosha.accounting.rounding import round_down, round_up
+from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import DiscreteLaplace
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
+from mosha.exact.grid import enlarged
+from mosha.exact.statistic import Statistic, Steps, fingerprint
 from mosha.mechanisms.error_bars import LaplaceError
-from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.noisy_statistic import moving, noisy_step, one_of, title
 from mosha.mechanisms.picture import drawing
-from mosha.mechanisms.statistic import Statistic, Steps, fingerprint
 from mosha.noise import LARGEST_SCALE, discrete_laplace
 
 __all__ = ["laplace", "laplace_multiplier"]

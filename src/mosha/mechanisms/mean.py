@@ -14,12 +14,12 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.mechanisms.grid import enlarged, noised
+from mosha.exact.grid import enlarged, noised
+from mosha.exact.statistic import Steps, fingerprint
+from mosha.exact.sum_and_count import SumAndCount
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.mean_error import FINE, MeanError
 from mosha.mechanisms.picture import bars
-from mosha.mechanisms.statistic import Steps, fingerprint
-from mosha.mechanisms.sum_and_count import SumAndCount
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_laplace
 
 __all__ = ["mean"]

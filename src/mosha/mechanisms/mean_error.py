@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from mosha.core.number import strict_probability
-from mosha.mechanisms.sum_and_count import SumAndCount
+from mosha.exact.sum_and_count import SumAndCount
 
 __all__ = ["FINE", "MeanError", "box_tail", "box_width"]
 

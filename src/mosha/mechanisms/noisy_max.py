@@ -16,10 +16,10 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
+from mosha.exact.statistic import Statistic, fingerprint
 from mosha.mechanisms.choice import candidates
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.noisy_statistic import exact_steps, title
-from mosha.mechanisms.statistic import Statistic, fingerprint
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
 

@@ -10,8 +10,8 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.mechanisms.grid import HELD, in_units, noised
-from mosha.mechanisms.statistic import Statistic, Steps, check_statistic
+from mosha.exact.grid import HELD, in_units, noised
+from mosha.exact.statistic import Statistic, Steps, check_statistic
 
 __all__ = ["Step", "exact_steps", "moving", "noisy_step", "one_of", "title"]
 

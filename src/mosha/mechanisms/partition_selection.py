@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.accounting.rounding import round_down
+from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.events import Approx
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Person, Unit
-from mosha.mechanisms.bounding import hash_of, identify, keep_at_most, listed, read, rows_per_unit
-from mosha.mechanisms.canonical import canonical
-from mosha.mechanisms.statistic import fingerprint
+from mosha.exact.bounding import hash_of, identify, keep_at_most, listed, read, rows_per_unit
+from mosha.exact.canonical import canonical
+from mosha.exact.statistic import fingerprint
 from mosha.noise import bernoulli
 from mosha.noise.exponential import exp_bounds
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mosha.accounting import gaussian as normal
+from mosha.accounting.measures import gaussian as normal
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability

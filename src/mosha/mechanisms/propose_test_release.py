@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from mosha.accounting.rounding import round_down
+from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Approx
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
+from mosha.exact.quantile import LocalStatistic
+from mosha.exact.statistic import fingerprint
 from mosha.mechanisms.error_bars import LaplaceError
 from mosha.mechanisms.noisy_statistic import title
-from mosha.mechanisms.quantile import LocalStatistic
 from mosha.mechanisms.smooth_sensitivity import check_local
-from mosha.mechanisms.statistic import fingerprint
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
 

@@ -16,8 +16,8 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Row, Self, Unit
-from mosha.mechanisms.counts import Histogram
-from mosha.mechanisms.statistic import fingerprint
+from mosha.exact.counts import Histogram
+from mosha.exact.statistic import fingerprint
 from mosha.noise import exponential_choice, uniform
 
 __all__ = ["randomized_response", "response_frequencies", "truth_probability"]

@@ -14,11 +14,11 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.mechanisms.bounding import rows_per_unit
+from mosha.exact.bounding import rows_per_unit
+from mosha.exact.quantile import LocalStatistic
+from mosha.exact.statistic import Steps, fingerprint
 from mosha.mechanisms.cauchy import cauchy_width, discrete_cauchy
 from mosha.mechanisms.noisy_statistic import title
-from mosha.mechanisms.quantile import LocalStatistic
-from mosha.mechanisms.statistic import Steps, fingerprint
 
 __all__ = ["check_local", "smooth_bound", "smooth_forecast", "smooth_sensitivity"]
 

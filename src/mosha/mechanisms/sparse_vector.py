@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from mosha.accounting.rounding import round_down
+from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import SparseVector
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
+from mosha.exact.statistic import Statistic, fingerprint
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.noisy_statistic import exact_steps, moving, title
-from mosha.mechanisms.statistic import Statistic, fingerprint
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from mosha.accounting.rounding import round_down
+from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Exponential
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
+from mosha.exact.statistic import Statistic, fingerprint
 from mosha.mechanisms.choice import candidates, exponential_regret
 from mosha.mechanisms.noisy_statistic import exact_steps, title
-from mosha.mechanisms.statistic import Statistic, fingerprint
 from mosha.noise import exponential_choice
 
 __all__ = ["TopError", "top_k"]

@@ -16,13 +16,13 @@ from mosha.core.lazy import keep_public_names
 from mosha.streams.alarms import alarm
 from mosha.streams.batches import Batches
 from mosha.streams.best import best
-from mosha.streams.clock import Clock
 from mosha.streams.counter import counter, histogram, mean, series, total
-from mosha.streams.epochs import Epochs
 from mosha.streams.readout import Decayed, Instant, Running, Sliding
-from mosha.streams.service import Service, serve
+from mosha.streams.service.clock import Clock
+from mosha.streams.service.epochs import Epochs
+from mosha.streams.service.serving import Service, serve
+from mosha.streams.service.spark import to_spark
 from mosha.streams.smoothing import Band, group, rising, smooth
-from mosha.streams.spark import to_spark
 from mosha.streams.stream import Stream
 from mosha.streams.window import window
 

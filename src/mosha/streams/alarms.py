@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from mosha.accounting import concentrated
+from mosha.accounting.measures import concentrated
 from mosha.core.errors import HorizonExceeded, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import SparseVector
@@ -16,17 +16,17 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Unit
+from mosha.exact.statistic import Statistic, check_statistic, fingerprint
 from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.sparse_vector import split
-from mosha.mechanisms.statistic import Statistic, check_statistic, fingerprint
 from mosha.noise import LARGEST_SCALE
 from mosha.streams.best import VERY_LONG
 from mosha.streams.bounding import Memory, exact_step
+from mosha.streams.noise.unbounded import unbounded_geometric
 from mosha.streams.plan import Budget
 from mosha.streams.presence import Presence, contribution, presence_of
 from mosha.streams.readout import Instant, Readout, Running, Sliding, readout_of
-from mosha.streams.unbounded import unbounded_geometric
 
 __all__ = ["AlarmNoise", "alarm", "alarm_noise"]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
-from mosha.mechanisms.bounding import entries, numbers
+from mosha.exact.bounding import entries, numbers
 
 __all__ = ["Batches", "by_name", "steps_in"]
 

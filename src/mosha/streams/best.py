@@ -7,8 +7,8 @@ from typing import Any
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.core.unit import Unit
+from mosha.exact.statistic import Statistic, check_statistic
 from mosha.mechanisms import Count
-from mosha.mechanisms.statistic import Statistic, check_statistic
 from mosha.streams.candidates import Question, candidates
 from mosha.streams.comparisons import comparisons
 from mosha.streams.plan import Budget, Plan

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, SourceUnavailable
 from mosha.core.unit import Event, Person, Unit
+from mosha.exact.bounding import entries, identify, listed
+from mosha.exact.statistic import Statistic, Steps
 from mosha.mechanisms import Count
-from mosha.mechanisms.bounding import entries, identify, listed
-from mosha.mechanisms.statistic import Statistic, Steps
 from mosha.streams.batches import Batches, by_name
 from mosha.streams.presence import Presence
 

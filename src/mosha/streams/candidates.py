@@ -10,17 +10,17 @@ from fractions import Fraction
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
-from mosha.mechanisms.statistic import Statistic, root_up
+from mosha.exact.statistic import Statistic, root_up
 from mosha.streams import profile
-from mosha.streams.blt import MOST_BUFFERS
-from mosha.streams.designs import designed
-from mosha.streams.increments import Increments
-from mosha.streams.lifted import BandedToeplitz, LiftedToeplitz, lifted_sensitivity, lifted_unit
+from mosha.streams.noise.blt import MOST_BUFFERS
+from mosha.streams.noise.designs import designed
+from mosha.streams.noise.increments import Increments
+from mosha.streams.noise.lifted import BandedToeplitz, LiftedToeplitz, lifted_sensitivity, lifted_unit
+from mosha.streams.noise.toeplitz import decoder, pattern_norm, root_coefficients
+from mosha.streams.noise.tree import best_tree
 from mosha.streams.plan import FINE, Budget, Plan, gaussian_law, laplace_law
 from mosha.streams.presence import Presence, contribution
 from mosha.streams.readout import Readout
-from mosha.streams.toeplitz import decoder, pattern_norm, root_coefficients
-from mosha.streams.tree import best_tree
 
 __all__ = ["Question", "asked", "candidates", "toeplitz_sensitivity"]
 

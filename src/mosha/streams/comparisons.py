@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from mosha.core.errors import InvalidParameter
-from mosha.mechanisms.statistic import root_up
+from mosha.exact.statistic import root_up
 from mosha.streams import profile
 from mosha.streams.candidates import Question, asked, toeplitz_sensitivity
-from mosha.streams.honaker import BinaryTree
-from mosha.streams.lifted import BandedToeplitz, lifted_unit
+from mosha.streams.noise.honaker import BinaryTree
+from mosha.streams.noise.lifted import BandedToeplitz, lifted_unit
+from mosha.streams.noise.toeplitz import pattern_norm, root_coefficients
 from mosha.streams.plan import FINE, Budget, Plan, gaussian_law, laplace_law
 from mosha.streams.presence import contribution
 from mosha.streams.profile import Profile
 from mosha.streams.readout import Running
-from mosha.streams.toeplitz import pattern_norm, root_coefficients
 
 __all__ = ["comparisons"]
 

@@ -14,19 +14,19 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
 from mosha.core.number import positive, strict_probability
+from mosha.exact.grid import enlarged
+from mosha.exact.statistic import Statistic
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.gaussian import discrete_multiplier, gaussian_multiplier
-from mosha.mechanisms.grid import enlarged
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.noisy_statistic import one_of
-from mosha.mechanisms.statistic import Statistic
 from mosha.noise import LARGEST_SCALE
 from mosha.streams.bounding import Memory
-from mosha.streams.increments import Increments
+from mosha.streams.noise.increments import Increments
+from mosha.streams.noise.tape import Law
 from mosha.streams.presence import Presence
 from mosha.streams.profile import Profile
 from mosha.streams.readout import Instant, Readout
-from mosha.streams.tape import Law
 
 __all__ = ["FINE", "Budget", "Plan", "gaussian_law", "laplace_law"]
 

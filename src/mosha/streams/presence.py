@@ -10,7 +10,7 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.core.unit import Event, Neighbours, Person, Unit, Window
-from mosha.mechanisms.statistic import Sensitivity, Statistic
+from mosha.exact.statistic import Sensitivity, Statistic
 from mosha.streams.readout import Readout
 
 __all__ = ["Presence", "contribution", "presence_of", "sequence_norms"]

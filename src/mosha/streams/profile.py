@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.streams.blt import Buffers
-from mosha.streams.blt_error import curve
+from mosha.streams.noise.blt import Buffers
+from mosha.streams.noise.blt_error import curve
+from mosha.streams.noise.toeplitz import decoder
+from mosha.streams.noise.tree import SignedTree
 from mosha.streams.readout import Readout, Running
-from mosha.streams.toeplitz import decoder
-from mosha.streams.tree import SignedTree
 
 __all__ = ["Profile", "of_band", "of_buffers", "of_increments", "of_tree"]
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Neighbours, Unit
+from mosha.exact.bounding import entries, keep_at_most, numbers, read, rows_per_unit
+from mosha.exact.grid import grid_for, total
+from mosha.exact.statistic import Sensitivity, Steps, root_up
 from mosha.mechanisms import ClippedSum, Histogram
-from mosha.mechanisms.bounding import entries, keep_at_most, numbers, read, rows_per_unit
-from mosha.mechanisms.grid import grid_for, total
-from mosha.mechanisms.statistic import Sensitivity, Steps, root_up
 from mosha.streams.batches import Batches
 from mosha.streams.stream import Stream
 

@@ -11,14 +11,14 @@ from mosha.core.errors import SourceUnavailable
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
+from mosha.exact.statistic import fingerprint
 from mosha.mechanisms.noisy_statistic import title
-from mosha.mechanisms.statistic import fingerprint
 from mosha.streams.batches import Batches, steps_in
 from mosha.streams.bounding import exact_step, exact_steps
-from mosha.streams.lifted import LiftedToeplitz
-from mosha.streams.lifting import SPAN
+from mosha.streams.noise.lifted import LiftedToeplitz
+from mosha.streams.noise.lifting import SPAN
+from mosha.streams.noise.tape import BLOCK, Tape
 from mosha.streams.plan import Plan, StreamState, published
-from mosha.streams.tape import BLOCK, Tape
 
 __all__ = ["Stream", "stream_of"]
 

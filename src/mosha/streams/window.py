@@ -19,9 +19,9 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import non_negative, positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit, Window
+from mosha.exact.statistic import Statistic, check_statistic, fingerprint
 from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
-from mosha.mechanisms.statistic import Statistic, check_statistic, fingerprint
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.streams.best import VERY_LONG, best
 from mosha.streams.bounding import Memory, exact_step

@@ -1,6 +1,6 @@
 """Private answers from tables: verbs build a question, a release pays for it and answers with error bars."""
 
-from mosha.connect.expression import col, lit, when
+from mosha.connect.language.expression import col, lit, when
 from mosha.core.lazy import keep_public_names
 from mosha.tables.aggregates import (
     Aggregate,
@@ -15,10 +15,10 @@ from mosha.tables.aggregates import (
     variance,
 )
 from mosha.tables.answer import Answer
-from mosha.tables.budget import Budget
 from mosha.tables.declaration import Declaration, read_declaration
-from mosha.tables.key_values import date_range, interval, intervals
-from mosha.tables.quantiles import maximum, median, minimum, quantile
+from mosha.tables.parts.budget import Budget
+from mosha.tables.parts.key_values import date_range, interval, intervals
+from mosha.tables.parts.quantiles import maximum, median, minimum, quantile
 from mosha.tables.question import Question
 from mosha.tables.table import Grouped, Table, protect, public_table
 

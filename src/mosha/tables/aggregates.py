@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mosha.connect.expression import Expression
+from mosha.connect.language.expression import Expression
 from mosha.core.errors import InvalidParameter
-from mosha.tables.additive import Additive, Aggregate, Count, CountPersons, Distinct, Mean, Sum
-from mosha.tables.correlations import Correlation
-from mosha.tables.measured import Measured, numeric
-from mosha.tables.spreads import Covariance, StandardDeviation
+from mosha.tables.parts.additive import Additive, Aggregate, Count, CountPersons, Distinct, Mean, Sum
+from mosha.tables.parts.correlations import Correlation
+from mosha.tables.parts.measured import Measured, numeric
+from mosha.tables.parts.spreads import Covariance, StandardDeviation
 
 __all__ = [
     "Additive",

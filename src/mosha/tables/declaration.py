@@ -23,7 +23,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from mosha.connect.schema import Type, literal_type
+from mosha.connect.language.schema import Type, literal_type
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import real
 from mosha.core.unit import Person, Row, Unit

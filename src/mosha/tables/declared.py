@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from mosha.connect.dialect import Node
-from mosha.connect.duckdb import LocalSource
-from mosha.connect.duckdb_fields import csv_field
-from mosha.connect.schema import Type
-from mosha.connect.source import Field, Source
+from mosha.connect.engines.duckdb import LocalSource
+from mosha.connect.engines.duckdb_fields import csv_field
+from mosha.connect.engines.source import Field, Source
+from mosha.connect.language.schema import Type
+from mosha.connect.sql.dialect import Node
 from mosha.core.errors import DataError
 
 __all__ = ["declared"]

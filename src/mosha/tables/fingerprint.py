@@ -20,8 +20,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from mosha.connect.schema import Schema
-from mosha.connect.source import Source
+from mosha.connect.engines.source import Source
+from mosha.connect.language.schema import Schema
 
 __all__ = ["described", "fingerprint"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mosha.tables.additive import Column
+from mosha.tables.parts.additive import Column
 
 __all__ = ["Interval", "cut", "lower_end", "minus", "raise_end", "size", "square", "times"]
 

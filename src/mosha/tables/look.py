@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mosha.connect.asking import look_only
+from mosha.connect.engines.asking import look_only
 from mosha.core.errors import InvalidParameter
 from mosha.noise import secure
-from mosha.tables.part import Frame, Part, Selection
+from mosha.tables.parts.part import Frame, Part, Selection
 
 __all__ = ["look"]
 

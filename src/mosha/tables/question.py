@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mosha.connect.asking import stop_at
-from mosha.connect.duckdb import LocalSource
-from mosha.connect.expression import Column, Expression
-from mosha.connect.relation import Relation
+from mosha.connect.engines.asking import stop_at
+from mosha.connect.engines.duckdb import LocalSource
+from mosha.connect.language.expression import Column, Expression
+from mosha.connect.plan.relation import Relation
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING
@@ -20,20 +20,20 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.tables.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.answer import Answer
-from mosha.tables.budget import Budget
-from mosha.tables.distinct_values import DistinctPart
 from mosha.tables.fingerprint import fingerprint
-from mosha.tables.guess import Guess
-from mosha.tables.key_values import from_plain, public_rows, to_plain
-from mosha.tables.keys import MOST_KEYS, KeySelection
 from mosha.tables.look import look
-from mosha.tables.part import Frame, Part, Selection
-from mosha.tables.quantiles import Quantile, QuantilesPart, columns_of
+from mosha.tables.parts.additive import Additive, Aggregate, CountPersons, Distinct
+from mosha.tables.parts.budget import Budget
+from mosha.tables.parts.distinct_values import DistinctPart
+from mosha.tables.parts.guess import Guess
+from mosha.tables.parts.key_values import from_plain, public_rows, to_plain
+from mosha.tables.parts.keys import MOST_KEYS, KeySelection
+from mosha.tables.parts.part import Frame, Part, Selection
+from mosha.tables.parts.quantiles import Quantile, QuantilesPart, columns_of
+from mosha.tables.parts.sums import Sums, prefers_gaussian, share_for_noise
+from mosha.tables.parts.top import TopSelection
 from mosha.tables.retry import EARLIER, answered, noticing
-from mosha.tables.sums import Sums, prefers_gaussian, share_for_noise
-from mosha.tables.top import TopSelection
 
 __all__ = ["Question"]
 

@@ -9,23 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mosha.connect.checking import type_of
-from mosha.connect.expression import Column, Expression, as_expression, col
-from mosha.connect.opening import source as open_source
-from mosha.connect.relation import Relation, private, public
-from mosha.connect.schema import Schema
+from mosha.connect.engines.opening import source as open_source
+from mosha.connect.language.checking import type_of
+from mosha.connect.language.expression import Column, Expression, as_expression, col
+from mosha.connect.language.schema import Schema
+from mosha.connect.plan.relation import Relation, private, public
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.number import positive_integer, real
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables import aggregates
-from mosha.tables.additive import Aggregate
 from mosha.tables.declaration import Declaration, beside
 from mosha.tables.declared import declared
-from mosha.tables.key_values import interval, intervals
-from mosha.tables.keys import MOST_KEYS
-from mosha.tables.measured import awaited
-from mosha.tables.quantiles import maximum, minimum, quantile
+from mosha.tables.parts.additive import Aggregate
+from mosha.tables.parts.key_values import interval, intervals
+from mosha.tables.parts.keys import MOST_KEYS
+from mosha.tables.parts.measured import awaited
+from mosha.tables.parts.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
 
 __all__ = ["FROM_DATA", "Grouped", "Table", "protect", "public_table"]

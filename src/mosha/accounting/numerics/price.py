@@ -1,0 +1,131 @@
+"""What a release costs an account: exact integers, so that no sum depends on its order and no cent is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import add, le, sub
+from typing import Any, Self
+
+from mosha.accounting.numerics.rounding import round_up
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import non_negative
+
+__all__ = ["FREE", "OUT_OF_REACH", "UNIT", "Price", "as_float", "greatest"]
+
+UNIT = 2**128
+OUT_OF_REACH = UNIT * 2**65  # the price of what a way cannot pay at all: above every limit that has two ways
+
+
+@dataclass(frozen=True)
+class Price:
+    """An amount in the measure of a rule, and a delta; both count units of 2^-128.
+
+    A rule that adds up in two ways at once (`either.py`) keeps both sums: `amount` and `delta` are epsilons and deltas,
+    `rho` and `rho_delta` the same payments in zero-concentrated privacy. Elsewhere the latter are zero.
+
+    Guarantee:
+        `Price.of` rounds up, sums and multiples are exact: no rounding ever makes a release cheaper.
+
+    `a <= b` means that no part of `a` exceeds that of `b`.
+
+    >>> Price.of(0.5) * 2 == Price.of(1.0), Price.of(0.1) * 10 <= Price.of(1.0)
+    (True, False)
+    """
+
+    amount: int
+    delta: int = 0
+    rho: int = 0
+    rho_delta: int = 0
+
+    def __post_init__(self) -> None:
+        for value in self.parts:
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise InvalidParameter("a price counts units of 2^-128: whole numbers, zero or above.")
+
+    @property
+    def parts(self) -> tuple[int, int, int, int]:
+        return self.amount, self.delta, self.rho, self.rho_delta
+
+    @classmethod
+    def of(cls, amount: float, delta: float = 0.0) -> Self:
+        """The price that covers these numbers."""
+        return cls(_ceiling(non_negative("amount", amount)), _ceiling(non_negative("delta", delta)))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(add, self.parts, other.parts))
+
+    def __radd__(self, other: int) -> Self:
+        return self if other == 0 else NotImplemented  # lets sum(prices) work
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(*map(sub, self.parts, other.parts))
+
+    def __mul__(self, count: int) -> Self:
+        if isinstance(count, bool) or not isinstance(count, int):
+            return NotImplemented
+        return type(self)(*(part * count for part in self.parts))
+
+    __rmul__ = __mul__
+
+    def __le__(self, other: Self) -> bool:
+        return all(map(le, self.parts, other.parts))
+
+    def __ge__(self, other: Self) -> bool:
+        return other <= self
+
+    def as_floats(self) -> tuple[float, float]:
+        """Amount and delta as floats, rounded up.
+
+        >>> Price.of(0.25, 1e-6).as_floats()
+        (0.25, 1e-06)
+        """
+        return as_float(self.amount), as_float(self.delta)
+
+    def to_dict(self) -> dict[str, str]:
+        """The price as decimal strings, which no JSON reader rounds.
+
+        >>> Price.from_dict(Price.of(0.1, 1e-9).to_dict()) == Price.of(0.1, 1e-9)
+        True
+        """
+        described = {"amount": str(self.amount), "delta": str(self.delta)}
+        twice = {"rho": str(self.rho), "rho_delta": str(self.rho_delta)}
+        return described | (twice if self.rho or self.rho_delta else {})
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Self:
+        """The price that `to_dict` described."""
+        try:
+            parts = [str(stored["amount"]), str(stored["delta"]), str(stored.get("rho", 0))]
+            parts.append(str(stored.get("rho_delta", 0)))
+        except (KeyError, TypeError, AttributeError):
+            raise InvalidParameter("this is not the description of a price.") from None
+        if not all(part.isascii() and part.isdigit() for part in parts):
+            raise InvalidParameter("this is not the description of a price.")
+        return cls(*map(int, parts))
+
+
+def as_float(units: int) -> float:
+    """So many units as a number, rounded up."""
+    return round_up(Fraction(units, UNIT))
+
+
+def _ceiling(value: float) -> int:
+    numerator, denominator = value.as_integer_ratio()
+    return -(-numerator * UNIT // denominator)
+
+
+def greatest(prices: Iterable[Price]) -> Price:
+    """The least price that is at least each of these, part by part.
+
+    >>> greatest([Price.of(1.0), Price.of(0.5, 1e-6)]) == Price.of(1.0, 1e-6)
+    True
+    """
+    top = FREE
+    for price in prices:
+        top = Price(*map(max, top.parts, price.parts))
+    return top
+
+
+FREE = Price(0, 0)

@@ -1,0 +1,1 @@
+"""Attacks that need only a measurement's step and event."""

@@ -1,0 +1,102 @@
+"""What is attacked: a measurement or a plain function, called many times on one data set.
+
+Nothing leaves: no account is opened and nothing is paid, because the data are the attacker's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.audit.claims.answers import Raised
+from mosha.core.errors import InvalidParameter
+from mosha.core.measurement import Measurement
+from mosha.core.randomness import Rng
+
+__all__ = ["Target", "target_of"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A name and a way to draw answers: `draw(data, size)` gives `size` independent ones."""
+
+    name: str
+    draw: Callable[[Any, int], Sequence[Any] | NDArray[Any]]
+
+    def answers(self, data: Any, size: int) -> Sequence[Any] | NDArray[Any]:
+        drawn = self.draw(data, size)
+        if len(drawn) != size:
+            raise InvalidParameter(f"{self.name} was asked for {size} answers in one batch and gave {len(drawn)}.")
+        return drawn
+
+
+def target_of(
+    target: Measurement | Callable[..., Any],
+    *,
+    batch: bool,
+    asks: Sequence[Any] | None,
+    stream: bool,
+    rng: Rng | None,
+) -> Target:
+    """See `mosha.audit.attack` for the arguments."""
+    if isinstance(target, Measurement):
+        if batch:
+            raise InvalidParameter("batch=True is for functions: a measurement is run from its first step each time.")
+        return _of_measurement(target, asks, stream=stream, rng=rng)
+    if not callable(target):
+        raise InvalidParameter(f"attack a measurement or a function, not {type(target).__name__}.")
+    if asks is not None or stream:
+        raise InvalidParameter("asks and stream are for measurements; a function is called with the data alone.")
+    name = getattr(target, "__name__", type(target).__name__)
+    if batch:
+        return Target(name, lambda data, size: _array_or_list(target(data, size)))
+    return Target(name, lambda data, size: [_called(target, data) for _ in range(size)])
+
+
+def _array_or_list(drawn: Any) -> Sequence[Any] | NDArray[Any]:
+    return drawn if isinstance(drawn, np.ndarray) else list(drawn)
+
+
+def _called(function: Callable[[Any], Any], data: Any) -> Any:
+    try:
+        return function(data)
+    except Exception as error:  # noqa: BLE001  (an error is an answer: it tells the worlds apart or it does not)
+        return Raised(type(error).__name__, str(error))
+
+
+def _of_measurement(measurement: Measurement, asks: Sequence[Any] | None, *, stream: bool, rng: Rng | None) -> Target:
+    if asks is not None and not 1 <= len(asks) <= measurement.horizon:
+        raise InvalidParameter(f"{measurement.name} takes 1 to {measurement.horizon} asks, got {len(asks)}.")
+    if rng is None:
+        from mosha.noise import secure  # noqa: PLC0415  (loaded when it is needed)
+
+        rng = secure()
+    steps = measurement.horizon if asks is None else len(asks)
+    generator = rng
+
+    def draw(data: Any, size: int) -> list[Any]:
+        if stream and len(data) < steps:
+            raise InvalidParameter(f"stream=True needs data for each of {steps} steps.")
+        feed = list(data)[:steps] if stream else [data] * steps
+        wanted = [None] * steps if asks is None else list(asks)
+        runs = [_one_run(measurement, feed, wanted, generator) for _ in range(size)]
+        return [run[0] for run in runs] if steps == 1 else runs
+
+    return Target(measurement.name, draw)
+
+
+def _one_run(measurement: Measurement, feed: list[Any], asks: list[Any], rng: Rng) -> list[Any]:
+    """All answers of one run, up to and including the first error."""
+    answers: list[Any] = []
+    try:
+        state = measurement.init()
+        for data, ask in zip(feed, asks, strict=True):
+            answer, state = measurement.step(state, data, ask, rng)
+            answers.append(answer)
+    except Exception as error:  # noqa: BLE001  (an error is an answer)
+        answers.append(Raised(type(error).__name__, str(error)))
+    return answers

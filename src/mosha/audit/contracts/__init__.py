@@ -1,0 +1,1 @@
+"""Contracts that measurements, statistics, trainers and accountants must keep."""

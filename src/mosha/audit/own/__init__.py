@@ -1,0 +1,1 @@
+"""Everything that Mosha publishes, as targets of its own attacks."""

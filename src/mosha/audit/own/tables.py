@@ -1,0 +1,162 @@
+"""Questions about tables as the attacker meets them, on neighbours that strain bounding, keys and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.registry import Entry
+from mosha.connect.engines.opening import source
+from mosha.connect.engines.source import Engine, Source
+from mosha.core.measurement import Measurement
+from mosha.core.unit import Neighbours, Person, Row, Unit
+from mosha.sql import statement
+from mosha.tables import Budget, Question, Table, count, distinct, mean, median, protect, variance
+
+__all__ = ["Remembering", "own_entries", "rows_of"]
+
+TWO = Person("who", at_most=2)
+ANY = Person("who")
+CUT = Person("who", groups=1, per_group=2)
+REPLACED = Row(neighbours=Neighbours.REPLACE_ONE)
+BETWEEN = (0.0, 8.0)
+KEYS = ("a", "b")
+PURE, NORMAL = Budget(epsilon=1), Budget(rho=0.5)
+COINS = 32
+Line = tuple[str | None, str | None, float | None]
+SELECTED = Budget(epsilon=1, delta=0.02)
+
+
+class Remembering(Engine):
+    """An engine that answers the same exact question from memory: an attack asks it thousands of times.
+
+    Hash keys are drawn from a few, so that they can be remembered too; each of them bounds as all do.
+    """
+
+    def __init__(self, opened: Source) -> None:
+        self.opened = opened  # which lives as long as its rows are asked about
+        self.engine, self.dialect = opened.engine, opened.engine.dialect
+        self._known: dict[str, Any] = {}
+
+    def run(self, found: Any, question: Any) -> Any:
+        return self.engine.run(found, question)
+
+    def answer(self, question: Any) -> Any:
+        holder = getattr(question, "bound", question)
+        if isinstance(key := getattr(holder, "key", None), bytes):
+            drawn = replace(holder, key=bytes([key[0] % COINS]) * 32)
+            question = drawn if holder is question else replace(question, bound=drawn)
+        asked = repr(question)
+        if asked not in self._known:
+            self._known[asked] = self.engine.answer(question)
+        return self._known[asked]
+
+
+def rows_of(lines: Sequence[Line]) -> Source:
+    """A table of (who, g, x)."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  (needed for an attack alone)
+
+    who, g, x = zip(*lines, strict=True) if lines else ((), (), ())
+    opened = source(pa.table({"who": pa.array(who, "string"), "g": pa.array(g, "string"), "x": pa.array(x, "double")}))
+    return replace(opened, engine=Remembering(opened))
+
+
+CROWD: list[Line] = [(f"p{i}", "ab"[i % 2], 4.0) for i in range(4)]
+
+
+def _pair(why: str, odd: Sequence[Line], other: Sequence[Line] = (), crowd: Sequence[Line] = CROWD) -> Proposal:
+    return Proposal(why, rows_of([*crowd, *odd]), rows_of([*crowd, *other]))
+
+
+def _added() -> list[Proposal]:
+    """A person at the limit, far beyond it, alone, and with rows that are hard to read."""
+    beyond: list[Line] = [*[("odd", "a", 8.0)] * 9, *[("odd", "b", 8.0)] * 4]
+    strange: list[Line] = [("odd", None, None), ("odd", "a", float("nan")), ("odd", "b", float("inf"))]
+    return [
+        _pair("at the limit, in one group", [("odd", "a", 8.0)] * 2),
+        _pair("at the limit, in two groups", [("odd", "a", 8.0), ("odd", "b", 8.0)]),
+        _pair("far beyond the limit", beyond),
+        _pair("far beyond the limit, nobody else", beyond, crowd=[]),
+        _pair("no numbers and no group", [*strange, ("odd", "c", -1e300)]),
+    ]
+
+
+def _replaced() -> list[Proposal]:
+    return [
+        _pair("from one end to the other", [("odd", "a", 8.0)], [("odd", "a", 0.0)]),
+        _pair("from one group to the other", [("odd", "a", 8.0)], [("odd", "b", 8.0)]),
+        _pair("known or missing, nobody else", [("odd", "a", 8.0)], [("odd", None, None)], crowd=[]),
+    ]
+
+
+def _keyed() -> list[Proposal]:
+    """One more person in a group that nobody, or few, had before."""
+    others: list[Line] = [(f"q{i}", "new", 1.0) for i in range(4)]
+    many: list[Line] = [("odd", f"new {i}", 1.0) for i in range(5)]
+    return [
+        _pair("a group that nobody had", [("odd", "new", 1.0)]),
+        _pair("a group that few had", [("odd", "new", 1.0)], crowd=[*CROWD, *others]),
+        _pair("many groups that nobody had", many, crowd=[]),
+    ]
+
+
+def seen(value: Any) -> Any:
+    """What an outsider sees of a release: its numbers, or its keys with their numbers."""
+    numbers = [number for part in value["parts"] for number in _numbers(part)]
+    return (str(value["keys"]), *numbers) if value["keys"] else numbers
+
+
+def _numbers(part: Any) -> list[float]:
+    found: list[float] = [] if part.get("norm") is None else [float(part["norm"])]
+    found += [float(edge) for pair in part.get("ranges", {}).values() for edge in pair]
+    table = part.get("channels") or part.get("points") or [part.get("counts", [])]
+    found += [float(width) for widths in part.get("windows", []) for width in widths]
+    return found + [float(number) for column in table for number in column]
+
+
+def _entry(name: str, ask: Callable[[Table], Question], unit: Unit, budget: Budget, pairs: Sequence[Proposal]) -> Entry:
+    def build() -> Measurement:
+        return ask(protect(rows_of(CROWD), unit=unit)).measurement(budget).map(seen)
+
+    how = {"claim": budget.guarantee} if budget.delta else {}  # an event with a delta of its own has no whole curve
+    return Entry(f"tables: {name}", build, tuple(pairs), "tables", how)
+
+
+def _sql(text: str) -> Callable[[Table], Question]:
+    return lambda table: statement(text, {"visits": table}).question
+
+
+def own_entries() -> list[Entry]:
+    """Counts, sums, means, spreads, quantiles, distinct values, top values, keys, bought bounds, and SQL."""
+    added, replaced = _added(), _replaced()
+    awkward = (
+        "SELECT g, SUM(CLAMP(CASE WHEN x > 3 THEN x / (x - 8) ELSE x END, 0, 8)) AS s, AVG(CLAMP(x, 0, 8)) AS m "
+        "FROM visits WHERE COALESCE(x, 1) > 0 AND g IN ('a', 'b') GROUP BY g HAVING s > 1"
+    )
+    return [
+        _entry("count", lambda t: t.count(), TWO, PURE, added),
+        _entry("sum", lambda t: t.sum("x", between=BETWEEN), TWO, PURE, added),
+        _entry("mean, replaced", lambda t: t.mean("x", between=BETWEEN), REPLACED, PURE, replaced),
+        _entry("variance", lambda t: t.aggregate(v=variance("x", between=BETWEEN)), TWO, PURE, added),
+        _entry("counts by public keys", lambda t: t.group_by("g", keys=KEYS).count(), TWO, PURE, added),
+        _entry("counts by public keys, Gaussian", lambda t: t.group_by("g", keys=KEYS).count(), TWO, NORMAL, added),
+        _entry("counts by public keys, cut", lambda t: t.group_by("g", keys=KEYS).count(), CUT, PURE, added),
+        _entry(
+            "several numbers at once, Gaussian",
+            lambda t: t.group_by("g", keys=KEYS).aggregate(n=count(), m=mean("x", between=BETWEEN)),
+            TWO, NORMAL, added,
+        ),
+        _entry("persons", lambda t: t.group_by("g", keys=KEYS).persons(), TWO, PURE, added),
+        _entry("median", lambda t: t.aggregate(m=median("x", between=BETWEEN)), TWO, PURE, added),
+        _entry("median, replaced", lambda t: t.median("x", between=BETWEEN), REPLACED, PURE, replaced),
+        _entry("median with a window", lambda t: t.median("x", between=BETWEEN, bars="values"), TWO, PURE, added),
+        _entry("quartiles", lambda t: t.quantiles("x", [0.25, 0.5, 0.75], between=BETWEEN), TWO, PURE, added),
+        _entry("distinct", lambda t: t.aggregate(d=distinct("g")), TWO, PURE, added),
+        _entry("top", lambda t: t.top("g", k=1, candidates=("a", "b", "c")), TWO, PURE, added),
+        _entry("private keys, few", lambda t: t.group_by("g").count(), CUT, SELECTED, _keyed()),
+        _entry("private keys, many", lambda t: t.group_by("g").count(), ANY, SELECTED, _keyed()),
+        _entry("count, bound bought", lambda t: t.count(), ANY, PURE, added),
+        _entry("SQL", _sql(awkward), TWO, PURE, added),
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Attacks on tables and models that somebody has published."""

@@ -1,0 +1,179 @@
+"""Attacks on published (synthetic) data: who was in the original, and what was in one column of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mosha.audit.attacks.canary import OneRun, audit_one_run
+from mosha.audit.attacks.interval import at_least, at_most
+from mosha.audit.claims.claim import Claim
+from mosha.audit.published.table import columns, distances, pick
+from mosha.audit.reporting.report import Report
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.guarantee import Guarantee
+from mosha.core.number import strict_probability
+
+__all__ = ["AttributeAttack", "MembershipAttack", "attribute_attack", "membership_attack"]
+
+_CHUNK = 500  # candidates compared with the published rows at a time
+
+
+@dataclass(frozen=True)
+class MembershipAttack(Report):
+    """How well the published data betray who was in the original.
+
+    Fields:
+        advantage: true-positive rate minus false-positive rate of the attacker who calls half of the candidates
+            present, and a bound that it exceeds with the stated confidence.
+        one_run: the same candidates as canaries: a lower bound on mu or epsilon, exact if fair coins put them in.
+    """
+
+    scores: NDArray[np.float64]
+    advantage: float
+    advantage_at_least: float
+    true_positives: dict[float, float]
+    one_run: OneRun
+    confidence: float
+
+    def __str__(self) -> str:
+        rates = ", ".join(f"{tpr:.1%} at {fpr:.0%}" for fpr, tpr in self.true_positives.items())
+        return (
+            f"Membership: advantage {self.advantage:.3f} (at least {self.advantage_at_least:.3f}, confidence "
+            f"{self.confidence:.6g}); true positives {rates} false positives.\n{self.one_run}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "advantage": self.advantage,
+            "advantage_at_least": self.advantage_at_least,
+            "true_positives": {str(rate): value for rate, value in self.true_positives.items()},
+            "one_run": self.one_run.to_dict(),
+            "confidence": self.confidence,
+        }
+
+
+def _nearest(published: Any, candidates: Any, names: Sequence[str] | None) -> tuple[Any, Any, list[str]]:
+    released, asked = columns(published), columns(candidates)
+    shared = list(names) if names is not None else [name for name in asked if name in released]
+    if not shared:
+        raise InvalidParameter("the published table and the candidates have no column in common.")
+    columns(published, needs=shared), columns(candidates, needs=shared)
+    return released, asked, shared
+
+
+def closeness(published: Any, candidates: Any, *, names: Sequence[str] | None = None, near: int = 3) -> Any:
+    """A score for each candidate: how close its nearest published row is, and next to it the few nearest (0: equal)."""
+    released, asked, shared = _nearest(published, candidates, names)
+    scores = []
+    total = len(asked[shared[0]])
+    for start in range(0, total, _CHUNK):
+        apart = distances(pick(asked, slice(start, start + _CHUNK)), released, shared)
+        kept = min(near, apart.shape[1])
+        nearest = np.partition(apart, kept - 1, axis=1)[:, :kept]
+        scores.append(-nearest.min(axis=1) - 0.1 * nearest.mean(axis=1))
+    return np.concatenate(scores)
+
+
+def membership_attack(
+    published: Any,
+    candidates: Any,
+    included: ArrayLike,
+    *,
+    confidence: float = 0.999,
+    delta: float | None = None,
+    claim: Claim | Guarantee | Event | None = None,
+    names: Sequence[str] | None = None,
+    scores: ArrayLike | None = None,
+) -> MembershipAttack:
+    """Guess which candidates were in the data that a published table was made from.
+
+    Put each candidate in by a fair coin (`draw_inclusion` of `attacks/canary.py`): then the statement about privacy is
+    exact. Candidates that merely happen to be in or out give an honest advantage, but no bound.
+
+    Args:
+        published: the released or synthetic table, a mapping of columns or a data frame.
+        candidates: the rows in question, with the same columns.
+        included: which of them were in.
+        confidence: of each of the two statements.
+        delta: as for `audit_one_run`, and so is `claim`.
+        claim: what the publisher promises.
+        names: the columns to compare; all they share by default.
+        scores: a stronger attacker's own scores, in the place of closeness to published rows.
+    """
+    truth = np.asarray(included)
+    values = closeness(published, candidates, names=names) if scores is None else np.asarray(scores, dtype=np.float64)
+    if truth.dtype != bool or truth.shape != values.shape or truth.all() or not truth.any():
+        raise InvalidParameter(
+            "included must say of each candidate whether it was in, and some must be in and some out."
+        )
+    alpha = (1 - strict_probability("confidence", confidence)) / 2
+    order = np.lexsort((np.random.default_rng().random(len(values)), values))  # ties are broken blindly
+    ranks = np.empty(len(values))
+    ranks[order] = np.arange(len(values))
+    called = ranks >= len(values) // 2
+    hits, misses = int((called & truth).sum()), int((called & ~truth).sum())
+    inside, outside = int(truth.sum()), int((~truth).sum())
+    low = at_least(hits, inside, alpha=alpha) - at_most(misses, outside, alpha=alpha)
+    rates = {rate: float((values[truth] > np.quantile(values[~truth], 1 - rate)).mean()) for rate in (0.01, 0.1)}
+    run = audit_one_run(ranks, truth, confidence=confidence, delta=delta, claim=claim)
+    return MembershipAttack(values, hits / inside - misses / outside, max(0.0, float(low)), rates, run, confidence)
+
+
+@dataclass(frozen=True)
+class AttributeAttack(Report):
+    """How often one column of a known person is guessed from the published data.
+
+    What matters is the difference: somebody who was never in the data is guessed as well as science allows; that is
+    what the data teach about the world and no leak.
+    """
+
+    members: float
+    others: float
+    difference_at_least: float
+    baseline: float
+    confidence: float
+
+    def __str__(self) -> str:
+        return (
+            f"Attribute: guessed right for {self.members:.1%} of those in the data and {self.others:.1%} of those "
+            f"not in it (always the commonest value: {self.baseline:.1%}); the difference is at least "
+            f"{self.difference_at_least:.3f} (confidence {self.confidence:.6g})."
+        )
+
+
+def attribute_attack(
+    published: Any,
+    candidates: Any,
+    included: ArrayLike,
+    *,
+    sensitive: str,
+    known: Sequence[str],
+    confidence: float = 0.999,
+) -> AttributeAttack:
+    """Guess the sensitive column of people whose other columns are known, from the nearest published row."""
+    released = columns(published, needs=[*known, sensitive])
+    asked = columns(candidates, needs=[*known, sensitive])
+    truth = np.asarray(included)
+    if truth.dtype != bool or truth.shape != asked[sensitive].shape or truth.all() or not truth.any():
+        raise InvalidParameter(
+            "included must say of each candidate whether it was in, and some must be in and some out."
+        )
+    guessed = []
+    for start in range(0, len(truth), _CHUNK):
+        apart = distances(pick(asked, slice(start, start + _CHUNK)), released, list(known))
+        guessed.append(released[sensitive][apart.argmin(axis=1)])
+    right = np.concatenate(guessed).astype(str) == asked[sensitive].astype(str)
+    alpha = (1 - strict_probability("confidence", confidence)) / 2
+    inside, outside = int(truth.sum()), int((~truth).sum())
+    hits, others = int(right[truth].sum()), int(right[~truth].sum())
+    low = at_least(hits, inside, alpha=alpha) - at_most(others, outside, alpha=alpha)
+    _, counts = np.unique(asked[sensitive].astype(str), return_counts=True)
+    return AttributeAttack(
+        hits / inside, others / outside, max(0.0, float(low)), float(counts.max() / len(truth)), confidence
+    )

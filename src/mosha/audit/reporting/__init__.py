@@ -1,0 +1,1 @@
+"""What an audit found, for people and programs."""

@@ -1,0 +1,1 @@
+"""DuckDB, PostgreSQL, Spark, files and data frames: where rows are read."""

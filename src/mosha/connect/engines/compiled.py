@@ -1,0 +1,247 @@
+"""The compiled path: bound columns of a local table in numba, where the SQL plan would give the same integers later.
+
+A question comes here when its table is large (compiling and importing cost more than they save on a small one), its
+columns fit the memory, numba and pyarrow are installed, and public bounds show that no sum can leave 64 bits. In every
+other case, and whenever a kernel raises its flag, the answer is None and the SQL plan runs instead.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from sqlglot import exp
+
+from mosha.connect.engines.labels import Fetch, KeyLabels, key_labels, person_label, persons_are_exact
+from mosha.connect.kernels.columns import PERSON, Gathered, Table, Wanted, gathered, values_of, wanted
+from mosha.connect.language.schema import Schema, Type
+from mosha.connect.language.value import Persons
+from mosha.connect.plan.aggregation import Aggregation, Norms, Question
+from mosha.connect.plan.bounding import NormBound, Truncate
+from mosha.connect.plan.relation import seeds
+from mosha.connect.plan.totals import Array, Totals, object_array
+from mosha.connect.sql.dialect import DUCKDB, Kind, Node, binary, cast, column, number
+from mosha.connect.sql.rows import subquery
+from mosha.connect.sql.statement import alias, contributions, copies, key_columns, select
+
+__all__ = ["Compiled"]
+
+TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
+DENSE_GROUPS = 2**20
+Batches = Callable[[str], Iterator[Mapping[str, Array]]]
+
+
+class Compiled:
+    """Answers questions from columns; keeps the last columns where the source says that it has not changed.
+
+    What is kept is the same for every key and not yet bounded: each question bounds it anew, so two answers share
+    nothing but time. Truncation is never answered from kept columns: its hashes belong to one key.
+    """
+
+    def __init__(self, fetch: Fetch, batches: Batches, memory: int) -> None:
+        self._fetch = fetch
+        self._batches = batches
+        self._memory = memory
+        self._kept: tuple[str, Table] | None = None
+
+    def answer(self, question: Question, rows: int, version: str | None) -> Totals | None:
+        """The answer, or None where the SQL plan must give it."""
+        if not _suits(question) or not _installed():
+            return None
+        if rows * 8 * (4 + 3 * len(values_of(question))) > self._memory // 2 or rows >= 2**31:
+            return None
+        if isinstance(question, Aggregation) and isinstance(question.bound, Truncate):
+            return self._truncated(question, question.bound, rows)
+        table = self._table(question, rows, version)
+        if table is None:
+            return None
+        return _buckets(question, table) if isinstance(question, Norms) else _norm_bounded(question, table)
+
+    def _table(self, question: Question, rows: int, version: str | None) -> Table | None:
+        """The columns of a question, kept from the last one where plan and data are the same."""
+        wish = wanted(question)
+        inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
+        mark = None if version is None else f"{version}\n{DUCKDB.sql(inner.copy())}\n{wish.mark}\n{wish.codes}"
+        kept = self._kept  # which another thread may change in between
+        if mark is not None and kept is not None and kept[0] == mark:
+            return kept[1]
+        self._kept = None
+        table = self._read(question, wish, rows, inner)
+        if mark is not None and table is not None and table.size <= self._memory // 8:
+            self._kept = (mark, table)
+        return table
+
+    def _read(
+        self, question: Question, wish: Wanted, rows: int, inner: exp.Select, hashes: Sequence[Node] = ()
+    ) -> Table | None:
+        """Labels, doubles and integers in one pass, then labels as codes."""
+        keys = key_labels(self._fetch, question, inner)
+        if keys is None or not persons_are_exact(self._fetch, question, inner):
+            return None
+        columns = [alias(person_label(question), "p"), alias(keys.label(), "g")]
+        columns += [column(f"r{i}") for i in range(len(wish.reals))]
+        columns += [column(f"v{i}") for i in range(len(wish.wholes))]
+        columns += [alias(_first_bits(node), f"h{i}") for i, node in enumerate(hashes)]
+        statement = DUCKDB.sql(select(columns, subquery(inner.copy(), "rows")))
+        found = gathered(self._batches(statement), wish, len(hashes), rows)
+        return _coded(found, wish, keys, lambda labels: keys.ambiguous(labels, self._fetch, inner))
+
+    def _truncated(self, question: Aggregation, bound: Truncate, rows: int) -> Totals | None:
+        """First without the hashes of rows; they are fetched only where a group or person has too many rows."""
+        for hashed in (False, True):
+            wish = wanted(question, in_sql=hashed)  # the hash of a row is that of its values in SQL
+            inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
+            pair = [column("p"), *key_columns(question)]
+            row = [*pair, *(column(f"v{i}") for i in range(len(wish.wholes)))]
+            hashes = [DUCKDB.hash(seeds(bound.key), copies(nodes)) for nodes in ((pair, row) if hashed else (pair,))]
+            table = self._read(question, wish, rows, inner, hashes)
+            if table is None or any(value.magnitude * len(table.groups) >= 2**62 for _, value in question.values):
+                return None
+            found = _truncate(question, bound, table, hashed=hashed)
+            if found != NEEDS_ROW_HASHES:
+                return None if isinstance(found, int) else found
+        return None
+
+
+def _installed() -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in ("numba", "pyarrow"))
+
+
+def _suits(question: Question) -> bool:
+    bounded = isinstance(question, Aggregation) and isinstance(question.bound, (NormBound, Truncate))
+    return bounded or isinstance(question, Norms)
+
+
+def _first_bits(node: Node) -> Node:
+    """The first 32 bits of a 64-bit hash."""
+    return cast(binary(exp.BitwiseRightShift, node, number(32)), Kind.UINT)
+
+
+def _coded(found: Gathered, wish: Wanted, keys: KeyLabels, ambiguous: Callable[[Array], bool]) -> Table | None:
+    """Labels as codes from 0: their distance from the least where that is tight, else by first appearance."""
+    from mosha.connect.kernels.column_kernels import codes_of  # noqa: PLC0415  (numba is an extra and takes time to load)
+
+    persons, groups = found.persons, found.groups
+    if len(persons) == 0:  # the SQL plan answers for no rows as for any
+        return None
+    low, high = int(persons.min()), int(persons.max())
+    if high - low < 2 * len(persons) + 65536:
+        people = high - low + 1
+        persons = _shifted(persons, low)
+    else:
+        persons, unique = codes_of(persons)
+        people = len(unique)
+    low, high = int(groups.min()), int(groups.max())
+    if keys.width == 1 and keys.whole and high - low < min(DENSE_GROUPS, 2 * len(groups) + 65536):
+        labels = np.arange(low, high + 1)
+        groups = _shifted(groups, low)
+    else:
+        groups, labels = codes_of(groups)
+    if ambiguous(labels):
+        return None
+    named = lambda at: keys.keys(labels[at])
+    return Table(persons, people, groups, max(len(labels), 1), found.values, wish, named, found.hashes)
+
+
+def _shifted(labels: Array, low: int) -> Array:
+    if low:
+        labels -= low
+    return labels if labels.dtype == np.int32 else labels.astype(np.int32)
+
+
+def _truncate(question: Aggregation, bound: Truncate, table: Table, *, hashed: bool) -> Totals | int:
+    from mosha.connect.kernels.truncation_kernels import truncate  # noqa: PLC0415
+
+    codes = np.array([table.wish.codes[name] for name, _ in question.values], np.int64)
+    alike = table.wish.width == 0 and bound.rows is None
+    if bound.rows is None and bound.groups is not None and not hashed:
+        sums, present, flag = _few_groups(table, codes, bound.groups, bound.per_group)
+        if flag == NEEDS_ROW_HASHES and not alike:
+            return NEEDS_ROW_HASHES
+        if flag in {0, TIE}:
+            return flag or _totals(question, table, sums.T, present > 0)
+    limits = tuple(-1 if limit is None else limit for limit in (bound.rows, bound.groups, bound.per_group))
+    first = table.wish.width + 2
+    by_row = -2 if alike else (first + 1 if hashed else -1)
+    sums, present, flag = truncate(*table.blocks, codes, limits, (first, by_row, first), table.group_count)
+    return int(flag) or _totals(question, table, sums.T, present > 0)
+
+
+def _few_groups(table: Table, codes: Array, groups: int, per_group: int | None) -> tuple[Array, Array, int]:
+    """Sums, present groups and a flag; BUSY leaves the question to the kernel for all limits."""
+    from mosha.connect.kernels.group_kernels import FEW, MOST_GROUPS, MOST_ROWS, truncate_groups  # noqa: PLC0415
+
+    if groups > FEW or table.group_count > MOST_GROUPS:
+        return codes, codes, BUSY
+    allowed = MOST_ROWS if per_group is None else min(per_group, MOST_ROWS)
+    sums, present, flag = truncate_groups(*table.words, codes, (groups, allowed), table.group_count)
+    return sums, present, NEEDS_ROW_HASHES if flag == BUSY and allowed == per_group else int(flag)
+
+
+def _norm_bounded(question: Question, table: Table) -> Totals | None:
+    from mosha.connect.kernels.kernel import group_norms, row_norms  # noqa: PLC0415
+
+    assert isinstance(question, Aggregation)
+    bound = question.bound
+    assert isinstance(bound, NormBound)
+    if not _within(question, bound, table):
+        return None
+    order = [name for name, _ in question.values]
+    kinds, leaders, codes = dict(question.values), bound.leaders(), table.wish.codes
+    sums = np.zeros((table.group_count, len(order)), dtype=np.int64)
+    sizes = (table.group_count, bound.fraction)
+    by_row = [name for name in order if bound.order == 1 and not isinstance(kinds[name], Persons)]
+    for leader, limit in dict.fromkeys(leaders[name] for name in by_row):
+        names = [name for name in by_row if leaders[name][0] == leader]
+        led = np.array([codes[name] for name in names], np.int64)
+        ranks, totals = table.ranks(codes[leader])
+        found = row_norms((ranks, table.groups, table.values), led, totals, limit, sizes)
+        sums[:, [order.index(name) for name in names]] = found.T
+    names = [name for name in order if name not in by_row]
+    if names:
+        rows = [(table.pair_column(codes[n]), names.index(leaders[n][0]), leaders[n][1]) for n in names]
+        found, large = group_norms(*table.pairs, np.array(rows, np.int64), bound.order, sizes)
+        if large:
+            return None
+        sums[:, [order.index(name) for name in names]] = found
+    return _totals(question, table, sums, table.present)
+
+
+def _within(question: Aggregation, bound: NormBound, table: Table) -> bool:
+    """Whether public limits and the size of the table keep every number of the kernels within 64 bits."""
+    most, leaders = max(table.most_rows, 1), bound.leaders()
+    for name, value in question.values:
+        leader, limit = leaders[name]
+        full = limit << bound.fraction
+        share = full if name == leader else full * value.magnitude
+        if value.magnitude * most >= 2**59 or share * max(table.people, 1) >= 2**63:
+            return False
+        if name != leader and value.magnitude * full >= 2**52:
+            return False
+    return True
+
+
+def _buckets(question: Norms, table: Table) -> Totals | None:
+    from mosha.connect.kernels.kernel import group_totals  # noqa: PLC0415
+
+    if question.value.magnitude * max(table.most_rows, 1) >= 2**59:
+        return None
+    code = table.wish.codes[""]
+    if question.order == 1 and code != PERSON:
+        norms = table.totals(code)[table.counts > 0]
+    else:
+        norms = group_totals(*table.pairs, table.pair_column(code), question.order)
+        if (norms == -2).any():
+            return None
+        norms = norms[norms >= 0]
+    buckets = np.searchsorted(np.array(question.thresholds, dtype=np.int64), norms, side="left")
+    persons = np.bincount(buckets, minlength=len(question.thresholds) + 1).astype(np.int64)
+    return Totals(Schema({"norm": Type.INTEGER}), (object_array([*question.thresholds, None]),), {"persons": persons})
+
+
+def _totals(question: Aggregation, table: Table, sums: Array, present: Array) -> Totals:
+    at = np.flatnonzero(present) if question.keys else np.zeros(1, dtype=np.int64)
+    columns = {name: sums[at, place] for place, (name, _) in enumerate(question.values)}
+    found = Totals(question.key_schema, table.keys(at), columns)
+    return found if question.only is None else found.aligned(question.only)

@@ -1,0 +1,100 @@
+"""Integers that stand for persons and keys, exactly: two of them are equal only where the persons or keys are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from mosha.connect.engines.duckdb_fields import key_array
+from mosha.connect.language.schema import Type
+from mosha.connect.plan.aggregation import Question
+from mosha.connect.plan.totals import Array, object_array
+from mosha.connect.sql.dialect import DUCKDB, Kind, Node, call, cast, column, number
+from mosha.connect.sql.rows import subquery
+from mosha.connect.sql.statement import alias, copies, key_columns, select
+
+__all__ = ["MISSING", "KeyLabels", "key_labels", "person_label", "persons_are_exact"]
+
+Fetch = Callable[[str], Mapping[str, Any]]
+MISSING = -(2**63)  # stands for the NULL key among integer keys
+
+
+def person_label(question: Question) -> Node:
+    """An integer for each person: the person itself, or a 64-bit hash (see `persons_are_exact`)."""
+    return column("p") if _whole(question) else call("HASH", column("p"))
+
+
+def _whole(question: Question) -> bool:
+    assert question.relation.person is not None
+    return question.relation.schema[question.relation.person] is Type.INTEGER
+
+
+def persons_are_exact(fetch: Fetch, question: Question, rows: exp.Select) -> bool:
+    """Whether no two persons share a label.
+
+    Two persons under one label would be bounded together, and the one without the other could then move the answer by
+    twice the bound. So this is looked up, not hoped for.
+    """
+    if _whole(question):
+        return True
+    people = select([column("p")], subquery(rows.copy(), "rows"), group=[column("p")])
+    labels = exp.Count(this=exp.Distinct(expressions=[call("HASH", column("p"))]))
+    counted = select([alias(exp.Count(this=exp.Star()), "n"), alias(labels, "h")], subquery(people, "people"))
+    found = fetch(DUCKDB.sql(counted))
+    return bool(found["n"][0] == found["h"][0])
+
+
+@dataclass(frozen=True)
+class KeyLabels:
+    """How keys become integer labels, and labels keys again: one integer key is its own label, others are hashed."""
+
+    width: int
+    whole: bool
+    listed: Mapping[int, int]
+    columns: tuple[Array, ...]
+
+    def label(self) -> Node:
+        if self.width == 0:
+            return cast(number(0), Kind.BIGINT)
+        if self.whole:  # who reads the columns puts MISSING in the place of NULL
+            return column("k0")
+        return call("HASH", *(column(f"k{i}") for i in range(self.width)))
+
+    def keys(self, labels: Array) -> tuple[Array, ...]:
+        """The key columns of these labels."""
+        if self.width == 0:
+            return ()
+        if self.whole:
+            if MISSING not in labels:
+                return (labels.astype(np.int64),)
+            return (object_array([None if label == MISSING else label for label in labels.tolist()]),)
+        order = np.array([self.listed[label] for label in labels.tolist()], dtype=np.int64)
+        return tuple(key[order] for key in self.columns)
+
+    def ambiguous(self, labels: Array, fetch: Fetch, rows: exp.Select) -> bool:
+        """Whether the label of the NULL key is an integer key as well."""
+        if not self.whole or MISSING not in labels:
+            return False
+        least = exp.EQ(this=column("k0"), expression=cast(number(MISSING), Kind.BIGINT))
+        counted = select([alias(exp.Count(this=exp.Star()), "n")], subquery(rows.copy(), "rows"), where=least)
+        return bool(fetch(DUCKDB.sql(counted))["n"][0])
+
+
+def key_labels(fetch: Fetch, question: Question, rows: exp.Select) -> KeyLabels | None:
+    """The labels of a question's keys; None if two keys share a hash."""
+    kinds = question.key_types
+    if not kinds or kinds == (Type.INTEGER,):
+        return KeyLabels(len(kinds), bool(kinds), {}, ())
+    keys = key_columns(question)
+    groups = select(keys, subquery(rows.copy(), "rows"), group=copies(keys))
+    label = alias(call("HASH", *copies(keys)), "g")
+    found = fetch(DUCKDB.sql(select([*copies(keys), label], subquery(groups, "groups"))))
+    labels = np.asarray(found["g"]).view(np.int64).tolist()
+    listed = {label: place for place, label in enumerate(labels)}
+    if len(listed) < len(labels):
+        return None
+    return KeyLabels(len(kinds), False, listed, tuple(key_array(found[f"k{i}"], k) for i, k in enumerate(kinds)))

@@ -1,0 +1,236 @@
+"""PostgreSQL: questions run on the server, in one read-only transaction each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlglot import exp
+
+from mosha.connect.engines.asking import seconds_left, too_late
+from mosha.connect.engines.source import Engine, Field, Source, plain_columns
+from mosha.connect.engines.tried import warn_if_untried
+from mosha.connect.language.schema import LARGEST_INTEGER, Type
+from mosha.connect.plan.aggregation import Question
+from mosha.connect.plan.totals import Array
+from mosha.connect.sql.dialect import POSTGRES, Kind, Node, binary, call, cast, choose, number, text
+from mosha.connect.sql.statement import Query
+from mosha.core.errors import DataError, Interrupted, MissingExtra, SourceUnavailable
+from mosha.core.private_log import note_privately
+
+__all__ = ["PostgreSQL", "ServerTable"]
+
+OLDEST = 140000
+CANCELLED = "57014"
+UNFIT = (
+    "PostgreSQL does not take this question as it stands: the table has changed since it was opened, is gone, or may "
+    "not be read. No data was read. Nothing was spent."
+)
+BROKEN = frozenset({"57P01", "57P02", "57P03", "57P05"})  # the server shuts down or ends the session
+COLUMNS = """
+SELECT n.nspname, c.relname, a.attname, b.typname, b.typtype,
+       CASE WHEN t.typtype = 'd' THEN t.typtypmod ELSE a.atttypmod END
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+JOIN pg_catalog.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
+WHERE c.oid = pg_catalog.to_regclass(%s) AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
+ORDER BY a.attnum
+"""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ServerTable(Source):
+    """A table, view or foreign table on the server."""
+
+    place: tuple[str, str] = ("", "")
+
+    @property
+    def origin_name(self) -> str:
+        return ".".join(exp.Identifier(this=part, quoted=True).sql() for part in self.place)
+
+    def table(self, name: str) -> Node:
+        db, this = (exp.Identifier(this=part, quoted=True) for part in self.place)
+        return exp.alias_(exp.Table(this=this, db=db), name, table=True, quoted=True, copy=False)
+
+
+class PostgreSQL(Engine):
+    """A PostgreSQL server, 14 or newer, with a UTF-8 database."""
+
+    dialect = POSTGRES
+    _known: Mapping[str, PostgreSQL] = {}
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    @classmethod
+    def at(cls, url: str) -> PostgreSQL:
+        """The engine of a URL; tables of one URL can be joined."""
+        if url not in cls._known:
+            cls._known = {**cls._known, url: cls(url)}
+        return cls._known[url]
+
+    def _in_snapshot(self, work: Callable[[Any], T], *, rows: bool = False, statement: str | None = None) -> T:
+        """What `work` makes of a cursor in a read-only snapshot; what the server says when it fails is not passed on.
+
+        Where `rows` are read, whatever goes wrong once the question is sent may be the fault of a row, a connection
+        that breaks too (a server that was killed for its memory), and counts as a failure.
+        """
+        try:
+            import psycopg  # noqa: PLC0415  (an extra)
+        except ImportError:
+            raise MissingExtra("postgres", needed_for="reading from PostgreSQL") from None
+        sent = lost = cancelled = False
+        try:
+            with psycopg.connect(self._url, autocommit=False) as connection:
+                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                connection.read_only = True
+                with connection.cursor() as cursor:
+                    cursor.execute("SET LOCAL standard_conforming_strings = on")
+                    cursor.execute("SET LOCAL DateStyle = 'ISO, YMD'")
+                    _limit_time(cursor)
+                    sent = True
+                    return work(cursor)
+        except (psycopg.OperationalError, OSError) as error:
+            note_privately("PostgreSQL", error, statement=statement)
+            state = getattr(error, "sqlstate", None) or "08000"
+            lost = not sent or state.startswith("08") or state in BROKEN
+            cancelled = state == CANCELLED and seconds_left() is not None
+        except psycopg.Error as error:
+            note_privately("PostgreSQL", error, statement=statement)
+        if cancelled:
+            raise too_late()
+        if lost and not (sent and rows):
+            spent = "" if rows else " Nothing was spent."
+            raise SourceUnavailable(f"the PostgreSQL server did not answer. Try again when it is back.{spent}")
+        if lost:
+            raise Interrupted("the connection to the PostgreSQL server was lost in the middle of the question.")
+        if not rows:
+            raise DataError(UNFIT)
+        raise DataError("PostgreSQL could not finish this question: the table may have changed.")
+
+    def table(self, name: str) -> ServerTable:
+        """A table of the server by its name, `table` or `schema.table`."""
+        quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name.split(".", 1))
+
+        def look(cursor: Any) -> tuple[int, str, list[Any]]:
+            about = cursor.connection.info
+            rows = cursor.execute(COLUMNS, [quoted]).fetchall()
+            return about.server_version, about.parameter_status("server_encoding"), rows
+
+        version, encoding, rows = self._in_snapshot(look)
+        if version < OLDEST:
+            raise DataError("PostgreSQL 14 or newer is needed.")
+        warn_if_untried("PostgreSQL", str(version // 10000))
+        if encoding != "UTF8":
+            raise DataError("the PostgreSQL database must be encoded in UTF-8.")
+        if not rows:
+            raise DataError(f"there is no table {name!r} on this server. Nothing was spent.")
+        read = [(row[2], _field(*row[2:])) for row in rows]
+        fields = tuple(field for _, field in read if field is not None)
+        skipped = tuple(column for column, field in read if field is None)
+        return ServerTable(self, fields, skipped, (rows[0][0], rows[0][1]))
+
+    def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
+        statements = [self.dialect.sql(query.statement).encode() for query in found]
+
+        def ask(cursor: Any) -> list[list[Any]]:
+            cursor.execute("SET LOCAL search_path TO pg_catalog")
+            return [_limit_time(cursor).execute(statement).fetchall() for statement in statements]
+
+        answers = self._in_snapshot(ask, rows=True, statement=";\n".join(map(bytes.decode, statements)))
+        return [plain_columns(rows, question, query) for rows, query in zip(answers, found, strict=True)]
+
+    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
+        statements = [b"EXPLAIN " + self.dialect.sql(query.statement).encode() for query in found]
+
+        def explain(cursor: Any) -> None:
+            cursor.execute("SET LOCAL search_path TO pg_catalog")
+            for statement in statements:
+                _limit_time(cursor).execute(statement)
+
+        self._in_snapshot(explain, statement=";\n".join(map(bytes.decode, statements)))
+
+
+def _limit_time(cursor: Any) -> Any:
+    """The cursor, whose next statement has what is left until the deadline: the server counts for each one anew."""
+    if (left := seconds_left()) is not None:
+        cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")
+    return cursor
+
+
+Read = Callable[[Node], Node]
+
+
+def _within(low: Node, high: Node, then: Read) -> Read:
+    def read(node: Node) -> Node:
+        inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
+        return choose((inside, then(node.copy())))
+
+    return read
+
+
+def _same(node: Node) -> Node:
+    return node
+
+
+def _text(node: Node) -> Node:
+    return POSTGRES.collated(cast(node, Kind.TEXT))
+
+
+def _double(node: Node) -> Node:
+    return cast(node, Kind.DOUBLE)
+
+
+def _decimal(node: Node) -> Node:
+    """A numeric as a double: too large is NULL and too small is 0, where a plain cast would fail."""
+    tiny = binary(exp.LT, call("ABS", node.copy()), POSTGRES.wide(text("1e-300")))
+    near = choose((tiny, POSTGRES.literal(0.0, Type.REAL)), otherwise=_double(node.copy()))
+    limits = POSTGRES.wide(text("-1e160")), POSTGRES.wide(text("1e160"))
+    return _within(*limits, lambda _: near)(node)
+
+
+def _years(kind: Type, then: Read = _same, zone: str = "") -> Read:
+    last = "9999-12-31" if kind is Type.DATE else "9999-12-31 23:59:59.999999"
+    target = Kind.TIMESTAMPTZ if zone else POSTGRES.kinds[kind]
+    return _within(cast(text("0001-01-01" + zone), target), cast(text(last + zone), target), then)
+
+
+def _in_utc(node: Node) -> Node:
+    return call("TIMEZONE", text("UTC"), node)
+
+
+def _bigint(node: Node) -> Node:
+    return cast(node, Kind.BIGINT)
+
+
+_WHOLE = _within(POSTGRES.wide(number(-LARGEST_INTEGER - 1)), POSTGRES.wide(number(LARGEST_INTEGER)), _bigint)
+_FIELDS: Mapping[str, tuple[Type, Read]] = {
+    "int8": (Type.INTEGER, _same),
+    **dict.fromkeys(["int2", "int4"], (Type.INTEGER, _bigint)),
+    "float8": (Type.REAL, _same),
+    "float4": (Type.REAL, _double),
+    "bool": (Type.BOOLEAN, _same),
+    **dict.fromkeys(["text", "varchar", "bpchar", "name", "uuid", "citext"], (Type.TEXT, _text)),
+    "date": (Type.DATE, _years(Type.DATE)),
+    "timestamp": (Type.TIMESTAMP, _years(Type.TIMESTAMP)),
+    "timestamptz": (Type.INSTANT, _years(Type.INSTANT, _in_utc, "+00")),
+}
+
+
+def _field(name: str, kind: str, family: str, modifier: int) -> Field | None:
+    """How a column of a PostgreSQL type is read; None where the type has no meaning here."""
+    if family == "e":
+        return Field(name, Type.TEXT, _text)
+    if kind == "numeric":
+        whole = modifier >= 4 and (modifier - 4) & 0x7FF == 0
+        return Field(name, Type.INTEGER, _WHOLE) if whole else Field(name, Type.REAL, _decimal, wild=True)
+    if kind not in _FIELDS:
+        return None
+    found, read = _FIELDS[kind]
+    return Field(name, found, read, wild=found is Type.REAL)

@@ -1,0 +1,221 @@
+"""Spark: questions about a DataFrame run in its own session."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+import weakref
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from sqlglot import exp
+
+from mosha.connect.engines.asking import seconds_left, stopping, too_late
+from mosha.connect.engines.source import Engine, Field, Source, plain_columns
+from mosha.connect.engines.tried import warn_if_untried
+from mosha.connect.language.schema import LARGEST_INTEGER, LONGEST_TEXT, Type
+from mosha.connect.plan.aggregation import Question
+from mosha.connect.plan.totals import Array
+from mosha.connect.sql.dialect import Kind, Node, binary, call, cast, choose, column, number, text
+from mosha.connect.sql.spark_dialect import SPARK
+from mosha.connect.sql.statement import Query
+from mosha.core.errors import DataError, Interrupted, SourceUnavailable
+from mosha.core.private_log import note_privately
+
+__all__ = ["Spark", "SparkTable"]
+
+T = TypeVar("T")
+_views = itertools.count(1)
+DAY = 86_400_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkTable(Source):
+    """A DataFrame under the name of a temporary view."""
+
+    view: str = ""
+
+    def table(self, name: str) -> Node:
+        this = exp.Table(this=exp.Identifier(this=self.view, quoted=True))
+        return exp.alias_(this, name, table=True, quoted=True, copy=False)
+
+
+class Spark(Engine):
+    """One Spark session."""
+
+    dialect = SPARK
+    _known: Mapping[int, Spark] = {}
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    @classmethod
+    def of(cls, frame: Any) -> Spark:
+        """The engine of a DataFrame's session; DataFrames of one session can be joined."""
+        session = frame.sparkSession
+        if id(session) not in cls._known:
+            warn_if_untried("Spark", str(session.version))
+            cls._known = {**cls._known, id(session): cls(session)}
+        return cls._known[id(session)]
+
+    def frame(self, frame: Any) -> SparkTable:
+        """The frame as a view whose columns are numbered: Spark would read `${...}` in their names, and fold case."""
+        name = f"mosha_frame_{next(_views)}"
+        columns = [(field.name, field.dataType) for field in frame.schema.fields]
+        if twice := [title for title, count in Counter(title for title, _ in columns).items() if count > 1]:
+            raise DataError(
+                f"two columns of this frame are called {twice[0]!r}: rename one of them. Nothing was spent."
+            )
+        frame.toDF(*(f"c{i}" for i in range(len(columns)))).createOrReplaceTempView(name)
+        read = [(title, _numbered(i, _field(title, kind))) for i, (title, kind) in enumerate(columns)]
+        fields = tuple(field for _, field in read if field is not None)
+        source = SparkTable(self, fields, tuple(title for title, field in read if field is None), name)
+        weakref.finalize(source, _forget, self._session, name)
+        return source
+
+    def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
+        def collect() -> list[tuple[list[Array], list[Array]]]:
+            rows = [self._session.sql(self.dialect.sql(query.statement)).collect() for query in found]
+            return [plain_columns(list(map(tuple, part)), question, q) for part, q in zip(rows, found, strict=True)]
+
+        return self._told(collect, rows=True)
+
+    def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
+        def look() -> None:
+            for query in found:
+                self._session.sql(self.dialect.sql(query.statement)).schema  # noqa: B018  (asks for the analysed plan)
+
+        self._told(look, rows=False)
+
+    def _mark(self, group: str | None) -> None:
+        """Give the jobs of this thread a name by which they can be cancelled, where there is a deadline."""
+        if seconds_left() is None:
+            return
+        with suppress(Exception):  # a session that is gone is told by the question itself
+            context = self._session.sparkContext
+            context.setLocalProperty("spark.jobGroup.id", group)
+            context.setLocalProperty("spark.job.interruptOnCancel", None if group is None else "true")
+
+    def _cancel(self, group: str) -> None:
+        with suppress(Exception):
+            self._session.sparkContext.cancelJobGroup(group)
+
+    def _told(self, work: Callable[[], T], *, rows: bool) -> T:
+        """What Spark says when it fails is not passed on; where `rows` are read, every failure may be one's fault."""
+        lost = late = False
+        group = f"mosha-{uuid.uuid4().hex}"
+        with stopping(lambda: self._cancel(group)) as struck:
+            try:
+                self._mark(group)
+                return work()
+            except (OSError, EOFError) as error:
+                note_privately("Spark", error)
+                lost = True
+            except Exception as error:  # noqa: BLE001  (py4j and pyspark raise many kinds; none of their words go on)
+                note_privately("Spark", error)
+                lost = "py4j" in type(error).__module__ and "Network" in type(error).__name__
+            finally:
+                self._mark(None)
+            late = struck()
+        if late:
+            raise too_late()
+        if lost and rows:
+            raise Interrupted("the connection to the Spark session was lost in the middle of the question.")
+        if lost:
+            raise SourceUnavailable("the Spark session did not answer. Try again when it is back. Nothing was spent.")
+        if not rows:
+            raise DataError(
+                "Spark does not take this question as it stands: the table has changed since it was opened, or is "
+                "gone. No data was read. Nothing was spent."
+            )
+        raise DataError("Spark could not finish this question: too few resources, or the table has changed.")
+
+
+def _forget(session: Any, name: str) -> None:
+    try:
+        session.catalog.dropTempView(name)
+    except Exception:  # noqa: BLE001  (the session is gone already, and the view with it)
+        return
+
+
+Read = Callable[[Node], Node]
+
+
+def _same(node: Node) -> Node:
+    return node
+
+
+def _as(kind: exp.DType) -> Read:
+    return lambda node: cast(node, kind)
+
+
+def _within(low: Node, high: Node, then: Read = _same) -> Read:
+    def read(node: Node) -> Node:
+        inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
+        return choose((inside, then(node.copy())))
+
+    return read
+
+
+def _years(kind: Type) -> Read:
+    last = "9999-12-31" if kind is Type.DATE else "9999-12-31 23:59:59.999999"
+    return _within(SPARK.to(kind, text("0001-01-01")), SPARK.to(kind, text(last)))
+
+
+def _text(node: Node) -> Node:
+    """Text that is too long or no UTF-8 is missing: Spark keeps any bytes, and different ones would read the same."""
+    short = binary(exp.LTE, SPARK.byte_length(node), number(LONGEST_TEXT))
+    return choose((binary(exp.And, short, call("IS_VALID_UTF8", node.copy())), node.copy()))
+
+
+def _moment(node: Node) -> Node:
+    """A moment by its microseconds since 1970, as a wall clock in UTC whatever the zone of the session."""
+    micros = call("UNIX_MICROS", node)
+
+    def wall_clock(_: Node) -> Node:
+        days = binary(exp.IntDiv, micros.copy(), number(DAY))
+        rest = binary(exp.Mod, micros.copy(), number(DAY))
+        seconds = SPARK.real_quotient(cast(rest, Kind.DECIMAL, 18, 6), number(1_000_000))
+        midnight = SPARK.to(Type.INSTANT, call("DATE_ADD", cast(text("1970-01-01"), Kind.DATE), cast(days, Kind.INT)))
+        interval = call("MAKE_DT_INTERVAL", number(0), number(0), number(0), cast(seconds, Kind.DECIMAL, 18, 6))
+        return binary(exp.Add, midnight, interval)
+
+    return _within(number(-62_135_596_800_000_000), number(253_402_300_799_999_999), wall_clock)(micros)
+
+
+_WHOLE = _within(
+    SPARK.wide(number(-LARGEST_INTEGER - 1)), SPARK.wide(number(LARGEST_INTEGER)), lambda node: cast(node, Kind.BIGINT)
+)
+_FIELDS: Mapping[str, tuple[Type, Read]] = {
+    "LongType": (Type.INTEGER, _same),
+    **dict.fromkeys(["ByteType", "ShortType", "IntegerType"], (Type.INTEGER, _as(Kind.BIGINT))),
+    "DoubleType": (Type.REAL, _same),
+    "FloatType": (Type.REAL, _as(Kind.DOUBLE)),
+    "BooleanType": (Type.BOOLEAN, _same),
+    "StringType": (Type.TEXT, _text),
+    "DateType": (Type.DATE, _years(Type.DATE)),
+    "TimestampNTZType": (Type.TIMESTAMP, _years(Type.TIMESTAMP)),
+    "TimestampType": (Type.INSTANT, _moment),
+}
+
+
+def _numbered(place: int, field: Field | None) -> Field | None:
+    """The field, read from the column of that number."""
+    return None if field is None else replace(field, read=lambda _: field.read(column(f"c{place}")))
+
+
+def _field(name: str, kind: Any) -> Field | None:
+    """How a column of a Spark type is read; None where the type has no meaning here."""
+    family = type(kind).__name__
+    if family == "DecimalType":
+        whole = kind.scale == 0
+        return Field(name, Type.INTEGER, _WHOLE) if whole else Field(name, Type.REAL, _as(Kind.DOUBLE), wild=True)
+    if family == "StringType" and getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+        return Field(name, Type.TEXT, lambda node: _text(call("COLLATE", node, text("UTF8_BINARY"))), short=True)
+    if family not in _FIELDS:
+        return None
+    found, read = _FIELDS[family]
+    return Field(name, found, read, wild=found is Type.REAL, short=found is Type.TEXT)

@@ -1,0 +1,1 @@
+"""A plan as compiled passes over columns in memory."""

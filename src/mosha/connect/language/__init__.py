@@ -1,0 +1,1 @@
+"""Columns, types, operators and expressions: what can be said about a table before any engine is known."""

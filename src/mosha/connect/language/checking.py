@@ -1,0 +1,248 @@
+"""The type of an expression over a schema, or the reason why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mosha.connect.language.expression import Call, Case, Column, Expression, Literal, Operator
+from mosha.connect.language.schema import Schema, Type
+from mosha.core.errors import DataError
+
+__all__ = ["CASTS", "is_loose", "is_number", "join_types", "meant", "result_type", "type_of"]
+
+DEPTH = 24
+
+CASTS: dict[Type, frozenset[Type]] = {
+    Type.INTEGER: frozenset({Type.INTEGER, Type.REAL, Type.TEXT}),
+    Type.REAL: frozenset({Type.REAL, Type.INTEGER}),
+    Type.BOOLEAN: frozenset({Type.BOOLEAN, Type.INTEGER, Type.TEXT}),
+    Type.TEXT: frozenset({Type.TEXT, Type.INTEGER, Type.REAL, Type.DATE, Type.TIMESTAMP}),
+    Type.DATE: frozenset({Type.DATE, Type.TIMESTAMP, Type.TEXT}),
+    Type.TIMESTAMP: frozenset({Type.TIMESTAMP, Type.DATE}),
+    Type.INSTANT: frozenset({Type.INSTANT, Type.TIMESTAMP, Type.DATE}),
+}
+"""The casts that mean the same on every engine. A REAL has no text (engines print it differently); a REAL becomes
+the nearest INTEGER, halves away from zero; TEXT becomes a number or a date when it is written plainly, else NULL."""
+
+
+def type_of(expression: Expression, schema: Schema) -> Type:
+    """The type of `expression` over `schema`.
+
+    >>> from mosha.connect.language.expression import col
+    >>> type_of(col("days") / 2, Schema({"days": Type.INTEGER}))
+    <Type.REAL: 'real'>
+    """
+    return _type_of(expression, schema, 0)
+
+
+def _type_of(expression: Expression, schema: Schema, depth: int) -> Type:
+    if depth > DEPTH:
+        raise DataError(f"an expression may be {DEPTH} operators deep: compute a part of it as a column first.")
+    if isinstance(expression, Column):
+        return schema[expression.name]
+    if isinstance(expression, Literal):
+        return expression.type
+    if isinstance(expression, Case):
+        return _case_type(expression, schema, depth)
+    if isinstance(expression, Call):
+        kinds = [_type_of(argument, schema, depth + 1) for argument in expression.arguments]
+        return result_type(expression, meant(expression, kinds, [is_loose(a, schema) for a in expression.arguments]))
+    raise DataError(f"{type(expression).__name__} is no expression.")
+
+
+def _case_type(case: Case, schema: Schema, depth: int) -> Type:
+    for condition, _ in case.branches:
+        if _type_of(condition, schema, depth + 1) is not Type.BOOLEAN:
+            raise DataError("the condition of a case must be a boolean.")
+    values = [value for _, value in case.branches]
+    if case.otherwise is not None:
+        values.append(case.otherwise)
+    return join_types([_type_of(value, schema, depth + 1) for value in values], "case")
+
+
+def is_loose(expression: Expression, schema: Schema) -> bool:
+    """Whether an expression is a column without a declared type."""
+    return isinstance(expression, Column) and expression.name in schema.loose
+
+
+def is_number(expression: Expression, schema: Schema) -> bool:
+    """Whether sums and quantiles of an expression mean something.
+
+    >>> from mosha.connect.language.expression import col
+    >>> is_number(col("days"), Schema({"days": Type.TEXT}, loose=["days"]))
+    True
+    """
+    return type_of(expression, schema).numeric or is_loose(expression, schema)
+
+
+def meant(call: Call, kinds: Sequence[Type], loose: Sequence[bool]) -> list[Type]:
+    """The types of a call's arguments, columns without a declared type read as what the operator and its others need.
+
+    The rule looks at the question alone: no row can change what a column means.
+    """
+    if not any(loose):
+        return list(kinds)
+    if call.operator in _READS:
+        wish = _READS[call.operator]
+    else:
+        others = [kind for kind, free in zip(kinds, loose, strict=True) if not free]
+        wish = others[0] if others and call.operator in _ALIKE else Type.TEXT
+        wish = Type.REAL if wish.numeric else wish
+    return [wish if free and wish in CASTS[Type.TEXT] else kind for kind, free in zip(kinds, loose, strict=True)]
+
+
+def join_types(kinds: Sequence[Type], where: str) -> Type:
+    """The one type that holds all these: REAL for mixed numbers, TIMESTAMP for dates beside wall clocks."""
+    distinct = set(kinds)
+    if len(distinct) == 1:
+        return kinds[0]
+    if distinct == {Type.INTEGER, Type.REAL}:
+        return Type.REAL
+    if distinct == {Type.DATE, Type.TIMESTAMP}:
+        return Type.TIMESTAMP
+    if Type.INSTANT in distinct and all(kind.temporal for kind in distinct):
+        raise DataError(
+            f"{where} mixes a moment in a time zone with a wall clock: the answer would depend on the zone. "
+            "Cast the moment to a timestamp (UTC) first, or give a datetime with a tzinfo."
+        )
+    raise DataError(f"{where} cannot mix {' and '.join(sorted(distinct))}.")
+
+
+def result_type(call: Call, kinds: list[Type]) -> Type:
+    """The type of a call whose arguments have these types."""
+    rule = _RULES[call.operator]
+    return rule(call, kinds)
+
+
+_Rule = Callable[[Call, list[Type]], Type]
+
+
+def _need(call: Call, kinds: Sequence[Type], allowed: Callable[[Type], bool], what: str) -> None:
+    for kind in kinds:
+        if not allowed(kind):
+            raise DataError(f"{call.operator.name.lower()} needs {what}, not a {kind}.")
+
+
+def _numbers(call: Call, kinds: list[Type]) -> Type:
+    _need(call, kinds, lambda kind: kind.numeric, "numbers")
+    return join_types(kinds, call.operator.name.lower())
+
+
+def _real(call: Call, kinds: list[Type]) -> Type:
+    _numbers(call, kinds)
+    return Type.REAL
+
+
+def _whole(call: Call, kinds: list[Type]) -> Type:
+    _numbers(call, kinds)
+    return Type.INTEGER
+
+
+def _rounded(call: Call, kinds: list[Type]) -> Type:
+    _numbers(call, kinds)
+    return Type.INTEGER if call.options == (0,) else Type.REAL
+
+
+def _compared(call: Call, kinds: list[Type]) -> Type:
+    joined = join_types(kinds, "a comparison")
+    equality = {Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN}
+    if joined is Type.BOOLEAN and call.operator not in equality:
+        raise DataError("booleans have no order: use = or <>.")
+    return Type.BOOLEAN
+
+
+def _logical(call: Call, kinds: list[Type]) -> Type:
+    _need(call, kinds, lambda kind: kind is Type.BOOLEAN, "booleans")
+    return Type.BOOLEAN
+
+
+def _texts(result: Type) -> _Rule:
+    def rule(call: Call, kinds: list[Type]) -> Type:
+        _need(call, kinds, lambda kind: kind is Type.TEXT, "text")
+        return result
+
+    return rule
+
+
+def _dates(call: Call, kinds: list[Type], *, clock: bool) -> None:
+    allowed = {Type.TIMESTAMP, Type.INSTANT} if clock else {Type.DATE, Type.TIMESTAMP, Type.INSTANT}
+    _need(call, kinds, lambda kind: kind in allowed, "a timestamp" if clock else "a date")
+
+
+def _date_part(call: Call, kinds: list[Type]) -> Type:
+    _dates(call, kinds, clock=call.operator in {Operator.HOUR, Operator.MINUTE})
+    return Type.INTEGER
+
+
+def _truncated(call: Call, kinds: list[Type]) -> Type:
+    _dates(call, kinds, clock=call.options[0] in {"hour", "minute"})
+    return kinds[0]
+
+
+def _days(call: Call, kinds: list[Type]) -> Type:
+    _need(call, kinds, lambda kind: kind.temporal, "dates")
+    join_types(kinds, "a difference of dates")
+    return Type.INTEGER
+
+
+def _cast(call: Call, kinds: list[Type]) -> Type:
+    target: Type = call.options[0]
+    if target not in CASTS[kinds[0]]:
+        raise DataError(
+            f"a {kinds[0]} cannot be cast to {target}: a {kinds[0]} becomes {', '.join(sorted(CASTS[kinds[0]]))}."
+        )
+    return target
+
+
+_RULES: Mapping[Operator, _Rule] = {
+    **dict.fromkeys([Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.NEGATE], _numbers),
+    **dict.fromkeys([Operator.ABSOLUTE, Operator.CLAMP, Operator.BIN], _numbers),
+    Operator.DIVIDE: _real,
+    Operator.ROUND: _rounded,
+    **dict.fromkeys([Operator.FLOOR, Operator.CEILING, Operator.GRID], _whole),
+    **dict.fromkeys(
+        [
+            Operator.EQUAL,
+            Operator.NOT_EQUAL,
+            Operator.LESS,
+            Operator.LESS_EQUAL,
+            Operator.GREATER,
+            Operator.GREATER_EQUAL,
+            Operator.IN,
+        ],
+        _compared,
+    ),
+    **dict.fromkeys([Operator.AND, Operator.OR, Operator.NOT], _logical),
+    Operator.IS_NULL: lambda _call, _kinds: Type.BOOLEAN,
+    Operator.COALESCE: lambda _call, kinds: join_types(kinds, "coalesce"),
+    **dict.fromkeys(
+        [Operator.LOWER, Operator.UPPER, Operator.TRIM, Operator.SUBSTRING, Operator.CONCAT], _texts(Type.TEXT)
+    ),
+    Operator.LENGTH: _texts(Type.INTEGER),
+    Operator.LIKE: _texts(Type.BOOLEAN),
+    **dict.fromkeys(
+        [
+            Operator.YEAR,
+            Operator.QUARTER,
+            Operator.MONTH,
+            Operator.DAY,
+            Operator.HOUR,
+            Operator.MINUTE,
+            Operator.WEEKDAY,
+        ],
+        _date_part,
+    ),
+    Operator.TRUNCATE_DATE: _truncated,
+    Operator.DAYS_BETWEEN: _days,
+    Operator.CAST: _cast,
+}
+
+_COMPARED = [operator for operator, rule in _RULES.items() if rule is _compared]
+_ALIKE = frozenset([*_COMPARED, Operator.COALESCE])
+"""Operators whose arguments have one type, which the others decide where one has none."""
+_READS: Mapping[Operator, Type] = {
+    **{operator: Type.REAL for operator, rule in _RULES.items() if rule in {_numbers, _real, _whole, _rounded}},
+    **{operator: Type.TIMESTAMP for operator, rule in _RULES.items() if rule in {_date_part, _truncated}},
+    Operator.DAYS_BETWEEN: Type.DATE,
+}
+"""What an operator needs, whatever its other arguments are."""

@@ -1,0 +1,205 @@
+"""What every operator takes: how many arguments, and the range of every constant that shapes it.
+
+One table, `LIMITS`, for all engines. A call is checked against it when it is built, before anything is paid or sent;
+what lies outside is refused. What rows can do to a call is said in `total`, and proved in `compile.md`: a row that has
+no value there gets NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mosha.connect.language.operator import Operator
+from mosha.connect.language.schema import LARGEST_INTEGER, LARGEST_REAL, LONGEST_TEXT, SMALLEST_FACTOR, Type
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive_integer, real
+
+__all__ = [
+    "DATE_UNITS", "LIMITS", "LONGEST_PATTERN", "MOST_PARTS", "MOST_PLACES", "MOST_VALUES", "WIDEST_BIN", "Limits",
+    "check_call", "check_grid", "check_limit",
+]  # fmt: skip
+
+DATE_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
+MOST_PLACES = 2**31 - 1  # of a text: engines count them in 32 bits, and no text is that long
+WIDEST_BIN = 2**61
+LONGEST_PATTERN = 1000
+MOST_PARTS = 8  # of one concatenation; longer ones are put together from shorter ones
+MOST_VALUES = 2**16
+MOST_DIGITS = 15
+MOST_ROWS = 2**53
+MOST_EXPONENT = 400
+
+Check = Callable[[Sequence[Any], Sequence[Any]], None]
+"""Looks at the constants among the arguments after the first, and at the options."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The range of a call: the number of its arguments, its constants, and why no row leaves it.
+
+    `total` says what happens to rows without a value, which no engine may call an error.
+    """
+
+    least: int
+    most: int
+    total: str
+    check: Check
+
+
+def check_call(operator: Operator, arguments: int, constants: Sequence[Any], options: Sequence[Any]) -> None:
+    """Refuse a call that some engine could not compute for every row."""
+    limits = LIMITS[operator]
+    if not limits.least <= arguments <= limits.most:
+        allowed = str(limits.least) if limits.least == limits.most else f"{limits.least} to {limits.most}"
+        raise InvalidParameter(f"{operator.name.lower()} takes {allowed} argument(s), not {arguments}.")
+    limits.check(constants, options)
+
+
+def check_grid(low: Any, high: Any, exponent: Any, centre: Any = 0) -> None:
+    """The range of `expression.grid`."""
+    _ordered(low, high)
+    if not _is_whole(exponent) or abs(exponent) > MOST_EXPONENT:
+        raise InvalidParameter("the exponent of a grid must be a whole number from -400 to 400.")
+    if max(abs(low), abs(high)) * 2.0**exponent >= 2.0**51:
+        raise InvalidParameter("a grid this fine over a range this wide does not fit: use a smaller exponent.")
+    if not _is_whole(centre) or abs(centre) >= 2**51:
+        raise InvalidParameter("centre must be a whole number of grid units, below 2**51.")
+
+
+def check_limit(name: str, value: Any) -> int:
+    """A limit on rows or groups: positive, and small enough that every engine reads it as a whole number."""
+    if positive_integer(name, value) > MOST_ROWS:
+        raise InvalidParameter(f"{name} must be at most 2**53. Nothing was spent.")
+    return int(value)
+
+
+def _ordered(low: Any, high: Any) -> None:
+    real("low", low)
+    real("high", high)
+    if not low <= high:
+        raise InvalidParameter("a range needs low <= high.")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> None:
+    if not _is_whole(value) or not low <= value <= high:
+        raise InvalidParameter(f"{name} must be a whole number from {low} to {high}. Nothing was spent.")
+
+
+def _nothing(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    if options:
+        raise InvalidParameter("this operator takes no options.")
+
+
+def _substring(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    start, length = options
+    _whole("the start of a substring", start, 1, MOST_PLACES)
+    _whole("the length of a substring", length, 0, MOST_PLACES)
+
+
+def _bin(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    _nothing((), options)
+    if len(constants) != 2:
+        raise InvalidParameter("the width and the origin of a bin are constants.")
+    width, origin = constants
+    if real("width", width) <= 0:
+        raise InvalidParameter("a bin's width must be above zero.")
+    if isinstance(width, int):
+        _whole("the width of a bin", width, 1, WIDEST_BIN)
+    elif not SMALLEST_FACTOR <= width < LARGEST_REAL:
+        raise InvalidParameter("the width of a bin must lie between 2**-500 and 2**500. Nothing was spent.")
+    real("origin", origin)
+    if abs(origin) > LARGEST_INTEGER if isinstance(origin, int) else abs(origin) >= LARGEST_REAL:
+        raise InvalidParameter("the origin of a bin must fit 64 bits, or be a real below 2**500.")
+
+
+def _clamp(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    _nothing((), options)
+    if len(constants) != 2:
+        raise InvalidParameter("the range of a clamp is two constants.")
+    _ordered(*constants)
+
+
+def _grid(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    if len(options) not in {3, 4}:
+        raise InvalidParameter("a grid has a low, a high, an exponent and perhaps a centre.")
+    check_grid(*options)
+
+
+def _like(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    pattern = options[0] if options else None
+    if not isinstance(pattern, str) or (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+        raise InvalidParameter("a pattern is a text that does not end in a single backslash.")
+    if len(pattern) > LONGEST_PATTERN:
+        raise InvalidParameter(f"a pattern has at most {LONGEST_PATTERN} characters. Nothing was spent.")
+    if len(options) > 2 or not all(isinstance(option, bool) for option in options[1:]):
+        raise InvalidParameter("beside its pattern, LIKE is told whether the case of letters counts.")
+
+
+def _round(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    digits, *bound = options
+    _whole("digits", digits, -MOST_DIGITS, MOST_DIGITS)
+    if len(bound) > 1 or not all(isinstance(limit, float) and 0 < limit < LARGEST_REAL for limit in bound):
+        raise InvalidParameter("what a rounded number stays below is a positive real under 2**500.")
+
+
+def _unit(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    if len(options) != 1 or options[0] not in DATE_UNITS:
+        raise InvalidParameter(f"unit must be one of {', '.join(DATE_UNITS)}.")
+
+
+def _target(constants: Sequence[Any], options: Sequence[Any]) -> None:
+    del constants
+    if len(options) != 1 or not isinstance(options[0], Type):
+        raise InvalidParameter(f"a cast needs one of the types {', '.join(Type)}.")
+
+
+_WIDE = "whole numbers in a wider type, NULL beyond 64 bits; reals stay below 2**1001, NULL from 2**500 on"
+_SAME = "engines compare any two values of one type"
+_THREE = "three-valued logic has no errors"
+_PART = "dates lie in the years 1 to 9999, on every engine"
+_SHORTER = "no longer than its argument"
+
+LIMITS: Mapping[Operator, Limits] = {
+    **dict.fromkeys([Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY], Limits(2, 2, _WIDE, _nothing)),
+    Operator.DIVIDE: Limits(2, 2, "divisors below 2**-500 are zero, a quotient by zero is NULL", _nothing),
+    **dict.fromkeys([Operator.NEGATE, Operator.ABSOLUTE], Limits(1, 1, _WIDE, _nothing)),
+    **dict.fromkeys([Operator.FLOOR, Operator.CEILING], Limits(1, 1, "NULL from 2**53 on", _nothing)),
+    Operator.ROUND: Limits(1, 1, "a real from 2**52 on, in units of its last digit, stays as it is", _round),
+    Operator.CLAMP: Limits(3, 3, _SAME, _clamp),
+    Operator.BIN: Limits(3, 3, "widths up to 2**61 keep every remainder below 2**62; NULL beyond 64 bits", _bin),
+    Operator.GRID: Limits(1, 1, "clamped first: every step is below 2**52", _grid),
+    **dict.fromkeys(
+        [Operator.EQUAL, Operator.NOT_EQUAL, Operator.LESS, Operator.LESS_EQUAL, Operator.GREATER,
+         Operator.GREATER_EQUAL],
+        Limits(2, 2, _SAME, _nothing),
+    ),
+    **dict.fromkeys([Operator.AND, Operator.OR], Limits(2, 2, _THREE, _nothing)),
+    **dict.fromkeys([Operator.NOT, Operator.IS_NULL], Limits(1, 1, _THREE, _nothing)),
+    Operator.IN: Limits(2, MOST_VALUES + 1, _SAME, _nothing),
+    Operator.COALESCE: Limits(1, MOST_VALUES, _SAME, _nothing),
+    **dict.fromkeys([Operator.LOWER, Operator.UPPER, Operator.TRIM], Limits(1, 1, _SHORTER, _nothing)),
+    Operator.LENGTH: Limits(1, 1, f"at most {LONGEST_TEXT}", _nothing),
+    Operator.SUBSTRING: Limits(1, 1, _SHORTER, _substring),
+    Operator.CONCAT: Limits(1, MOST_PARTS, f"NULL beyond {LONGEST_TEXT} bytes", _nothing),
+    Operator.LIKE: Limits(1, 1, "time grows with text times pattern, on every engine", _like),
+    **dict.fromkeys(
+        [Operator.YEAR, Operator.QUARTER, Operator.MONTH, Operator.DAY, Operator.HOUR, Operator.MINUTE,
+         Operator.WEEKDAY],
+        Limits(1, 1, _PART, _nothing),
+    ),
+    Operator.TRUNCATE_DATE: Limits(1, 1, _PART + "; the first of them is a Monday", _unit),
+    Operator.DAYS_BETWEEN: Limits(2, 2, _PART, _nothing),
+    Operator.CAST: Limits(1, 1, "matched against a grammar or a range first, else NULL", _target),
+}  # fmt: skip

@@ -1,0 +1,199 @@
+"""What is summed: exact integers with public bounds.
+
+A value is an integer for each row (for `Persons`: for each person and group). A missing value contributes 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from mosha.connect.language.checking import type_of
+from mosha.connect.language.expression import Expression, as_expression, grid, lit, when
+from mosha.connect.language.schema import Schema
+from mosha.core.errors import DataError, InvalidParameter
+
+__all__ = ["Clamped", "Persons", "Product", "Rows", "Value"]
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """The root: `low` and `high` bound the integer of one row, zero included because NULL contributes zero."""
+
+    @property
+    def low(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def high(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def magnitude(self) -> int:
+        """The largest possible |value| of one row."""
+        return max(-self.low, self.high)
+
+    @property
+    def expression(self) -> Expression:
+        """The INTEGER of one row, never NULL."""
+        raise NotImplementedError
+
+    @property
+    def needs(self) -> tuple[Expression, ...]:
+        """Expressions each of which makes the value 0 where it is missing."""
+        return ()
+
+    def follows(self, count: Value) -> bool:
+        """Whether |value| <= magnitude * count in every row, so that a bound on the count bounds the value."""
+        if not isinstance(count, Rows):
+            return False
+        return count.of is None or repr(count.of) in {repr(needed) for needed in self.needs}
+
+    def check(self, schema: Schema) -> None:
+        type_of(self.expression, schema)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Value):
+    """One for each row; with `of`, one for each row in which that expression is not missing."""
+
+    of: Expression | None = None
+
+    @property
+    def needs(self) -> tuple[Expression, ...]:
+        return () if self.of is None else (self.of,)
+
+    @property
+    def low(self) -> int:
+        return 0
+
+    @property
+    def high(self) -> int:
+        return 1
+
+    @property
+    def expression(self) -> Expression:
+        return lit(1) if self.of is None else when(self.of.is_null(), 0).else_(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Clamped(Value):
+    """A number clamped into `between` and put on the grid of multiples of 2**-exponent, minus `centre` grid units.
+
+    Guarantee:
+        The integer lies in [g(low) - centre, g(high) - centre] or is 0, with g of `expression.grid`.
+
+    Units:
+        One grid unit is 2**-exponent in the unit of the expression.
+
+    >>> from mosha.connect.language.expression import col
+    >>> Clamped(col("days"), (0, 30), exponent=4).high
+    480
+    """
+
+    of: Expression
+    between: tuple[float, float]
+    exponent: int = field(kw_only=True)
+    centre: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        grid(self.of, self.between, self.exponent, centre=self.centre)
+
+    @property
+    def needs(self) -> tuple[Expression, ...]:
+        return (self.of,)
+
+    def _point(self, value: float) -> int:
+        return math.floor(value * 2.0**self.exponent + 0.5) - self.centre
+
+    @property
+    def low(self) -> int:
+        return min(0, self._point(float(self.between[0])))
+
+    @property
+    def high(self) -> int:
+        return max(0, self._point(float(self.between[1])))
+
+    @property
+    def known(self) -> Expression:
+        """The integer where the number is known, NULL where it is missing."""
+        return grid(self.of, self.between, self.exponent, centre=self.centre)
+
+    @property
+    def expression(self) -> Expression:
+        return self.known.coalesce(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Value):
+    """The product of two values of the same row; 0 if either is missing."""
+
+    first: Clamped
+    second: Clamped
+
+    def __post_init__(self) -> None:
+        if self.first.magnitude * self.second.magnitude >= 2**62:
+            raise InvalidParameter("the product of these two grids does not fit 64 bits: use coarser ones.")
+
+    @property
+    def needs(self) -> tuple[Expression, ...]:
+        return self.first.needs + self.second.needs
+
+    def _corners(self) -> list[int]:
+        a, b = self.first, self.second
+        return [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+
+    @property
+    def low(self) -> int:
+        return min(self._corners())
+
+    @property
+    def high(self) -> int:
+        return max(self._corners())
+
+    @property
+    def expression(self) -> Expression:
+        return self.first.expression * self.second.expression
+
+
+@dataclass(frozen=True, eq=False)
+class Persons(Value):
+    """One for each person who has a row in the group."""
+
+    @property
+    def low(self) -> int:
+        return 0
+
+    @property
+    def high(self) -> int:
+        return 1
+
+    @property
+    def expression(self) -> Expression:
+        return lit(1)
+
+
+def check_values(values: Any, schema: Schema) -> tuple[tuple[str, Value], ...]:
+    """The named values of a question, checked against the schema."""
+    pairs = tuple(values.items()) if hasattr(values, "items") else tuple(values)
+    if not pairs:
+        raise InvalidParameter("a question needs at least one value to sum.")
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise InvalidParameter("every value needs a name of its own.")
+    for name, value in pairs:
+        if not isinstance(value, Value):
+            raise InvalidParameter(f"{name!r} must be Rows, Clamped, Product or Persons: an exact integer with bounds.")
+        value.check(schema)
+    return pairs
+
+
+def check_keys(keys: Any, schema: Schema) -> tuple[tuple[str, Expression], ...]:
+    """The named keys of a question, checked against the schema."""
+    pairs = tuple(keys.items()) if hasattr(keys, "items") else tuple(keys)
+    checked = tuple((name, as_expression(expression)) for name, expression in pairs)
+    if len({name for name, _ in checked}) < len(checked):
+        raise DataError("every key needs a name of its own.")
+    for _, expression in checked:
+        type_of(expression, schema)
+    return checked

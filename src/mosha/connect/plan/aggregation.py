@@ -1,0 +1,181 @@
+"""What is asked of an engine: exact integers per group, every person's part in them bounded."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from mosha.connect.language.checking import join_types, type_of
+from mosha.connect.language.expression import Expression, as_expression, lit
+from mosha.connect.language.limits import check_limit
+from mosha.connect.language.schema import Schema, Type
+from mosha.connect.language.value import Persons, Value, check_keys, check_values
+from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.connect.plan.growth import check_growth
+from mosha.connect.plan.relation import Relation, seeds
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.errors import Unbounded as UnboundedError
+
+__all__ = ["Aggregation", "Distinct", "Norms", "Question"]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The root: keys split the rows of a relation into groups; `only` lists the groups that are asked for.
+
+    With `only`, rows of other groups are dropped before anything is bounded, so nobody's allowance is spent on them.
+    """
+
+    relation: Relation
+    keys: tuple[tuple[str, Expression], ...] = ()
+    only: tuple[tuple[Any, ...], ...] | None = field(default=None, kw_only=True)
+    listing: Any = field(default=None, init=False, repr=False)  # how an engine lists the public keys, if not in SQL
+    part: tuple[int, int] | None = field(default=None, init=False, repr=False)  # (number, count) of a slice of persons
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keys", check_keys(self.keys, self.relation.schema))
+        check_growth(self.relation, [expression for _, expression in self.keys])
+        if self.only is not None:
+            object.__setattr__(self, "only", _public_keys(self.only, self.key_types))
+
+    @property
+    def key_types(self) -> tuple[Type, ...]:
+        return tuple(type_of(expression, self.relation.schema) for _, expression in self.keys)
+
+    @property
+    def key_schema(self) -> Schema:
+        return Schema(dict(zip((name for name, _ in self.keys), self.key_types, strict=True)))
+
+    def listed(self, listing: Any) -> Self:
+        """The same question, its public keys listed by an engine in its own way."""
+        question = copy.copy(self)
+        object.__setattr__(question, "listing", listing)
+        return question
+
+    def sliced(self, number: int, count: int) -> Self:
+        """The same question about one of `count` slices of persons."""
+        self._need_person()
+        question = copy.copy(self)
+        object.__setattr__(question, "part", (number, count))
+        return question
+
+    def _need_person(self) -> None:
+        if self.relation.person is None:
+            raise UnboundedError(
+                "bounding per person needs a column that says whose a row is, and this relation has none "
+                "(no person was named, or a join gave it up). Ask with Unbounded and the relation's stability."
+            )
+
+
+def _public_keys(only: Iterable[Any], kinds: tuple[Type, ...]) -> tuple[tuple[Any, ...], ...]:
+    """Public key tuples in plain form, without repetition."""
+    found: dict[tuple[Any, ...], None] = {}
+    for key in only:
+        values = tuple(key) if isinstance(key, (tuple, list)) else (key,)
+        if len(values) != len(kinds):
+            raise InvalidParameter(f"every public key needs {len(kinds)} value(s), one for each key column.")
+        found[tuple(_plain(value, kind) for value, kind in zip(values, kinds, strict=True))] = None
+    if not found:
+        raise InvalidParameter("an empty list of public keys asks for nothing.")
+    return tuple(found)
+
+
+def _plain(value: Any, kind: Type) -> Any:
+    if value is None:
+        return None
+    literal = lit(value)
+    if join_types([literal.type, kind], "a public key") is not kind:
+        raise DataError(f"a public key for a {kind} column cannot be a {literal.type}.")
+    return float(literal.value) if kind is Type.REAL else literal.value
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregation(Question):
+    """The sum of each value in each group, after bounding.
+
+    Guarantee:
+        The answer is a function of the multiset of rows, in exact integers: row order cannot change it and it cannot
+        overflow (sums are kept in at least 126 bits, values below 2**62, tables below 2**63 rows). One person moves
+        it by no more than `sensitivity` says.
+    """
+
+    values: tuple[tuple[str, Value], ...] = ()
+    bound: Bound = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "values", check_values(self.values, self.relation.schema))
+        check_growth(self.relation, [*(e for _, e in self.keys), *(value.expression for _, value in self.values)])
+        names = {name for name, _ in self.values}
+        if isinstance(self.bound, Unbounded):
+            if any(isinstance(value, Persons) for _, value in self.values):
+                raise InvalidParameter("counting persons needs a bound on each person: NormBound or Truncate.")
+            return
+        self._need_person()
+        if isinstance(self.bound, NormBound):
+            self._check_limits(self.bound, names)
+        elif not isinstance(self.bound, Truncate):
+            raise InvalidParameter("bound must be Unbounded, Truncate or NormBound.")
+
+    def _check_limits(self, bound: NormBound, names: set[str]) -> None:
+        leaders, values = bound.leaders(), dict(self.values)
+        if set(leaders) != names:
+            raise InvalidParameter("a norm bound needs one limit for every value, and for nothing else.")
+        for name, (leader, _) in leaders.items():
+            if isinstance(values[name], Persons) != isinstance(values[leader], Persons):
+                raise InvalidParameter("persons and rows cannot share a weight.")
+            if name != leader and not values[name].follows(values[leader]):
+                raise InvalidParameter(
+                    f"{name!r} cannot follow {leader!r}: a value follows a count of all rows, or of the rows in which "
+                    "its own expression is known, for its norm is bounded through that count."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct(Question):
+    """How many distinct values of `of` each group has, each person bringing at most `at_most` (key, value) pairs.
+
+    Guarantee:
+        The pairs that a person keeps are picked by a keyed hash of that person's pairs alone. Without the person
+        at most `at_most` pairs leave the union, so the counts of all groups together fall by at most `at_most`.
+        For `person` None every row brings one pair: the counts move by at most the relation's stability.
+    """
+
+    of: Expression = field(kw_only=True)
+    at_most: int = field(kw_only=True)
+    key: bytes = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "of", as_expression(self.of))
+        type_of(self.of, self.relation.schema)
+        check_growth(self.relation, [*(expression for _, expression in self.keys), self.of])
+        check_limit("at_most", self.at_most)
+        seeds(self.key)
+
+
+@dataclass(frozen=True, eq=False)
+class Norms(Question):
+    """How many persons have a norm in each bucket: bucket i holds norms in (thresholds[i-1], thresholds[i]].
+
+    The norm is that of `NormBound` (order 1: the sum of |v| over rows; order 2: over groups), in units of the value;
+    the last bucket holds all norms above the last threshold. Every person is in one bucket.
+    """
+
+    value: Value = field(kw_only=True)
+    order: int = field(kw_only=True)
+    thresholds: tuple[int, ...] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._need_person()
+        self.value.check(self.relation.schema)
+        check_growth(self.relation, [*(expression for _, expression in self.keys), self.value.expression])
+        if self.order not in {1, 2}:
+            raise InvalidParameter("the order of a norm is 1 or 2.")
+        ascending = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
+        whole = all(isinstance(t, int) and not isinstance(t, bool) and 0 <= t < 2**52 for t in self.thresholds)
+        if not (self.thresholds and ascending and whole):
+            raise InvalidParameter("thresholds must be ascending whole numbers from 0 to 2**52.")

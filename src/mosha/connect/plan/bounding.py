@@ -1,0 +1,89 @@
+"""How much one person may contribute: rules that read that person's rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mosha.connect.language.limits import check_limit
+from mosha.connect.plan.relation import seeds
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive_integer
+
+__all__ = ["Bound", "NormBound", "Truncate", "Unbounded"]
+
+
+class Bound:
+    """The root of all bounding rules."""
+
+
+@dataclass(frozen=True)
+class Unbounded(Bound):
+    """Every row counts in full: for the unit Row, and for relations whose stability is finite."""
+
+
+@dataclass(frozen=True)
+class Truncate(Bound):
+    """Keep at most `groups` groups of a person, `per_group` rows in each, `rows` rows in all, in this order.
+
+    What stays is decided by a hash under `key`, fresh for each release: groups by the hash of (person, keys), rows by
+    the hash of (person, keys, values); equal hashes are told apart by the hashed columns themselves, and rows that
+    are equal in all of them contribute the same. So the outcome is a function of the key and the person's own rows.
+    """
+
+    key: bytes
+    rows: int | None = None
+    groups: int | None = None
+    per_group: int | None = None
+
+    def __post_init__(self) -> None:
+        seeds(self.key)
+        for name in ("rows", "groups", "per_group"):
+            if getattr(self, name) is not None:
+                check_limit(name, getattr(self, name))
+
+
+@dataclass(frozen=True)
+class NormBound(Bound):
+    """Scale each person's whole vector of contributions down to a norm of at most `limits`, in integers.
+
+    `limits` maps a value's name to its limit B in units of the value, or a tuple of names to the limit of the first:
+    the others (the followers) are scaled by the weight of the first. `fraction` = f refines the result: it comes in
+    units of 2**-f of the value's unit, so that a scaled-down count keeps its fraction. The proof is in `bounding.md`.
+
+    order=1: T = the sum of |v| over the person's rows; a row with v counts as v * B * 2**f // T (towards zero) when
+             T > B, else as v * 2**f. For `Persons`, v is 1 for each group and T the number of groups.
+    order=2: v is the sum over the person's rows in a group, moved into ±2**43; N is the sum of v**2 over groups, S the
+             least integer with S**2 >= N; a group counts as v * B * 2**f // S (towards zero) when N > B**2, else as
+             v * 2**f. From N = 2**102 on the person is left out.
+    """
+
+    order: int
+    limits: Mapping[str | tuple[str, ...], int]
+    fraction: int = 0
+
+    def __post_init__(self) -> None:
+        if self.order not in {1, 2}:
+            raise InvalidParameter("the order of a norm bound is 1 (Laplace) or 2 (Gaussian).")
+        if isinstance(self.fraction, bool) or not isinstance(self.fraction, int) or not 0 <= self.fraction <= 32:
+            raise InvalidParameter("fraction must be a whole number of bits from 0 to 32.")
+        for limit in self.limits.values():
+            if positive_integer("a limit", limit) << self.fraction >= 2**52:
+                raise InvalidParameter("limit * 2**fraction must stay below 2**52.")
+
+    def leaders(self) -> dict[str, tuple[str, int]]:
+        """For each value, the value whose norm decides its weight, and that one's limit."""
+        found: dict[str, tuple[str, int]] = {}
+        for names, limit in self.limits.items():
+            for name in (names,) if isinstance(names, str) else names:
+                if name in found:
+                    raise InvalidParameter(f"value {name!r} has two limits.")
+                found[name] = (names if isinstance(names, str) else names[0], int(limit))
+        return found
+
+    def __hash__(self) -> int:
+        return hash((self.order, tuple(self.limits.items()), self.fraction))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.order, dict(self.limits), self.fraction)

@@ -1,0 +1,79 @@
+"""The small table that comes back from an engine: key columns and exact integers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mosha.connect.language.schema import Schema
+
+__all__ = ["Totals"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Totals:
+    """Exact sums per group: as private as the data, until noise is added.
+
+    `keys` holds one array for each key column (None for the NULL key); `values` one array of integers for each
+    value, int64 where all fit, else Python integers in an object array. Groups come in no particular order, or in
+    the order of the question's public keys, absent ones with 0.
+    """
+
+    schema: Schema
+    keys: tuple[Array, ...]
+    values: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
+
+    def __repr__(self) -> str:
+        """The names alone: sums and the number of groups are private."""
+        return f"Totals({', '.join([*self.schema, *self.values])})"
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values[name]
+
+    def rows(self) -> Iterator[tuple[tuple[Any, ...], tuple[int, ...]]]:
+        """Each group: its key and its sums, in plain Python."""
+        keys = [column.tolist() for column in self.keys]
+        values = [column.tolist() for column in self.values.values()]
+        for row in range(len(self)):
+            yield tuple(column[row] for column in keys), tuple(column[row] for column in values)
+
+    def to_dict(self) -> dict[tuple[Any, ...], tuple[int, ...]]:
+        return dict(self.rows())
+
+    def aligned(self, keys: Sequence[tuple[Any, ...]]) -> Totals:
+        """The same sums in the order of `keys`, 0 for a group without rows."""
+        place = {key: row for row, (key, _) in enumerate(self.rows())}
+        rows = np.array([place.get(key, -1) for key in keys], dtype=np.int64)
+        columns = tuple(object_array([key[i] for key in keys]) for i in range(len(self.keys)))
+        values = {}
+        for name, sums in self.values.items():
+            padded = np.concatenate([sums, np.zeros(1, dtype=sums.dtype)])
+            values[name] = padded[rows]
+        return Totals(self.schema, columns, values)
+
+
+def object_array(items: Sequence[Any]) -> Array:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def integers(items: Sequence[int]) -> Array:
+    """Exact integers: int64 where all fit.
+
+    >>> integers([1, 2]).dtype, integers([2**70]).dtype
+    (dtype('int64'), dtype('O'))
+    """
+    limit = 2**63
+    if all(-limit <= item < limit for item in items):
+        return np.array(items, dtype=np.int64)
+    return object_array([int(item) for item in items])

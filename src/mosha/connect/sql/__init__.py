@@ -1,0 +1,1 @@
+"""A plan as SQL, in one dialect for each engine."""

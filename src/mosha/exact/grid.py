@@ -1,0 +1,132 @@
+"""The public grid that reals live on: powers of two, so that changing units rounds nothing."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter, Unbounded
+from mosha.core.number import positive, real
+from mosha.exact.statistic import Steps
+
+__all__ = [
+    "HELD",
+    "bounds",
+    "enlarged",
+    "grid_for",
+    "held",
+    "in_units",
+    "noised",
+    "power_of_two",
+    "round_to_grid",
+    "total",
+]
+
+FINENESS = 28
+"""A grid chosen for a bound has 2**27 to 2**28 steps within it.
+
+A sum of n values is off by n/2 steps at worst, and room for noise and sum (2**60 steps) remains for 2**32 rows; declare
+a coarser grid for larger tables, where a statistic takes one.
+"""
+
+_SMALLEST, _LARGEST = 2.0**-512, 2.0**512  # of a bound: sums and grids stay far from where floats end
+_SAFE = 1 << 62
+
+HELD = 1 << 60
+"""Exact and noisy numbers of steps are held within this size."""
+
+
+def power_of_two(name: str, value: Any) -> float:
+    """A grid: a power of two, as a float.
+
+    >>> power_of_two("grid", 0.25)
+    0.25
+    """
+    number = positive(name, value)
+    if math.frexp(number)[0] != 0.5 or not _SMALLEST * 2.0**-32 <= number <= _LARGEST:
+        raise InvalidParameter(f"{name} must be a power of two such as 1, 0.5 or 2**-20, got {number:g}.")
+    return number
+
+
+def bounds(name: str, between: Any) -> tuple[float, float]:
+    """`between=(low, high)`: two finite numbers, the first one smaller."""
+    if between is None:
+        raise Unbounded(f"{name} needs between=(low, high): without a range one unit can move it without limit.")
+    try:
+        low, high = between
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"between={type(between).__name__} is not a pair: write between=(low, high).") from None
+    low, high = real("low", low), real("high", high)
+    if not low < high:
+        raise InvalidParameter(f"between=(low, high) must have low < high, got ({low:g}, {high:g}).")
+    if not max(abs(low), abs(high)) <= _LARGEST or not high - low >= _SMALLEST:
+        raise InvalidParameter("between=(low, high) must stay within 2**512 and not be narrower than 2**-512.")
+    return low, high
+
+
+def grid_for(magnitude: float) -> float:
+    """The grid that is used for values up to `magnitude` unless another one is declared.
+
+    >>> grid_for(100.0) == 2.0 ** (7 - 28)
+    True
+    """
+    fraction, exponent = math.frexp(magnitude)
+    return math.ldexp(1.0, exponent - FINENESS - (fraction == 0.5))
+
+
+def round_to_grid(values: NDArray[np.float64], grid: float) -> NDArray[np.int64]:
+    """Each value by itself to the nearest step; the caller has bounded values to 2**62 steps.
+
+    Monotone in the value (division by a power of two is exact, rounding is monotone), so what lies
+    between two bounds lies between the rounded bounds afterwards.
+    """
+    return np.rint(values / grid).astype(np.int64)
+
+
+def held(steps: Steps) -> Steps:
+    """Each number moved to the nearest one within 2**60.
+
+    No two numbers move apart, so no norm of a sensitivity grows; see `held.md` for what this buys.
+    """
+    return np.clip(steps, -HELD, HELD)
+
+
+def total(steps: Steps, largest: int) -> Steps:
+    """The sum over rows of whole numbers of size at most `largest`, held within 2**60 and never wrapped around.
+
+    n numbers of size at most `largest` sum to at most n * largest; where 64 bits might not hold that,
+    Python's integers do the sum.
+    """
+    keep = steps.ndim == 1
+    if steps.shape[0] * largest < _SAFE:
+        return held(np.asarray(steps.sum(axis=0, dtype=np.int64, keepdims=keep)))
+    exact = np.atleast_1d(steps.astype(object).sum(axis=0))
+    return np.array([min(max(int(number), -HELD), HELD) for number in exact], np.int64)
+
+
+def noised(steps: Steps, noise: Steps) -> Steps:
+    """Steps plus noise, both held within 2**60 before and after: 64 bits cannot overflow.
+
+    Guarantee:
+        The samplers never draw |noise| >= 2**62, which exact noise would, if rarely. As the sum is held
+        within 2**60 that is no more than a factor 1 + 2**-2900 on any probability: `held.md`.
+    """
+    return held(held(steps) + noise)
+
+
+def enlarged(scale: Fraction) -> Fraction:
+    """The scale that is drawn with where `scale` is charged: a hair more noise, which pays for `held.md`."""
+    return scale * (1 + Fraction(1, 1 << 50))
+
+
+def in_units(steps: Steps, grid: float) -> NDArray[np.int64] | NDArray[np.float64]:
+    """Steps in the unit of the data: whole numbers on the grid 1, floats on any other.
+
+    >>> in_units(np.array([3, -1]), 0.25)
+    array([ 0.75, -0.25])
+    """
+    return steps if grid == 1.0 else steps.astype(np.float64) * grid

@@ -1,0 +1,135 @@
+"""What is asked of the data: a statistic is exact, on integers, and knows how far one unit can move it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.unit import Neighbours, Unit
+from mosha.exact.bounding import rows_per_unit
+
+__all__ = ["Sensitivity", "Statistic", "Steps", "check_statistic", "fingerprint", "root_up", "sum_sensitivity"]
+
+Steps: TypeAlias = NDArray[np.int64]
+"""Whole numbers of grid steps, each held within 2**60 (see `held`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sensitivity:
+    """How far one unit moves a statistic: norms of f(D) - f(D'), maximised over all neighbours D and D'.
+
+    Units:
+        Grid steps. All but `l2` are whole numbers; `l2` is rounded up.
+
+    Fields:
+        l0: how many coordinates change.
+        l1, l2, linf: the norms.
+        span: the length of the shortest interval that holds 0 and all coordinates of f(D) - f(D'): what a
+            choice among coordinates can tell. At most 2 linf, and linf where all move the same way.
+        monotone: adding a unit never lowers a coordinate, removing one never raises it.
+    """
+
+    l0: int
+    l1: int
+    l2: float
+    linf: int
+    span: int
+    monotone: bool = False
+
+
+@runtime_checkable
+class Statistic(Protocol):
+    """A function of the data with values on a public grid.
+
+    `exact(data, unit)` gives one whole number for each coordinate, held within 2**60; times `grid` it is in the unit
+    of the data. It is total: what one unit's rows hold can never make it fail, for a failure would tell. `labels`
+    names the coordinates; None stands for a single number.
+
+    Guarantee:
+        For all neighbours D, D' under `unit`, each norm of exact(D, unit) - exact(D', unit) is at most
+        the one in `sensitivity(unit)`. Every class that claims to be a statistic proves this.
+    """
+
+    @property
+    def grid(self) -> float: ...
+
+    @property
+    def labels(self) -> tuple[Any, ...] | None: ...
+
+    def sensitivity(self, unit: Unit) -> Sensitivity: ...
+
+    def exact(self, data: Any, unit: Unit) -> Steps: ...
+
+
+def check_statistic(statistic: Any) -> Statistic:
+    """The statistic itself, or an error for anything else."""
+    if isinstance(statistic, type):
+        raise InvalidParameter(f"a statistic is needed, not its class: call it, such as {statistic.__name__}(...).")
+    if not isinstance(statistic, Statistic):
+        name = type(statistic).__name__
+        others = {
+            "Quantile": " A Quantile is for smooth_sensitivity and propose_test_release.",
+            "SumAndCount": " Sum and count together are what mean(between=...) releases.",
+        }
+        raise InvalidParameter(
+            f"a statistic is needed (Count(), ClippedSum(between=...), Histogram(...)), not {name}."
+            f"{others.get(name, '')}"
+        )
+    return statistic
+
+
+def fingerprint(statistic: Any, unit: Unit, *parameters: Any) -> str:
+    """What tells this question from others of the same price: a payment's key finds no answer to another one.
+
+    Public things alone go in. A statistic without a text of its own is known by the name of its class.
+
+    >>> from mosha.core.unit import Row
+    >>> count = fingerprint("count", Row())
+    >>> count == fingerprint("count", Row()), count == fingerprint("sum", Row())
+    (True, False)
+    """
+    kind = type(statistic)
+    plain = getattr(kind, "__repr__", None) is object.__repr__
+    text = f"{kind.__module__}.{kind.__qualname__}" if plain else repr(statistic)
+    return hashlib.sha256(repr((text, unit, parameters)).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def root_up(square: int) -> float:
+    """The least float that is no less than the root of `square`.
+
+    >>> root_up(2), root_up(9)
+    (1.4142135623730951, 3.0)
+    """
+    root = math.sqrt(square)
+    while Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def sum_sensitivity(low: int, high: int, unit: Unit) -> Sensitivity:
+    """How far one unit moves a sum of whole numbers between `low` and `high`, one for each of its rows.
+
+    Guarantee:
+        The rows of all others cancel. A unit owns i rows, and 1 <= i <= m while it is in the data, so its part
+        t of the sum lies in [min(low, m low), max(high, m high)]. Added or removed: |f(D) - f(D')| = |t| <=
+        m max(|low|, |high|). Replaced: both parts lie in that interval, so they differ by at most its length.
+        (Not m (high - low): the other unit may own another number of rows.)
+
+    >>> from mosha.core.unit import Row
+    >>> sum_sensitivity(10, 20, Row(at_most=2)).l1, sum_sensitivity(10, 20, Row(2, neighbours="replace-one")).l1
+    (40, 30)
+    """
+    rows = rows_per_unit(unit)
+    if unit.neighbours is Neighbours.ADD_REMOVE:
+        step = rows * max(abs(low), abs(high))
+    else:
+        step = max(high, rows * high) - min(low, rows * low)
+    monotone = low >= 0 and unit.neighbours is Neighbours.ADD_REMOVE
+    return Sensitivity(l0=min(1, step), l1=step, l2=root_up(step**2), linf=step, span=step, monotone=monotone)

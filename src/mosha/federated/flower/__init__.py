@@ -1,0 +1,1 @@
+"""The same rounds and questions on Flower, over a network."""

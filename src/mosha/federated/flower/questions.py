@@ -1,0 +1,124 @@
+"""Questions without training on Flower: the server asks and pays, each client answers with a masked, noisy value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import positive, positive_integer
+from mosha.core.release import Release
+from mosha.federated.analytics import Analytics
+from mosha.federated.distributed import Opened
+from mosha.federated.secure.keys import Ring
+from mosha.noise import secure
+
+try:
+    from flwr.app import MessageType
+
+    from mosha.federated.flower.masking import MaskedSteps
+    from mosha.federated.flower.network import Network
+    from mosha.federated.flower.records import told
+    from mosha.federated.flower.secure import opened_sum
+except ImportError:
+    raise MissingExtra("federated", needed_for="mosha.federated.flower_ask") from None
+
+__all__ = ["flower_answer", "flower_ask"]
+
+
+def flower_ask(
+    question: Analytics,
+    account: Account,
+    grid: Any,
+    *,
+    key: str | None = None,
+    action: str | None = None,
+    wait_for: int | None = None,
+    patience: float = 600.0,
+    timeout: float = 3600.0,
+) -> Release:
+    """Ask all connected nodes one question, inside a ServerApp, and open nothing but the noisy sum of their answers.
+
+    Args:
+        question: a histogram, mean or quantile; clients have a copy of their own (`flower_answer`).
+        account: who pays, before the first message; its unit is Client().
+        grid: Flower's.
+        key: makes the payment idempotent: the same answer is given again, and nobody is asked.
+        action: which of the app's query functions answers; the default one without it.
+        wait_for: how many nodes to wait for; the clients that were planned with by default.
+        patience: for how many seconds to wait for them.
+        timeout: for how many seconds to wait for the replies to a message.
+
+    Guarantee:
+        That of `Analytics`: the server sees masked values and opens sums of at least `survivors` clients alone. Where
+        too few answer (SourceUnavailable) nothing is opened and the price is handed back.
+    """
+    if not isinstance(question, Analytics):
+        raise InvalidParameter("a question is made by histogram(...), mean(...) or quantile(...). Nothing was spent.")
+    if not isinstance(account, Account):
+        raise InvalidParameter("account must be an account of a ledger: see mosha.Ledger. Nothing was spent.")
+    wanted = question.clients if wait_for is None else positive_integer("wait_for", wait_for)
+    if action is not None and not (isinstance(action, str) and action.isidentifier()):
+        raise InvalidParameter("action must be the name of a query function of the app. Nothing was spent.")
+    kind = MessageType.QUERY if action is None else f"{MessageType.QUERY}.{action}"
+    nodes = Network(grid, positive("timeout", timeout), kind)
+    nodes.wait(wanted, positive("patience", patience))
+    if len(nodes.clients()) > 2 * question.clients:
+        raise InvalidParameter(
+            f"more than twice the {question.clients} clients that the question is planned with are connected: their "
+            "sum might not fit. Nothing was spent."
+        )
+    with account.open(question.measurement(), key=key) as run:
+        return run.step(_Asked(question, nodes))
+
+
+class _Asked:
+    """A `SecureFederation` of nodes that answer one question."""
+
+    def __init__(self, question: Analytics, nodes: Network) -> None:
+        self.question, self.nodes = question, nodes
+
+    def clients(self) -> Sequence[Hashable]:
+        return self.nodes.clients()
+
+    def secure_sum(self, chosen: Sequence[Hashable], ask: Any) -> Opened:
+        del ask
+        question, exchange = self.question, self.nodes.exchange
+        return opened_sum(exchange, chosen, question.survivors, lambda m: question.session(m, secure()), told)
+
+
+def flower_answer(question: Analytics, value: Callable[[Any], Any], *, at_most: int = 1) -> Callable[[Any, Any], Any]:
+    """What a ClientApp answers queries with: `app.query()(flower_answer(question, value))`.
+
+    Args:
+        question: the client's own copy; a server that asks another one, or on other terms, is refused.
+        value: gives this client's value from Flower's context. A value that cannot be had or read counts as none.
+        at_most: how often a masked value may leave. It leaves again where a round could not be opened; each is opened
+            once at most by a server that follows the protocol, and paid for once.
+
+    Guarantee:
+        What leaves is the client's value with its share of the noise, under masks; neither the value nor that it could
+        not be had is told to anybody.
+    """
+    if not isinstance(question, Analytics):
+        raise InvalidParameter("a question is made by histogram(...), mean(...) or quantile(...).")
+    if not callable(value):
+        raise InvalidParameter("value must be a function that gives this client's value from Flower's context.")
+    steps = MaskedSteps(f"mosha-{question.question[:24]}", question.check, positive_integer("at_most", at_most))
+
+    def answering(message: Any, context: Any) -> Any:
+        def encoded(label: bytes) -> Ring:
+            del label
+            return question.encode(_value(value, context), secure())
+
+        return steps(message, context, encoded)
+
+    return answering
+
+
+def _value(value: Callable[[Any], Any], context: Any) -> Any:
+    try:
+        return value(context)
+    except Exception:  # noqa: BLE001  (that it failed, and how, stays on the client)
+        return None

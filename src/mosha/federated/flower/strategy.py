@@ -1,0 +1,221 @@
+"""The same rounds on Flower: a strategy that owns sampling, clipping, noise and price, and leaves it the network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.number import non_negative, positive, positive_integer
+from mosha.federated.checkpoint import Checkpoint
+from mosha.federated.client_side import ClientSide
+from mosha.federated.distributed import Distributed
+from mosha.federated.federation import Ask, Block
+from mosha.federated.flower.records import arrays_of, record_of
+from mosha.federated.layout import Layout
+from mosha.federated.server_side import ServerSide
+from mosha.federated.training import History, Round, train
+
+try:
+    from flwr.app import ArrayRecord, ConfigRecord, MetricRecord
+    from flwr.serverapp.strategy import Result, Strategy
+
+    from mosha.federated.flower.network import Network
+except ImportError:
+    raise MissingExtra("federated", needed_for="mosha.federated.flower") from None
+
+__all__ = ["FlowerStrategy", "flower"]
+
+_RETRIES = 2  # of a round that too few clients survived, or that the network lost
+FederatedPlan = ServerSide | ClientSide | Distributed
+
+
+def flower(
+    plan: FederatedPlan,
+    account: Account | None = None,
+    *,
+    key: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    wait_for: int = 1,
+    patience: float = 600.0,
+    on_round: Callable[[Round], None] | None = None,
+    secret: str | os.PathLike[str] | None = None,
+) -> FlowerStrategy:
+    """A strategy for a Flower ServerApp: `strategy.start(grid=grid, initial_arrays=arrays)` pays and runs the plan.
+
+    With ServerSide the ClientApp needs no change. With ClientSide and Distributed it gets one modifier,
+    `ClientApp(mods=[mosha.federated.flower_mod(plan, ...)])`, because there the promise is kept on the client.
+
+    Args:
+        plan: what to run; its noise must have been chosen.
+        account: who pays, for ServerSide and Distributed. With ClientSide every client pays from an account of its own.
+        key: makes the payment idempotent: a server that was killed goes on after its last round and pays nothing more.
+        checkpoint: a folder for the initial and the latest model; with a key, what a restarted server begins with.
+        wait_for: how many nodes to wait for before the first round. Fewer clients than planned are no error: sums are
+            divided by the planned number.
+        patience: for how many seconds to wait for them.
+        on_round: called after each round, for progress.
+        secret: a file for the secret of correlated noise, which a restarted server makes it again from; see `train`.
+
+    Guarantee:
+        That of the plan. Clients' metrics are data of theirs: they are not released, logged or used. Evaluation on
+        clients is not run, for the same reason; `evaluate_fn` runs on the server, on public data, and is free.
+    """
+    if not isinstance(plan, FederatedPlan):
+        raise InvalidParameter(
+            "flower(plan, account) takes ServerSide(...), ClientSide(...) or Distributed(...); questions without "
+            "training are asked by flower_ask. Nothing was spent."
+        )
+    if isinstance(plan, ClientSide) != (account is None) or not isinstance(account, Account | None):
+        raise InvalidParameter(
+            "ServerSide and Distributed plans are paid by account=..., ClientSide plans by the accounts of the clients."
+        )
+    wait_for, patience = positive_integer("wait_for", wait_for), non_negative("patience", patience)
+    if on_round is not None and not callable(on_round):
+        raise InvalidParameter("on_round must be a function of a Round. Nothing was spent.")
+    kept = None if checkpoint is None else Checkpoint(checkpoint)
+    return FlowerStrategy(plan, account, key, kept, wait_for, patience, on_round, secret)
+
+
+class FlowerStrategy(Strategy):
+    """See `flower`."""
+
+    def __init__(
+        self,
+        plan: FederatedPlan,
+        account: Account | None,
+        key: str | None,
+        checkpoint: Checkpoint | None,
+        wait_for: int,
+        patience: float,
+        on_round: Callable[[Round], None] | None,
+        secret: str | os.PathLike[str] | None,
+    ) -> None:
+        self.plan, self.account, self.key, self.checkpoint = plan, account, key, checkpoint
+        self.wait_for, self.patience, self.on_round, self.secret = wait_for, patience, on_round, secret
+        self.history = History(name=type(plan).__name__)
+
+    def start(
+        self,
+        grid: Any,
+        initial_arrays: ArrayRecord,
+        num_rounds: int | None = None,
+        timeout: float = 3600,
+        train_config: ConfigRecord | None = None,
+        evaluate_config: ConfigRecord | None = None,
+        evaluate_fn: Callable[[int, ArrayRecord], MetricRecord | None] | None = None,
+    ) -> Result:
+        """Pay for the plan and run it; the arguments are those of Flower's own strategies."""
+        del evaluate_config
+        rounds = self.plan.rounds if num_rounds is None else positive_integer("num_rounds", num_rounds)
+        if rounds > self.plan.rounds:
+            raise InvalidParameter(f"num_rounds must lie between 1 and the {self.plan.rounds} rounds of the plan.")
+        _check(grid, initial_arrays, train_config, evaluate_fn)
+        timeout = positive("timeout", timeout)
+        initial = arrays_of(initial_arrays)
+        if self.checkpoint is not None:
+            initial = self.checkpoint.initial(initial)
+        layout = Layout.of(initial)
+        config = {**dict(train_config or {}), **({"proximal-mu": self.plan.proximal} if self.plan.proximal else {})}
+        nodes = _Nodes(grid, layout, initial, timeout, config)
+        result = Result()
+        if evaluate_fn is not None and (found := evaluate_fn(0, record_of(initial))) is not None:
+            result.evaluate_metrics_serverapp[0] = found
+        nodes.wait(self.wait_for, self.patience)
+        for done in self._rounds(nodes, layout.flat(initial)):
+            arrays = layout.named(done.weights, initial)
+            self._note(done, arrays, result, evaluate_fn)
+            if done.number == rounds:
+                break
+        return result
+
+    def _note(self, done: Round, arrays: dict[str, NDArray[Any]], result: Result, evaluate_fn: Any) -> None:
+        result.arrays = record_of(arrays)
+        told: dict[str, Any] = {"clip": done.clip} | ({} if done.epsilon is None else {"epsilon": done.epsilon})
+        result.train_metrics_clientapp[done.number] = MetricRecord(told)
+        if self.checkpoint is not None:
+            self.checkpoint.keep(arrays)
+        found = None if evaluate_fn is None else evaluate_fn(done.number, result.arrays)
+        if found is not None:
+            result.evaluate_metrics_serverapp[done.number] = found
+        done = replace(done, metrics=None if found is None else dict(found))
+        self.history.rounds.append(done)
+        if self.on_round is not None:
+            self.on_round(done)
+
+    def _rounds(self, nodes: _Nodes, weights: NDArray[np.float64]) -> Iterator[Round]:
+        if isinstance(self.plan, ClientSide):
+            from mosha.federated.flower.reports import collected  # noqa: PLC0415  (the other half of this module)
+
+            return collected(self.plan, nodes, weights)
+        federation: Any = nodes
+        if isinstance(self.plan, Distributed):
+            from mosha.federated.flower.secure import SecureNodes  # noqa: PLC0415  (the other half of this module)
+
+            federation = SecureNodes(self.plan, nodes)
+        assert self.account is not None
+        how: dict[str, Any] = {"key": self.key, "secret": self.secret, "retries": _RETRIES}
+        return train(self.plan, federation, weights, account=self.account, **how)
+
+    def summary(self) -> None:
+        """Nothing to say that is not in the plan."""
+
+    def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
+        del server_round, arrays, config, grid
+        raise InvalidParameter("call start(...): choosing clients and adding noise are one step here.")
+
+    def aggregate_train(self, server_round: int, replies: Any) -> Any:
+        del server_round, replies
+        raise InvalidParameter("call start(...): choosing clients and adding noise are one step here.")
+
+    def configure_evaluate(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
+        del server_round, arrays, config, grid
+        return []
+
+    def aggregate_evaluate(self, server_round: int, replies: Any) -> Any:
+        del server_round, replies
+
+
+def _check(grid: Any, initial: Any, config: Any, evaluate: Any) -> None:
+    """Refuse what could not be run, before anything is paid."""
+    if not callable(getattr(grid, "send_and_receive", None)):
+        raise InvalidParameter("grid must be the Grid that Flower gives to a ServerApp. Nothing was spent.")
+    if not isinstance(initial, ArrayRecord):
+        raise InvalidParameter("initial_arrays must be an ArrayRecord. Nothing was spent.")
+    if not isinstance(config, Mapping | None):
+        raise InvalidParameter("train_config must be a ConfigRecord. Nothing was spent.")
+    if evaluate is not None and not callable(evaluate):
+        raise InvalidParameter("evaluate_fn must be a function of a round and its arrays. Nothing was spent.")
+
+
+class _Nodes(Network):
+    """The connected nodes as a federation: sends the model, receives models, forms differences."""
+
+    def __init__(
+        self, grid: Any, layout: Layout, initial: dict[str, NDArray[Any]], timeout: float, config: dict[str, Any]
+    ) -> None:
+        super().__init__(grid, timeout)
+        self.layout, self.initial, self.config = layout, initial, config
+
+    def asking(self, ask: Ask, **more: Any) -> Any:
+        """The records that a round sends: the model and the configuration."""
+        arrays = self.layout.named(np.asarray(ask.weights, np.float64), self.initial)
+        return record_of(arrays, {**self.config, "server-round": ask.number, **more})
+
+    def sent(self, ask: Ask) -> NDArray[np.float64]:
+        """The weights as clients get them, after rounding to the model's types."""
+        return self.layout.flat(self.layout.named(np.asarray(ask.weights, np.float64), self.initial))
+
+    def updates(self, chosen: Sequence[Hashable], ask: Ask) -> Iterable[Block]:
+        content = self.asking(ask)
+        sent = self.sent(ask)
+        for node, records in self.exchange(dict.fromkeys(chosen, content)).items():
+            change = self.layout.change(records.arrays, sent)
+            if change is not None:
+                yield Block([node], change[None], [records.weight])

@@ -1,0 +1,1 @@
+"""Secure aggregation: keys, shares, sessions, the client's and the server's side."""

@@ -1,0 +1,1 @@
+"""Graphs as data: reading, edge lists, labels, sparse and compiled forms."""

@@ -1,0 +1,120 @@
+"""A simple undirected graph in compressed rows, and the exact statistics of it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter
+
+__all__ = ["Graph", "kernels"]
+
+Integers = NDArray[np.int64]
+MOST_VERTICES = 2**31 - 2
+
+
+@cache
+def kernels() -> Any:
+    """The compiled loops where numba is installed (the extra `graphs`), those of SciPy elsewhere."""
+    compiled = importlib.util.find_spec("numba") is not None
+    return importlib.import_module("mosha.graphs.data.compiled" if compiled else "mosha.graphs.data.sparse")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """Vertices 0, ..., n - 1, in the order of their labels; the neighbours of each as a sorted row.
+
+    Units:
+        `starts` has n + 1 entries; the neighbours of v are `ends[starts[v]:starts[v + 1]]`; every edge is in two rows.
+
+    >>> triangle = Graph.of([(0, 1), (1, 2), (2, 0), (0, 0), (1, 0)], vertices=4)
+    >>> triangle.vertices, triangle.edge_count, triangle.triangles, triangle.components
+    (4, 3, 1, 2)
+    """
+
+    starts: Integers
+    ends: NDArray[np.int32]
+    labels: tuple[Any, ...] | NDArray[Any] | None = field(default=None)
+
+    @classmethod
+    def of(cls, pairs: Any, *, vertices: int, labels: Any = None) -> Graph:
+        """The simple graph of pairs of numbers below `vertices`: loops are dropped, repetitions merged."""
+        if not 0 <= vertices <= MOST_VERTICES:
+            raise InvalidParameter("a graph has between 0 and 2**31 - 2 vertices.")
+        array = np.asarray(pairs)
+        array = array.reshape(-1, 2) if array.size else np.zeros((0, 2), np.int32)
+        if array.dtype.kind not in "iu":
+            raise InvalidParameter("the ends of edges are numbers of vertices here: integers.")
+        if array.size and not (int(array.min()) >= 0 and int(array.max()) < vertices):
+            raise InvalidParameter("an edge ends outside of the vertices.")
+        first, second = (array[:, side].astype(np.int32, copy=False) for side in (0, 1))
+        starts, ends = kernels().rows_of(first, second, vertices)
+        return cls(starts, ends, labels)
+
+    @property
+    def vertices(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def edge_count(self) -> int:
+        return len(self.ends) // 2
+
+    @cached_property
+    def degrees(self) -> Integers:
+        """The degree of each vertex."""
+        return np.diff(self.starts)
+
+    def degree_counts(self, length: int) -> Integers:
+        """How many vertices have degree 0, 1, ..., length - 1; higher degrees count as the last one."""
+        return np.bincount(np.minimum(self.degrees, length - 1), minlength=length).astype(np.int64)
+
+    def highest_degrees(self) -> tuple[int, int]:
+        """The two highest degrees; zero where there are no such vertices."""
+        top = np.sort(np.partition(self.degrees, -2)[-2:]) if self.vertices > 1 else np.append(0, self.degrees)
+        return (int(top[-1]), int(top[-2])) if top.size > 1 else (0, 0)
+
+    def neighbours(self, vertex: int) -> NDArray[np.int32]:
+        return self.ends[self.starts[vertex] : self.starts[vertex + 1]]
+
+    def pairs(self) -> NDArray[np.int32]:
+        """Every edge once, smaller end first, in lexicographic order."""
+        sources = np.repeat(np.arange(self.vertices, dtype=np.int32), self.degrees)
+        up = self.ends > sources
+        return np.stack([sources[up], self.ends[up]], axis=1)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return ((int(u), int(v)) for u, v in self.pairs())
+
+    @cached_property
+    def triangles(self) -> int:
+        return int(kernels().triangle_count(self.starts, self.ends))
+
+    @cached_property
+    def most_common_neighbours(self) -> int:
+        """The largest number of common neighbours over all pairs of vertices."""
+        return int(kernels().most_common_neighbours(self.starts, self.ends))
+
+    @cached_property
+    def components(self) -> int:
+        return int(kernels().component_count(self.starts, self.ends))
+
+    def stars(self, k: int) -> int:
+        """How many stars with k leaves there are: the sum over vertices of C(degree, k), in exact integers."""
+        degrees, counts = np.unique(self.degrees, return_counts=True)
+        return sum(math.comb(int(d), k) * int(c) for d, c in zip(degrees, counts, strict=True))
+
+    def projected_degrees(self, bound: int) -> Integers:
+        """The degrees that edge addition from the last vertex down leaves when none may exceed `bound`."""
+        degrees: Integers = kernels().projected(self.starts, self.ends, bound)[0]
+        return degrees
+
+    def __repr__(self) -> str:
+        return "Graph(...)"  # how many edges it has may be private

@@ -1,0 +1,194 @@
+"""Graphs as people keep them, read into compressed rows: one rule of cleaning for all of them.
+
+Self loops are dropped and edges that appear twice, in either direction, count once: the unit is the pair of vertices,
+however often it was written down. Labels are whole numbers or text, each by itself (see `labels`), and an edge that
+cannot be read is left out: nothing is refused, ordered or renamed because of what another edge or vertex is. What is
+refused is refused by its type, its name or its header, which are public.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.graphs.data.edge_lists import Ends, ends_in_file, ends_in_rows, ends_in_table
+from mosha.graphs.data.graph import MOST_VERTICES, Graph
+from mosha.graphs.data.labels import label_of, place_of, whole_numbers
+
+__all__ = ["read"]
+
+TABLES = {"pandas", "polars", "pyarrow", "duckdb", "_duckdb"}
+
+NO_EDGE_LISTS = (".json", ".jsonl", ".ndjson", ".xml", ".graphml", ".gexf", ".gml", ".yaml", ".xlsx", ".zip")
+"""Names of files whose lines are no pairs."""
+
+
+def read(
+    source: Any, *, vertices: Any = None, directed: str = "refuse", columns: tuple[str, str] | None = None
+) -> Graph:
+    """The simple undirected graph in `source`.
+
+    Args:
+        source: a networkx, igraph or SciPy sparse graph; an array of pairs; a path to an edge list (txt, csv or
+            Parquet, the first two also as gz); a pandas, Polars or Arrow table or a DuckDB relation of edges; a Graph.
+        vertices: the vertex set where it is not in the source: a number n for 0, ..., n - 1, a list of labels, or
+            "endpoints" for those that have an edge (in a public graph). Edges that end elsewhere are dropped.
+        directed: "refuse", or "symmetrise" to read arcs as edges; it is about graph objects that say what they are. A
+            matrix or a list of pairs does not, and to tell from what is in it would be to tell of its edges: there a
+            pair that is written in either direction is an edge.
+        columns: the two columns of a table or csv that hold the ends, where it has more than two.
+
+    >>> read(np.array([[0, 1], [1, 0], [2, 2]]), vertices=4).edge_count
+    1
+    """
+    if directed not in {"refuse", "symmetrise"}:
+        raise InvalidParameter("directed must be 'refuse' or 'symmetrise'.")
+    if isinstance(source, Graph):
+        return source
+    known = _object(source, directed)
+    ends, found = known if known is not None else (_table(source, columns), None)
+    if found is not None and vertices is not None:
+        raise InvalidParameter("this source brings its vertices: leave vertices=... out.")
+    return _numbered(ends, found if found is not None else vertices)
+
+
+def _object(source: Any, directed: str) -> tuple[Ends, Any] | None:
+    """Graph objects bring their vertices."""
+    kind = type(source).__module__.split(".")[0]
+    if kind == "networkx":
+        _direction(source.is_directed(), directed)
+        place = {label: number for number, label in enumerate(sorted(source.nodes(), key=place_of))}
+        pairs = [(place[u], place[v]) for u, row in source.adj.items() for v in row]
+        return _columns(np.array(pairs, np.int64).reshape(-1, 2)), _Numbered(list(place))
+    if kind == "igraph":
+        _direction(source.is_directed(), directed)
+        return _columns(np.array(source.get_edgelist(), np.int64).reshape(-1, 2)), source.vcount()
+    if kind == "scipy":
+        matrix = source.tocoo()
+        if matrix.shape[0] != matrix.shape[1]:
+            raise DataError("an adjacency matrix is square.")
+        real = matrix.data != 0  # on either side of the diagonal: whether both are there is private
+        return (matrix.row[real], matrix.col[real]), int(matrix.shape[0])
+    return None
+
+
+class _Numbered:
+    """Labels of vertices whose edges are numbers already."""
+
+    def __init__(self, labels: list[Any]) -> None:
+        self.labels = labels
+
+
+def _direction(is_directed: Any, directed: str) -> None:
+    if is_directed and directed == "refuse":
+        raise DataError("this graph is directed: say directed='symmetrise' to read arcs as edges.")
+
+
+def _columns(pairs: NDArray[Any]) -> Ends:
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _table(source: Any, columns: tuple[str, str] | None) -> Ends:
+    if isinstance(source, str | os.PathLike):
+        return _file(Path(source), columns)
+    if type(source).__module__.split(".")[0] in TABLES:
+        return ends_in_table(source, columns)
+    if isinstance(source, np.ndarray):
+        if source.size and (source.ndim != 2 or source.shape[1] != 2):
+            raise DataError("an array of edges has two columns of ends.")
+        return ends_in_rows(source.reshape(-1, 2))
+    if not isinstance(source, Iterable) or isinstance(source, Mapping | bytes | bytearray | memoryview):
+        raise DataError(f"a {type(source).__name__} is no graph that Mosha can read: give pairs of vertices.")
+    return ends_in_rows(source)
+
+
+def _file(path: Path, columns: tuple[str, str] | None) -> Ends:
+    kind = "".join(path.suffixes[-2:]).lower()
+    if kind.removesuffix(".gz").endswith(NO_EDGE_LISTS):
+        raise DataError("an edge list is a txt, csv or Parquet file, or a gz of the first two, and this name is none.")
+    if kind.endswith(".parquet"):
+        return _parquet(path, columns)
+    try:
+        text = gzip.decompress(path.read_bytes()) if kind.endswith(".gz") else path.read_bytes()
+    except FileNotFoundError:
+        raise DataError("there is no such file.") from None
+    except (OSError, EOFError, zlib.error):
+        raise DataError(
+            "this file could not be read to its end: it is damaged, cut short, or not compressed."
+        ) from None
+    return ends_in_file(text, columns, header=kind.endswith((".csv", ".csv.gz")))
+
+
+def _parquet(path: Path, columns: tuple[str, str] | None) -> Ends:
+    import duckdb  # noqa: PLC0415  (Parquet is read by the engine that all tables use)
+
+    if not path.exists():
+        raise DataError("there is no such file.")
+    try:
+        with duckdb.connect() as connection:
+            return ends_in_table(connection.read_parquet(str(path)), columns)
+    except duckdb.Error:
+        raise DataError("this file could not be read as a table of edges.") from None
+
+
+def _numbered(ends: Ends, vertices: Any) -> Graph:
+    """Edges between numbers, where the numbers follow the order of the labels."""
+    if isinstance(vertices, _Numbered):
+        return Graph.of(np.stack(ends, axis=1), vertices=len(vertices.labels), labels=tuple(vertices.labels))
+    if isinstance(vertices, int | np.integer) and not isinstance(vertices, bool):
+        return _within(ends, int(vertices))
+    if isinstance(vertices, str) and vertices == "endpoints":
+        return _labelled(ends, {label for side in ends for label in _distinct(side)})
+    if vertices is None:
+        raise InvalidParameter(
+            "an edge list does not say which vertices there are: vertices=n for 0, ..., n - 1, a list of labels, or, "
+            "to read a public graph, 'endpoints' for those that have an edge."
+        )
+    if isinstance(vertices, str) or not isinstance(vertices, Iterable):
+        raise InvalidParameter("vertices is a number, a list of labels, or 'endpoints'.")
+    return _labelled(ends, {label_of(label) for label in vertices})
+
+
+def _within(ends: Ends, vertices: int) -> Graph:
+    if not 0 <= vertices <= MOST_VERTICES:
+        raise InvalidParameter("vertices must lie between 0 and 2**31 - 2.")
+    first, second = (whole_numbers(side) for side in ends)
+    inside = (first >= 0) & (first < vertices) & (second >= 0) & (second < vertices)
+    if not inside.all():
+        first, second = first[inside], second[inside]
+    return Graph.of(np.stack([first, second], axis=1), vertices=vertices)
+
+
+def _distinct(side: NDArray[Any]) -> list[int | str]:
+    found: list[int | str] = (np.unique(side) if side.dtype == np.int64 else side).tolist()
+    return found
+
+
+def _labelled(ends: Ends, vertices: set[int | str]) -> Graph:
+    """Labels in the order of `place_of`; two spellings of one label are one vertex."""
+    numbers = np.array(sorted(label for label in vertices if isinstance(label, int)), np.int64)
+    texts = sorted((label for label in vertices if isinstance(label, str)), key=place_of)
+    labels = (*numbers.tolist(), *texts) if texts else numbers
+    if all(side.dtype == np.int64 for side in ends):
+        found = [_searched(numbers, side) for side in ends]
+    else:
+        place = {label: number for number, label in enumerate(numbers.tolist() + texts)}
+        found = [np.array([place.get(label, -1) for label in side.tolist()], np.int64) for side in ends]
+    known = (found[0] >= 0) & (found[1] >= 0)
+    return Graph.of(np.stack([f[known] for f in found], axis=1), vertices=len(labels), labels=labels)
+
+
+def _searched(numbers: NDArray[np.int64], side: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each end among sorted numbers, -1 where it is none of them."""
+    if not numbers.size:
+        return np.full(side.shape, -1, np.int64)
+    places = np.minimum(np.searchsorted(numbers, side), numbers.size - 1)
+    return np.where(numbers[places] == side, places, -1).astype(np.int64)

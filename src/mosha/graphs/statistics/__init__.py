@@ -1,0 +1,1 @@
+"""Statistics of graphs with their sensitivities, at edge and at node level."""

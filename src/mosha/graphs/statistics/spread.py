@@ -1,0 +1,51 @@
+"""How wide the noise of a subgraph count was: its width is private, so a noisy bound on it is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from mosha.core.event import Event
+from mosha.core.events import DiscreteLaplace
+from mosha.core.randomness import Rng
+from mosha.graphs.statistics.subgraphs import SubgraphCount
+from mosha.mechanisms.error_bars import laplace_width
+from mosha.mechanisms.laplace import laplace_multiplier
+from mosha.mechanisms.picture import bars
+from mosha.mechanisms.unbounded import unbounded_laplace
+
+__all__ = ["SPREAD_SHARE", "picture", "spread_event", "spread_of", "wider"]
+
+SPREAD_SHARE = 2.0**-5
+"""The part of epsilon that pays for the error bar."""
+
+
+def spread_of(widths: tuple[int, ...], share: float, rng: Rng) -> int:
+    """The largest width plus discrete Laplace noise of scale 1 / share: one edge moves it by one at most."""
+    scale = Fraction(laplace_multiplier(share))
+    return max(widths) + int(unbounded_laplace(scale, 1, rng=rng)[0])
+
+
+def spread_event(share: float) -> Event:
+    return DiscreteLaplace(laplace_multiplier(share))
+
+
+def wider(answer: Any, statistic: SubgraphCount, share: float, confidence: float) -> tuple[int, ...]:
+    """Widths that the true ones do not exceed, with this confidence; all that is possible where nothing is known."""
+    if answer is None:
+        bound = statistic.cap
+    elif "width" in answer:  # a public guess, for a forecast
+        bound = int(answer["width"])
+    else:
+        bound = answer["spread"] + laplace_width(1 / share, confidence)
+    return (min(max(bound, 0), statistic.cap),) * statistic.parts
+
+
+def picture(title: str) -> Callable[[Any, Any], Any]:
+    """What `Measurement.draw` wants, for answers with a value and a spread."""
+
+    def draw(answer: Any, error: Any) -> Any:
+        return bars(answer["value"], error, title=title, labels=None)
+
+    return draw

@@ -1,0 +1,1 @@
+"""Synthetic graphs and what is built on them: communities, seeds of influence."""

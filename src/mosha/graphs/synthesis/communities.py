@@ -1,0 +1,165 @@
+"""Communities: the best of public partitions, or one that is found under a price of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.events import DiscreteLaplace, Pure
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive
+from mosha.core.randomness import Rng
+from mosha.core.unit import Edge, Unit
+from mosha.exact.canonical import canonical
+from mosha.exact.statistic import Sensitivity, Steps
+from mosha.graphs.data.louvain import communities_of
+from mosha.mechanisms import permute_and_flip
+from mosha.mechanisms.laplace import laplace_multiplier
+from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.noise import permute_and_flip_choice
+
+__all__ = ["PartitionScores", "best_partition", "communities", "group_counts"]
+
+GROUPS = 200
+MOST_COMMUNITIES = 64
+
+
+@dataclass(frozen=True)
+class PartitionScores:
+    """For each public partition the edges inside its communities, minus so many for each pair of vertices inside.
+
+    Guarantee:
+        One edge is inside or not: a new one raises each score by 0 or 1, a span of 1. The subtrahend is public.
+    """
+
+    partitions: tuple[tuple[int, ...], ...] = field(repr=False)
+    density: float
+    grid: ClassVar[float] = 1.0
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        return tuple(range(len(self.partitions)))
+
+    def sensitivity(self, unit: Unit) -> Sensitivity:
+        if not isinstance(unit, Edge):
+            raise InvalidParameter("a partition names its vertices, which are private at node level.")
+        k = len(self.partitions)
+        return Sensitivity(l0=k, l1=k, l2=float(k), linf=1, span=1, monotone=True)
+
+    def exact(self, data: Any, unit: Unit) -> Steps:
+        del unit
+        pairs = data.pairs()
+        scores = []
+        for partition in self.partitions:
+            label = np.array(partition)
+            if label.size != data.vertices:
+                raise DataError("a partition has one community for each declared vertex.")
+            sizes = np.unique(label, return_counts=True)[1].astype(np.float64)
+            inside = int((label[pairs[:, 0]] == label[pairs[:, 1]]).sum())
+            scores.append(inside - round(self.density * float((sizes * (sizes - 1) / 2).sum())))
+        return np.array(scores, np.int64)
+
+
+def _numbered(partition: Sequence[Any]) -> tuple[int, ...]:
+    """Communities by number, in the order in which they are met."""
+    numbers: dict[str, int] = {}
+    return tuple(numbers.setdefault(repr(community), len(numbers)) for community in partition)
+
+
+def best_partition(
+    unit: Unit, epsilon: float, *, partitions: Sequence[Sequence[Any]], density: float, count: int
+) -> Measurement:
+    """Which of some public partitions of the vertices holds the most edges inside, beyond a public density.
+
+    Guarantee:
+        `permute_and_flip` on `PartitionScores`: epsilon-differential privacy at edge level.
+
+    Units:
+        The answer is the number of a partition; the error bar is in edges. `density` is in edges for each pair.
+    """
+    try:
+        named = [[canonical(community) for community in partition] for partition in partitions]
+    except TypeError:
+        raise InvalidParameter("partitions are lists of communities, one for each vertex.") from None
+    if len(named) < 2:
+        raise InvalidParameter("a choice is among two partitions or more.")
+    kept = tuple(_numbered(partition) for partition in named)
+    if any(len(partition) != count for partition in kept):
+        raise InvalidParameter("a partition has one community for each vertex.")
+    if positive("density", density) > 1:
+        raise InvalidParameter("density is a part of all pairs of vertices: at most 1.")
+    return permute_and_flip(PartitionScores(kept, density), unit=unit, epsilon=epsilon)
+
+
+def group_counts(pairs: NDArray[Any], label: NDArray[Any], groups: int) -> NDArray[np.int64]:
+    """How many edges join each two groups: an upper triangle, each edge in one cell."""
+    ends = label[pairs]
+    codes = ends.min(axis=1) * groups + ends.max(axis=1)
+    return np.bincount(codes, minlength=groups * groups).reshape(groups, groups).astype(np.int64)
+
+
+def _found(noisy: NDArray[Any], groups: int, scale: float, generator: Any) -> NDArray[np.int64]:
+    """Communities of the groups, from noisy counts between them: cells within the noise count as empty."""
+    weights = np.where(noisy > 2 * scale, noisy, 0).astype(np.float64)
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    rows, columns = np.nonzero(weights)
+    starts = np.append(0, np.cumsum(np.bincount(rows, minlength=groups)))
+    return communities_of(starts, columns.astype(np.int32), weights[rows, columns], generator=generator)
+
+
+def communities(unit: Unit, epsilon: float, *, count: int) -> Measurement:
+    """A community for each vertex: groups of vertices that follow each other are merged, then every vertex chooses.
+
+    Guarantee:
+        epsilon-differential privacy at edge level. Half pays for Laplace noise on the edges between groups of
+        consecutive vertices, a public partition: one edge moves one cell by 1. With the communities found there, every
+        vertex chooses by permute-and-flip on its edges into each: a new edge uv raises one score of u and one of v by
+        1, a span of 1 in two choices; each has a quarter of epsilon, all other choices do not see that edge.
+
+    Units:
+        The answer is one number for each vertex, in the order of labels.
+    """
+    if not isinstance(unit, Edge):
+        raise InvalidParameter("a partition names its vertices, which are private at node level.")
+    if count < 1:
+        raise InvalidParameter("there are no vertices.")
+    half, quarter = positive("epsilon", epsilon) / 2, epsilon / 4
+    multiplier = laplace_multiplier(half)
+    groups = max(1, min(GROUPS, count // 4))
+    first = np.arange(count) * groups // count
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        if data.vertices != count:
+            raise DataError("this graph does not have the declared vertices.")
+        exact = group_counts(data.pairs(), first, groups)
+        noisy = exact + unbounded_laplace(Fraction(multiplier), groups * groups, rng=rng).reshape(groups, groups)
+        generator = np.random.default_rng(int.from_bytes(rng.bytes(32), "little"))
+        label = _found(noisy, groups, multiplier, generator)[first]
+        kept = np.minimum(label, MOST_COMMUNITIES - 1)
+        return _chosen(data, kept, quarter, rng), state
+
+    return Measurement(
+        unit=unit,
+        event=DiscreteLaplace(multiplier) + Pure(quarter) * 2,
+        step=step,
+        name="communities",
+        question=f"communities:{count}",
+    )
+
+
+def _chosen(graph: Any, label: NDArray[np.int64], epsilon: float, rng: Rng) -> NDArray[np.int64]:
+    """Every vertex by itself: the community with (nearly) the most of its edges."""
+    known = int(label.max()) + 1
+    if known == 1:
+        return label
+    sources = np.repeat(np.arange(graph.vertices), graph.degrees)
+    scores = np.bincount(sources * known + label[graph.ends], minlength=graph.vertices * known).reshape(-1, known)
+    scale = 1 / Fraction(epsilon)
+    return np.array([permute_and_flip_choice(row.astype(np.int64), scale, rng=rng) for row in scores], np.int64)

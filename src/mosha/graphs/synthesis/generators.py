@@ -1,0 +1,142 @@
+"""Random graphs with given degrees and triangles, or given communities: post-processing of private numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.graphs.data.graph import Graph
+from mosha.graphs.synthesis.rewiring import rewired
+
+__all__ = ["clustered_graph", "matched", "whole_degrees"]
+
+Integers = NDArray[np.int64]
+ROUNDS = 30
+
+LOCAL_OVER_GLOBAL = 1.15
+"""How much more vertices of low degree cluster than the graph as a whole, as many real graphs do."""
+
+FITTING = 0.9995
+"""The part of the edges that must find a place."""
+
+
+def whole_degrees(degrees: NDArray[np.float64], edges: float, generator: Any) -> Integers:
+    """Whole degrees near the given ones, in sum twice the number of edges."""
+    degrees = _ramped(degrees)
+    total = float(degrees.sum())
+    goal = 2 * max(0, round(edges))
+    scaled = np.clip(degrees * (goal / total if total > 0 else 0.0), 0, max(degrees.size - 1, 0))
+    whole: Integers = np.floor(scaled + generator.random(scaled.size)).astype(np.int64)
+    missing = goal - int(whole.sum())
+    open_places = np.flatnonzero(whole < degrees.size - 1) if missing > 0 else np.flatnonzero(whole > 0)
+    if open_places.size:
+        chosen = generator.choice(open_places, size=min(abs(missing), open_places.size), replace=False)
+        whole[chosen] += np.sign(missing)
+    return whole
+
+
+def _ramped(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sorted degrees without the stairs that regression leaves: straight lines between the middles of the steps."""
+    steps, counts = np.unique(degrees, return_counts=True)
+    if steps.size < 2:
+        return degrees
+    middles = np.cumsum(counts) - counts / 2 - 0.5
+    ramp: NDArray[np.float64] = np.interp(np.arange(degrees.size), middles, steps)
+    return ramp
+
+
+def matched(stubs: Integers, taken: Integers, vertices: int, generator: Any) -> Integers:
+    """Edges that give each vertex as many ends as it has stubs, but for a few that fit nowhere.
+
+    Stubs are paired at random; pairs that are loops or edges already go back, and are paired again with others.
+    """
+    found = np.zeros(0, np.int64)
+    known = np.sort(taken)
+    loose = generator.permutation(np.repeat(np.arange(vertices), stubs))
+    for attempt in range(ROUNDS):
+        if loose.size < 2:
+            break
+        pairs = loose[: loose.size // 2 * 2].reshape(-1, 2)
+        low, high = pairs.min(axis=1), pairs.max(axis=1)
+        codes = low * vertices + high
+        fresh = (low != high) & ~_among(codes, known) & ~_among(codes, np.sort(found))
+        first = np.zeros(len(codes), np.bool_)
+        first[np.unique(codes, return_index=True)[1]] = True
+        good = fresh & first
+        found = np.concatenate([found, codes[good]])
+        again = pairs[~good].ravel()
+        if attempt % 3 == 2 and again.size and found.size:  # let some kept edges go, so that others can be made
+            back = generator.random(found.size) < min(0.5, again.size / found.size)
+            freed = found[back]
+            found = found[~back]
+            again = np.concatenate([again, freed // vertices, freed % vertices])
+        loose = generator.permutation(np.concatenate([again, loose[loose.size // 2 * 2 :]]))
+    return found
+
+
+def _among(codes: Integers, known: Integers) -> NDArray[np.bool_]:
+    if not known.size:
+        return np.zeros(len(codes), np.bool_)
+    places = np.minimum(np.searchsorted(known, codes), known.size - 1)
+    return np.asarray(known[places] == codes)
+
+
+def _blocks(degrees: Integers, order: Integers) -> list[Integers]:
+    """Groups of vertices of like degree, one more in each than its least degree: each could be a clique."""
+    blocks, start = [], int(np.searchsorted(degrees[order], 2))
+    while start < len(order):
+        stop = min(len(order), start + int(degrees[order[start]]) + 1)
+        blocks.append(order[start:stop])
+        start = stop
+    return blocks
+
+
+def _inside(blocks: list[Integers], chances: NDArray[np.float64], vertices: int, generator: Any) -> Integers:
+    """Edges within each block, each with the chance of its block."""
+    found = []
+    for block, chance in zip(blocks, chances, strict=True):
+        one, two = np.triu_indices(block.size, 1)
+        kept = generator.random(one.size) < chance
+        ends = np.stack([block[one[kept]], block[two[kept]]])
+        found.append(ends.min(axis=0) * vertices + ends.max(axis=0))
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def _assembled(degrees: Integers, blocks: list[Integers], chances: NDArray[np.float64], generator: Any) -> Graph:
+    n = degrees.size
+    inside = _inside(blocks, chances, n, generator)
+    ends = np.concatenate([inside // n, inside % n])
+    excess = np.maximum(degrees - np.bincount(ends, minlength=n), 0)
+    codes = np.concatenate([inside, matched(excess, inside, n, generator)])
+    return Graph.of(np.stack([codes // n, codes % n], axis=1), vertices=n)
+
+
+def clustered_graph(degrees: Integers, triangles: float, generator: Any) -> Graph:
+    """A graph with these degrees, nearly, and as many triangles, if such degrees can have them.
+
+    Vertices of like degree form dense blocks (after BTER: Kolda et al. 2014), so dense that their vertices cluster a
+    little more than the graph as a whole; what is left of their degrees is joined at random. Blocks are thinned until
+    nearly all edges find a place and there are not too many triangles; exchanges of edges add those that are missing.
+    """
+    blocks = _blocks(degrees, np.argsort(degrees, kind="stable"))
+    wedges = float((degrees * (degrees - 1) / 2).sum())
+    goal = min(triangles, wedges / 3)
+    dense = min(1.0, (LOCAL_OVER_GLOBAL * 3 * goal / max(wedges, 1.0)) ** (1 / 3))
+    enough = FITTING * degrees.sum() / 2
+
+    def attempt(level: float) -> Graph:
+        return _assembled(degrees, blocks, np.full(len(blocks), level), generator)
+
+    best = attempt(dense)
+    low, high = 0.0, dense
+    if best.triangles > goal or best.edge_count < enough:
+        best = attempt(0.0)
+        for _ in range(10):
+            level = (low + high) / 2
+            graph = attempt(level)
+            fits = graph.triangles <= goal and graph.edge_count >= enough
+            low, high = (level, high) if fits else (low, level)
+            best = graph if fits else best
+    return rewired(best, round(goal), generator)

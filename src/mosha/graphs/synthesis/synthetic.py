@@ -1,0 +1,171 @@
+"""Synthetic graphs: a few private numbers about a graph, and a random graph that agrees with them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.events import DiscreteLaplace, Pure
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive
+from mosha.core.randomness import Rng
+from mosha.core.unit import Edge, Unit
+from mosha.graphs.statistics.counting import edges
+from mosha.graphs.statistics.degree_questions import degree_sequence
+from mosha.graphs.statistics.ladder import ladder
+from mosha.graphs.statistics.subgraphs import TriangleCount
+from mosha.graphs.synthesis.adjacency import flip_positions, pair_of
+from mosha.graphs.synthesis.communities import communities, group_counts
+from mosha.graphs.synthesis.generators import clustered_graph, whole_degrees
+from mosha.mechanisms.cauchy import coin
+from mosha.mechanisms.laplace import laplace_multiplier
+from mosha.mechanisms.unbounded import unbounded_laplace
+
+__all__ = ["KINDS", "synthetic"]
+
+KINDS = ("clustered", "communities", "filter")
+_LESS = 1 - 2.0**-40
+
+
+def synthetic(unit: Unit, epsilon: float, *, count: int, kind: str = "clustered") -> Measurement:
+    """A whole graph on as many vertices; the answer's value is an array of pairs in lexicographic order.
+
+    Guarantee:
+        epsilon-differential privacy at edge level. "clustered": 55% for the degree sequence, 35% for the triangles, 10%
+        for the edges; "communities": half for a partition, half for the edges between communities; "filter": a 64th
+        for the edges, the rest for asymmetric randomized response. Each part proves its own price, they compose, and
+        the generator sees nothing else. The answer is a set of pairs, in the one order that a set has (`_canonical`):
+        which of them were drawn first is not told.
+
+    Units:
+        Pairs of vertices. "clustered" does not know which vertex is which; the other two do.
+    """
+    if not isinstance(unit, Edge):
+        raise InvalidParameter(
+            "synthetic graphs are made at edge level: at node level ask for the degree distribution."
+        )
+    if count < 4:
+        raise InvalidParameter("a synthetic graph needs at least 4 vertices.")
+    epsilon = positive("epsilon", epsilon) * _LESS
+    kinds = {"clustered": _clustered, "communities": _of_communities, "filter": _filtered}
+    if kind not in kinds:
+        raise InvalidParameter(f"kind must be one of {', '.join(KINDS)}.")
+    return kinds[kind](unit, epsilon, count).map(_canonical)
+
+
+def _canonical(answer: dict[str, Any]) -> dict[str, Any]:
+    """The pairs as a set, smaller end first and sorted: the order in which they were made may follow the edges."""
+    pairs = np.sort(np.asarray(answer["value"], np.int64).reshape(-1, 2), axis=1)
+    codes = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
+    return {**answer, "value": np.stack([codes >> 32, codes & 0xFFFFFFFF], axis=1)}
+
+
+def _generator(rng: Rng) -> Any:
+    return np.random.default_rng(int.from_bytes(rng.bytes(32), "little"))
+
+
+def _clustered(unit: Edge, epsilon: float, count: int) -> Measurement:
+    parts = (
+        degree_sequence(unit, epsilon * 0.55, count=count),
+        ladder(TriangleCount(count), unit=unit, epsilon=epsilon * 0.35),
+        edges(unit, epsilon * 0.1 * _LESS, most=count * (count - 1) // 2),
+    )
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        degrees, triangles, size = (part.step(None, data, ask, rng)[0] for part in parts)
+        generator = _generator(rng)
+        graph = clustered_graph(whole_degrees(degrees, size, generator), triangles["value"], generator)
+        shuffled = generator.permutation(count)[graph.pairs()]
+        return {"value": shuffled, "edges": size, "triangles": triangles["value"]}, state
+
+    event = parts[0].event + parts[1].event + parts[2].event
+    return Measurement(unit=unit, event=event, step=step, name="synthetic", question=f"synthetic:clustered:{count}")
+
+
+def _of_communities(unit: Edge, epsilon: float, count: int) -> Measurement:
+    partition = communities(unit, epsilon / 2, count=count)
+    multiplier = laplace_multiplier(epsilon / 4)
+    reports = laplace_multiplier(epsilon / 8)  # an edge is in two of them
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        label, _ = partition.step(None, data, ask, rng)
+        known = int(label.max()) + 1
+        exact = group_counts(data.pairs(), label, known)
+        between = exact + unbounded_laplace(Fraction(multiplier), known * known, rng=rng).reshape(known, known)
+        weights = np.maximum(data.degrees + unbounded_laplace(Fraction(reports), count, rng=rng), 0.5)
+        return {"value": _block_graph(label, between, weights, _generator(rng)), "communities": label}, state
+
+    return Measurement(
+        unit=unit,
+        event=partition.event + DiscreteLaplace(multiplier) + DiscreteLaplace(reports) * 2,
+        step=step,
+        name="synthetic",
+        question=f"synthetic:communities:{count}",
+    )
+
+
+def _block_graph(label: NDArray[Any], between: NDArray[Any], weights: NDArray[Any], generator: Any) -> NDArray[Any]:
+    """Between two communities as many edges as the noisy count says, their ends drawn by weight."""
+    members = [np.flatnonzero(label == c) for c in range(len(between))]
+    chances = [weights[m] / weights[m].sum() if m.size else weights[m] for m in members]
+    found = []
+    for a in range(len(between)):
+        for b in range(a, len(between)):
+            most = members[a].size * members[b].size if a != b else members[a].size * (members[a].size - 1) // 2
+            wanted = int(min(max(between[a, b], 0), most))
+            if wanted:
+                ends = [generator.choice(members[c], size=2 * wanted + 8, p=chances[c]) for c in (a, b)]
+                codes = np.minimum(*ends) * label.size + np.maximum(*ends)
+                codes = np.unique(codes[ends[0] != ends[1]])
+                found.append(generator.permutation(codes)[:wanted])
+    codes = np.concatenate(found) if found else np.zeros(0, np.int64)
+    return np.stack([codes // label.size, codes % label.size], axis=1)
+
+
+def _filtered(unit: Edge, epsilon: float, count: int) -> Measurement:
+    """As many cells as there are edges, by the noisy number; an edge stays e^epsilon times as often as a gap fills.
+
+    Guarantee:
+        Given the noisy number, a gap becomes an edge with probability p = 1 - e^-r, an edge stays one with
+        q <= e^rest p, and (1 - p) / (1 - q) <= e^rest: rest-private for the one cell that differs. q is a rational
+        below both bounds.
+    """
+    share = epsilon / 64
+    rest = (epsilon - share) * _LESS
+    total = count * (count - 1) // 2
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        del ask
+        if data.vertices != count:
+            raise DataError("this graph does not have the declared vertices.")
+        size = data.edge_count + int(unbounded_laplace(Fraction(laplace_multiplier(share)), 1, rng=rng)[0])
+        rate, stay = _rates(min(max(size, 1), total - 1), total, rest)
+        low, high = data.pairs().astype(np.int64).T
+        own = high * (high - 1) // 2 + low
+        filled = np.setdiff1d(flip_positions(total, rate, rng), own, assume_unique=True)
+        kept = own[[coin(stay.numerator, stay.denominator, rng) for _ in range(own.size)]] if own.size else own
+        return {"value": pair_of(np.concatenate([kept, filled])), "edges": size}, state
+
+    return Measurement(
+        unit=unit,
+        event=Pure(rest) + DiscreteLaplace(laplace_multiplier(share)),
+        step=step,
+        name="synthetic",
+        question=f"synthetic:filter:{count}",
+    )
+
+
+def _rates(size: int, total: int, epsilon: float) -> tuple[Fraction, Fraction]:
+    """The rate of gaps and the chance of edges: together `size` ones are expected if there are so many edges."""
+    fill = size / (total + size * math.expm1(min(epsilon, 600.0)))
+    fill = max(fill, 1e-15)
+    rate = Fraction(-math.log1p(-min(fill, 0.5)))
+    fill = -math.expm1(-float(rate))
+    ratio = math.exp(min(epsilon, 600.0)) * (1 - 2.0**-40)
+    stay = min(fill * ratio, 1 - (1 - fill) / ratio)
+    return rate, Fraction(max(stay * (1 - 2.0**-40), fill))

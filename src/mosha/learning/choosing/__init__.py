@@ -1,0 +1,1 @@
+"""Choosing privately: hyperparameters, accuracy, calibration, teachers that vote."""

@@ -1,0 +1,185 @@
+"""Choosing hyperparameters: the whole search is priced, or it is not called private.
+
+Trying ten learning rates and keeping the best model tells more about the data than that model alone. Papernot and
+Steinke (2022): make the number of trials random, and the best of them costs little more than two or three trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from mosha import accounting
+from mosha.accounting.measures import concentrated
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.event import NOTHING, Event
+from mosha.core.events import Plan, Selected, ZeroConcentrated
+from mosha.core.guarantee import Approx
+from mosha.core.measurement import Measurement
+from mosha.core.number import real
+from mosha.core.randomness import Rng
+from mosha.core.release import Receipt
+from mosha.core.unit import Unit
+from mosha.exact.statistic import fingerprint
+from mosha.learning.choosing.selection_runs import number_of_runs
+from mosha.noise import uniform
+
+__all__ = ["SearchResult", "best_of_random_runs", "explore", "search"]
+
+Score: TypeAlias = Callable[[str, Any], Any]
+
+
+def best_of_random_runs(
+    candidates: Mapping[str, Measurement],
+    *,
+    score: Score,
+    score_event: Event = NOTHING,
+    mean: float,
+    distribution: str = "negative-binomial",
+    shape: float = 1.0,
+    delta: float | None = None,
+) -> Measurement:
+    """The best of a random number of runs, each of a candidate drawn at random; its data are (training, validation).
+
+    `score(name, answer)` judges a model: a number, if it looks at public data alone; or a measurement of the private
+    validation data, whose event must be `score_event`. The answer is (name, answer, score), or None where a Poisson
+    number of runs is zero. With `delta` the search is sold as one `Plan`, which every account can pay; without, as a
+    `Selected` event, which accounts of the Rényi rule pay best.
+
+    Guarantee:
+        A run draws a candidate with public coins, trains and scores it, and ends with a uniform number that breaks
+        ties: given the coins, the composition of its two events, and so at most the dearest candidate's. That the best
+        of a random number of such runs costs `Selected(run)` is theorem 2 of Papernot and Steinke (for Poisson numbers
+        see the accounting's `renyi.md`). The number is drawn exactly and told to nobody (`number_of_runs`).
+
+    Units:
+        `mean` counts runs.
+
+    >>> from mosha import Row, mechanisms as m
+    >>> trials = {str(w): m.laplace(m.Count(), unit=Row(), epsilon=0.1) for w in (1, 2)}
+    >>> tuned = best_of_random_runs(trials, score=lambda name, answer: -abs(answer - 50), mean=5)
+    >>> round(accounting.epsilon(tuned.event, 1e-6), 3)
+    0.3
+    """
+    if not isinstance(candidates, Mapping) or not candidates:
+        raise InvalidParameter("a search needs its candidates by name: {'rate 0.1': measurement, ...}.")
+    if distribution == "negative-binomial" and real("shape", shape) > 1:
+        raise InvalidParameter("shape must be at most 1 (geometric): larger ones are not drawn here.")
+    names, measurements = tuple(candidates), tuple(candidates.values())
+    unit = _one_unit(measurements)
+    run = _dearest([candidate.event for candidate in measurements])
+    event = Selected(run if score_event == NOTHING else run + score_event, mean, distribution, shape)
+
+    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        training, validation = data if score_event != NOTHING else (data, None)
+        best: tuple[Any, int] | None = None
+        kept: Any = None
+        for _ in range(number_of_runs(event, rng=rng)):
+            chosen = uniform(len(names), rng=rng)
+            candidate = measurements[chosen]
+            answer, _ = candidate.step(candidate.init(), training, ask, rng)
+            judged = _judged(score(names[chosen], answer), unit, score_event, validation, rng)
+            rank = (judged, int.from_bytes(rng.bytes(16), "big"))
+            if best is None or rank > best:
+                best, kept = rank, (names[chosen], answer, judged)
+        return kept, state
+
+    return Measurement(
+        unit=unit,
+        event=event if delta is None else Plan(event, delta),
+        step=step,
+        name="the best of a random number of runs",
+        question=fingerprint("search", unit, names, *(candidate.question for candidate in measurements)),
+    )
+
+
+def _judged(given: Any, unit: Unit, score_event: Event, validation: Any, rng: Rng) -> float:
+    if score_event == NOTHING:
+        if isinstance(given, Measurement):
+            raise InvalidParameter("a score that is measured on private data needs score_event=..., its price.")
+        return real("score", given)
+    if not isinstance(given, Measurement) or given.event != score_event or given.horizon != 1:
+        raise InvalidParameter("score(name, answer) must give a measurement of one step whose event is score_event.")
+    if not given.unit.protects_same(unit):
+        raise InvalidParameter("the score must hide the same unit as the candidates: its price is for that unit.")
+    return real("score", given.step(given.init(), validation, None, rng)[0])
+
+
+def _one_unit(measurements: tuple[Measurement, ...]) -> Any:
+    if not all(isinstance(candidate, Measurement) and candidate.horizon == 1 for candidate in measurements):
+        raise InvalidParameter("candidates are measurements of one step: a whole training each.")
+    unit = measurements[0].unit
+    if not all(candidate.unit.protects_same(unit) for candidate in measurements):
+        raise InvalidParameter("all candidates must hide the same unit.")
+    return unit
+
+
+def _dearest(events: list[Event]) -> Event:
+    """One event that covers whichever candidate is drawn: the common one, or the largest rho."""
+    if all(event == events[0] for event in events):
+        return events[0]
+    costs = [concentrated.cost_of(event) for event in events]
+    if any(cost.delta > 0 or not cost.is_finite for cost in costs):
+        raise Unpriced(
+            "candidates of different prices need a common measure, and these have none without a delta: give all the "
+            "same event, or noise with a rho (Gaussian, Laplace)."
+        )
+    return ZeroConcentrated(max(cost.amount for cost in costs))
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The chosen candidate. `receipt` is None for a search that nobody paid for."""
+
+    name: str
+    answer: Any
+    score: float
+    receipt: Receipt | None = None
+
+    @property
+    def private(self) -> bool:
+        """Whether the whole search, and not only its last training, was paid for."""
+        return self.receipt is not None
+
+    def guarantee(self, delta: float) -> Approx:
+        """What the whole search promises.
+
+        Raises:
+            Unpriced: for a search by `explore`, whatever noise its trainings had.
+        """
+        if self.receipt is None:
+            raise Unpriced(
+                "this search compared its trials for nothing, so its result is not private, however much noise each "
+                "training had. Search with an account (mosha.learning.search), or explore public data only."
+            )
+        return Approx(accounting.epsilon(self.receipt.event, delta), delta)
+
+    def __repr__(self) -> str:
+        word = "private" if self.private else "NOT PRIVATE"
+        return f"<{word} search: {self.name!r}, score {self.score:.6g}>"
+
+
+def search(measurement: Measurement, data: Any, *, account: Account, key: str | None = None) -> SearchResult | None:
+    """Pay for a search made by `best_of_random_runs`, and run it; None where a Poisson number of runs was zero."""
+    with account.open(measurement, key=key) as run:
+        release = run.step(data)
+    if release.value is None:
+        return None
+    name, answer, score = release.value
+    return SearchResult(name, answer, score, release.receipt)
+
+
+def explore(candidates: Mapping[str, Callable[[], Any]], *, score: Score) -> SearchResult:
+    """Try every candidate once and keep the best: for public data. The result is refused the word private.
+
+    >>> found = explore({"one": lambda: 1, "two": lambda: 2}, score=lambda name, answer: answer)
+    >>> found, found.private
+    (<NOT PRIVATE search: 'two', score 2>, False)
+    """
+    if not candidates:
+        raise InvalidParameter("a search needs its candidates by name.")
+    tried = [(name, train()) for name, train in candidates.items()]
+    scored = [SearchResult(name, answer, real("score", score(name, answer))) for name, answer in tried]
+    return max(scored, key=lambda result: result.score)

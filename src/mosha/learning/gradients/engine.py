@@ -1,0 +1,259 @@
+"""The clipping engine: one forward pass, one backward pass, and the sum of clipped gradients of all units of a batch.
+
+`attach` replaces the forward pass of the layers of a model by one that notes, while a private batch passes, what is
+needed for per-example norms and for one weighted sum (ghost norms and book-keeping: Li et al. 2022, Bu et al. 2023).
+The model stays what it is: same class, same parameters, same state_dict; `detach` takes the notes away again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mosha.core.errors import DataError, InvalidParameter
+from mosha.learning.gradients.any_module import any_forward
+from mosha.learning.gradients.attention import attention_forward, is_plain_attention
+from mosha.learning.gradients.convolution import convolution_forward
+from mosha.learning.gradients.dense import dense_forward
+from mosha.learning.gradients.embedding import bag_forward, embedding_forward
+from mosha.learning.gradients.freed_memory import keep_freed_memory
+from mosha.learning.gradients.normalisation import group_forward, instance_forward, layer_forward, root_forward
+from mosha.learning.gradients.norms import RowNorms
+from mosha.learning.gradients.noted import Noted, is_plain
+from mosha.learning.gradients.records import Record
+from mosha.learning.gradients.recurrent import gru_forward, lstm_forward
+from mosha.learning.gradients.tape import Key, Tape
+from mosha.learning.gradients.tied import added
+from mosha.learning.gradients.validator import check_layers
+
+__all__ = ["Batch", "Engine", "Landing", "Rule"]
+
+Landing = Callable[[str, int, int, Callable[[Tensor], object]], None]
+"""Takes a weighted sum: the name of its parameter, its first place in it and its length, and what writes it there."""
+
+Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From the norms of each unit's gradient, a row for each parameter and a column for each unit, to the weights of each
+unit: such an array, or one weight a unit for all parameters."""
+
+_KINDS: dict[type[nn.Module], Any] = {
+    nn.Linear: dense_forward,
+    nn.Conv1d: convolution_forward,
+    nn.Conv2d: convolution_forward,
+    nn.Conv3d: convolution_forward,
+    nn.Embedding: embedding_forward,
+    nn.EmbeddingBag: bag_forward,
+    nn.LayerNorm: layer_forward,
+    nn.RMSNorm: root_forward,
+    nn.GroupNorm: group_forward,
+    nn.InstanceNorm1d: instance_forward,
+    nn.InstanceNorm2d: instance_forward,
+    nn.InstanceNorm3d: instance_forward,
+    nn.LSTM: lstm_forward,
+    nn.GRU: gru_forward,
+    nn.MultiheadAttention: attention_forward,
+}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one physical batch gave: for each parameter the weighted sum, and the norm of each unit's gradient.
+
+    Sums that were written where they belong, as they were computed, are not kept here.
+    """
+
+    sums: dict[str, Tensor]
+    norms: Tensor
+    losses: Tensor
+
+
+class Engine:
+    """Per-unit clipping for one model.
+
+    Guarantee:
+        In exact arithmetic `clipped` returns, for each parameter p, the sum over units u of w_p(u) G_p(u), where G_p(u)
+        is the gradient of the sum of the losses of unit u alone, and w(u) is what the rule makes of the norms of
+        G(u). A unit whose gradient is not finite counts as zero. What rounding adds: `rounding.md`.
+
+    Units:
+        `memory` is in bytes: how much may be used to keep gradients that were formed, beyond activations.
+    """
+
+    def __init__(self, model: nn.Module, *, memory: int = 28 << 20) -> None:
+        check_layers(model)
+        keep_freed_memory()
+        self.model = model
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        if not self.parameters:
+            raise InvalidParameter("this model has no parameters to train: requires_grad is False for all of them.")
+        self.tape = Tape(memory, {id(p): name for name, p in self.parameters.items()})
+        self._number = {name: i for i, name in enumerate(self.parameters)}
+        self._identities = {name: id(p) for name, p in self.parameters.items()}
+        self._changed: list[nn.Module] = []
+        self._attach(model, "")
+
+    def _attach(self, module: nn.Module, name: str) -> None:
+        if not is_plain(module):
+            raise InvalidParameter(
+                f"layer {name or 'the model itself'!r} has a forward pass of its own already: a model is wrapped once. "
+                "Detach the first engine (or close the first training) before the next."
+            )
+        maker = _maker(module)
+        if maker is None:
+            for part, child in module.named_children():
+                self._attach(child, f"{name}.{part}" if name else part)
+            return
+        if any(p.requires_grad for p in module.parameters()):
+            module.forward = Noted(module, maker(module, name, self.tape))
+            self._changed.append(module)
+
+    def detach(self) -> None:
+        """Give the layers their own forward pass back."""
+        for module in self._changed:
+            vars(module).pop("forward", None)
+        self._changed = []
+
+    def check_unchanged(self) -> None:
+        """Refuse a model whose parameters are no longer those that were wrapped."""
+        now = {name: id(p) for name, p in self.model.named_parameters() if p.requires_grad}
+        if now != self._identities or not self._changed:
+            raise InvalidParameter(
+                "the model has changed since it was wrapped (parameters were added, replaced, frozen or unfrozen): "
+                "wrap it again. Nothing was spent on this step."
+            )
+
+    def clipped(
+        self,
+        losses: Callable[[nn.Module], Tensor],
+        rows: int,
+        rule: Rule,
+        *,
+        each: int = 1,
+        into: Landing | None = None,
+    ) -> Batch:
+        """The weighted sums of one physical batch of `rows` rows, `each` of which belong to one unit."""
+        for parameter in self.parameters.values():
+            parameter.grad = None  # what stands there is older; what appears there now was not clipped
+        with self.tape.record(rows, each):
+            values = losses(self.model)
+            check_losses(values, rows)
+            values.sum().backward()  # type: ignore[no-untyped-call]
+        return self.taken(rule, losses=values.detach(), into=into)
+
+    def taken(
+        self, rule: Rule, *, losses: Tensor | None = None, scale: float = 1.0, into: Landing | None = None
+    ) -> Batch:
+        """What the tape holds after a backward pass, clipped and summed; gradients count `scale` times."""
+        self._check_outside()
+        with torch.no_grad():
+            records, self.tape.records = _merged(self.tape.records), {}
+            if losses is None:
+                losses = torch.zeros(self.tape.units * self.tape.each)
+            return self._weighted(records, losses, _scaled(rule, scale), into)
+
+    def _check_outside(self) -> None:
+        outside = [name for name, p in self.parameters.items() if p.grad is not None]
+        if outside:
+            for name in outside:
+                self.parameters[name].grad = None
+            raise DataError(
+                f"parameter {outside[0]!r} is used outside of the layer that owns it, where its gradient cannot be "
+                "clipped. Put that use into a module of its own, or freeze the parameter."
+            )
+
+    def _weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule, into: Landing | None) -> Batch:
+        squares, self.tape.norms = self._squares(records), RowNorms()
+        total = squares.sum(axis=0)
+        lost = ~np.isfinite(total)
+        if lost.any():
+            records = {key: record.without(torch.from_numpy(lost)) for key, record in records.items()}
+            squares[:, lost], total[lost] = 0.0, 0.0
+        weights = torch.from_numpy(rule(np.sqrt(squares)).astype(np.float32))
+        sums: dict[str, Tensor] = {}
+        land = into or self._keeping(sums)
+        for key in list(records):
+            record = records.pop(key)  # what was noted is needed no more
+            own = weights if weights.ndim == 1 else weights[self._number[key.name]]
+            land(key.name, *self._span(key), partial(record.weighted_sum, own))
+            del record
+        return Batch(sums, torch.from_numpy(np.sqrt(total)), losses)  # norms of what was noted
+
+    def _squares(self, records: Mapping[Key, Record]) -> NDArray[np.float64]:
+        """The squared norms of each unit's gradients: a row for each parameter, a column for each unit."""
+        found = np.zeros((len(self.parameters), self.tape.units))
+        for key, record in records.items():
+            found[self._number[key.name]] += record.squared_norms()
+        return found
+
+    def _span(self, key: Key) -> tuple[int, int]:
+        """Where a key begins in its parameter, flat, and how long it is."""
+        parameter = self.parameters[key.name]
+        if key.rows is None:
+            return 0, parameter.numel()
+        width = parameter.numel() // len(parameter)
+        return key.rows[0] * width, (key.rows[1] - key.rows[0]) * width
+
+    def _keeping(self, sums: dict[str, Tensor]) -> Landing:
+        def land(name: str, place: int, entries: int, write: Callable[[Tensor], object]) -> None:
+            whole = sums.setdefault(name, torch.zeros(self.parameters[name].shape))
+            write(whole.view(-1)[place : place + entries])
+
+        return land
+
+
+def _scaled(rule: Rule, scale: float) -> Rule:
+    """The rule for gradients that are `scale` times what was noted."""
+    return rule if scale == 1 else lambda norms: scale * rule(scale * norms)
+
+
+def check_losses(values: Any, rows: int) -> None:
+    """The loss must be one number for each row."""
+    if not isinstance(values, Tensor) or values.shape != (rows,):
+        raise InvalidParameter(
+            "the loss must give one number for each example (use reduction='none', and take the mean over the "
+            "positions of one example): gradients that were averaged over a batch cannot be clipped any more."
+        )
+
+
+def _maker(module: nn.Module) -> Any:
+    """How to note this module, or None where only its parts are noted."""
+    for kind, maker in _KINDS.items():
+        if isinstance(module, kind) and type(module).forward is kind.forward and _is_ordinary(module):
+            return maker
+    own = any(p is not None and p.requires_grad for p in module._parameters.values())  # noqa: SLF001
+    parametrised = hasattr(module, "parametrizations") or bool(module._forward_pre_hooks)  # noqa: SLF001
+    return any_forward if own or parametrised else None
+
+
+def _is_ordinary(module: nn.Module) -> bool:
+    if hasattr(module, "parametrizations") or module._forward_pre_hooks:  # noqa: SLF001
+        return False
+    if isinstance(module, nn.MultiheadAttention):
+        return is_plain_attention(module)
+    if isinstance(module, nn.LSTM):
+        return module.proj_size == 0
+    if isinstance(module, nn.Embedding | nn.EmbeddingBag):
+        return module.max_norm is None and not module.sparse and not module.scale_grad_by_freq
+    return not (isinstance(module, nn.modules.batchnorm._NormBase) and module.track_running_stats)  # noqa: SLF001
+
+
+def _merged(records: dict[Key, list[Record]]) -> dict[Key, Record]:
+    """One record a key: where a parameter was used several times, gradients are added before any norm."""
+    return {key: added(found) for key, found in _without_overlaps(records).items()}
+
+
+def _without_overlaps(records: dict[Key, list[Record]]) -> dict[Key, list[Record]]:
+    """Rows of a matrix that is also used as a whole are padded to the whole."""
+    whole = {key.name for key in records if key.rows is None}
+    found: dict[Key, list[Record]] = {}
+    for key, items in records.items():
+        if key.rows is not None and key.name in whole:
+            raise DataError(f"parameter {key.name!r} is used both whole and in parts: this cannot be clipped.")
+        found.setdefault(key, []).extend(items)
+    return found

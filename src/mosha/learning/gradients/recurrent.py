@@ -1,0 +1,213 @@
+"""LSTM and GRU layers with one pass in each direction, whose weights become sequences of linear layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mosha.core.errors import DataError
+from mosha.learning.gradients.dense import Forward
+from mosha.learning.gradients.tape import Tape
+
+__all__ = ["gru_forward", "lstm_forward"]
+
+
+class _LSTM(torch.autograd.Function):
+    """One layer in one direction, time first.
+
+    With s = sigmoid of all gates (the cell gate's argument doubled, g = 2 s - 1): c' = f c + i g, h' = o tanh(c').
+    All factors of the backward recursion that do not depend on it are worked out at once.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, into: Tensor, onto: Tensor, bias: Tensor | None, first: tuple[Tensor, Tensor], note: Any
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        (steps, rows, _), size = x.shape, onto.shape[1]
+        twice = torch.ones(4 * size)
+        twice[2 * size : 3 * size] = 2.0
+        gates = functional.linear(x, into * twice.unsqueeze(1), None if bias is None else bias * twice)
+        recurrent = (onto * twice.unsqueeze(1)).t().contiguous()
+        hidden = torch.empty(steps + 1, rows, size)
+        cells, squashed = torch.empty(steps + 1, rows, size), torch.empty(steps, rows, size)
+        hidden[0], cells[0] = first
+        for t in range(steps):
+            s = torch.addmm(gates[t], hidden[t], recurrent, out=gates[t]).sigmoid_()
+            i, f, g, o = s.chunk(4, dim=1)
+            g.mul_(2).sub_(1)
+            torch.mul(f, cells[t], out=cells[t + 1]).addcmul_(i, g)
+            torch.tanh(cells[t + 1], out=squashed[t])
+            torch.mul(o, squashed[t], out=hidden[t + 1])
+        ctx.save_for_backward(x, into, onto)
+        ctx.kept, ctx.note = (gates, hidden, cells, squashed), note
+        return hidden[1:], hidden[-1].clone(), cells[-1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        x, into, onto = ctx.saved_tensors
+        gates, hidden, cells, squashed = ctx.kept
+        ctx.kept = None  # let go of what is no longer needed, as early as possible
+        steps, size = len(x), onto.shape[1]
+        i, f, g, o = gates.chunk(4, dim=2)
+        through_cell = o * (1 - squashed.square())
+        factors = torch.cat([g * i * (1 - i), cells[:-1] * f * (1 - f), i * (1 - g.square())], dim=2)
+        by_output = squashed * o * (1 - o)
+        del cells, squashed, i, g, o
+        into_gates = torch.empty_like(gates)
+        into_hidden, into_cell = gradients[1].clone(), gradients[2].clone()
+        for t in range(steps - 1, -1, -1):
+            into_hidden += gradients[0][t]
+            into_cell = torch.addcmul(into_cell, into_hidden, through_cell[t])
+            rows = into_gates[t].view(-1, 4, size)
+            torch.mul(into_cell.unsqueeze(1), factors[t].view(-1, 3, size), out=rows[:, :3])
+            torch.mul(into_hidden, by_output[t], out=rows[:, 3])
+            into_cell = into_cell * f[t]
+            into_hidden = into_gates[t] @ onto
+        del gates, f, through_cell, factors, by_output
+        ctx.note(x, hidden[:-1], into_gates)
+        into_x = into_gates @ into if ctx.needs_input_grad[0] else None
+        return into_x, None, None, None, None, None
+
+
+class _GRU(torch.autograd.Function):
+    """One layer in one direction, time first: h' = (1 - z) n + z h, n = tanh(inputs + r * (recurrent part))."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, into: Tensor, onto: Tensor, biased: Any, biased_again: Any, first: Tensor, note: Any
+    ) -> tuple[Tensor, Tensor]:
+        (steps, rows, _), size = x.shape, onto.shape[1]
+        gates = functional.linear(x, into, biased)
+        hidden, recurrent = torch.empty(steps + 1, rows, size), torch.empty(steps, rows, size)
+        hidden[0] = first
+        for t in range(steps):
+            again = functional.linear(hidden[t], onto, biased_again)
+            r, z = gates[t, :, : 2 * size].add_(again[:, : 2 * size]).sigmoid_().chunk(2, dim=1)
+            recurrent[t] = again[:, 2 * size :]
+            n = gates[t, :, 2 * size :].addcmul_(r, recurrent[t]).tanh_()
+            torch.lerp(n, hidden[t], z, out=hidden[t + 1])
+        ctx.save_for_backward(x, into, onto)
+        ctx.kept, ctx.note = (gates, hidden, recurrent), note
+        return hidden[1:], hidden[-1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        x, into, onto = ctx.saved_tensors
+        gates, hidden, recurrent = ctx.kept
+        size = onto.shape[1]
+        r, z, n = gates.chunk(3, dim=2)
+        by_new = (1 - z) * (1 - n.square())
+        by_update = (hidden[:-1] - n) * z * (1 - z)
+        by_reset = recurrent * r * (1 - r)
+        from_inputs, from_hidden = torch.empty_like(gates), torch.empty_like(gates)
+        into_hidden = gradients[1].clone()
+        for t in range(len(x) - 1, -1, -1):
+            into_hidden = into_hidden + gradients[0][t]
+            new = into_hidden * by_new[t]
+            from_inputs[t] = torch.cat([new * by_reset[t], into_hidden * by_update[t], new], dim=1)
+            from_hidden[t] = from_inputs[t]
+            from_hidden[t, :, 2 * size :].mul_(r[t])
+            into_hidden = torch.addmm(into_hidden * z[t], from_hidden[t], onto)
+        ctx.note(x, hidden[:-1], from_inputs, from_hidden)
+        into_x = from_inputs @ into if ctx.needs_input_grad[0] else None
+        return into_x, None, None, None, None, None, None
+
+
+def lstm_forward(layer: nn.LSTM, name: str, tape: Tape) -> Forward:
+    """The forward pass of `nn.LSTM`, noted while the tape is recording."""
+    plain = layer.forward
+
+    def direction(x: Tensor, suffix: str, first: Any) -> Any:
+        into, onto = getattr(layer, f"weight_ih{suffix}"), getattr(layer, f"weight_hh{suffix}")
+        biases = _biases(layer, suffix)
+        bias = None if biases[0] is None else biases[0] + biases[1]
+        out, hidden, cell = _LSTM.apply(x, into, onto, bias, first, _note(layer, suffix, name, tape))  # type: ignore[no-untyped-call]
+        return out, (hidden, cell)
+
+    def forward(x: Tensor, first: Any = None) -> Any:
+        return _run(layer, name, tape, x, first, direction, 2) if tape.recording else plain(x, first)
+
+    return forward
+
+
+def gru_forward(layer: nn.GRU, name: str, tape: Tape) -> Forward:
+    """The forward pass of `nn.GRU`, noted while the tape is recording."""
+    plain = layer.forward
+
+    def direction(x: Tensor, suffix: str, first: Any) -> Any:
+        into, onto = getattr(layer, f"weight_ih{suffix}"), getattr(layer, f"weight_hh{suffix}")
+        biases = _biases(layer, suffix)
+        note = _note(layer, suffix, name, tape)
+        out, hidden = _GRU.apply(x, into, onto, *biases, first[0], note)  # type: ignore[no-untyped-call]
+        return out, (hidden,)
+
+    def forward(x: Tensor, first: Any = None) -> Any:
+        if not tape.recording:
+            return plain(x, first)
+        out, states = _run(layer, name, tape, x, None if first is None else (first,), direction, 1)
+        return out, states[0]
+
+    return forward
+
+
+def _biases(layer: nn.RNNBase, suffix: str) -> tuple[Any, Any]:
+    if not layer.bias:
+        return None, None
+    return getattr(layer, f"bias_ih{suffix}"), getattr(layer, f"bias_hh{suffix}")
+
+
+def _note(layer: nn.RNNBase, suffix: str, name: str, tape: Tape) -> Any:
+    """What the backward pass of one direction hands over, time first: inputs, states, gradients of both products.
+
+    Where the two products are added up, one gradient is that of both.
+    """
+    weights = [getattr(layer, f"weight_{kind}{suffix}") for kind in ("ih", "hh")]
+    biases = _biases(layer, suffix)
+
+    def note(x: Tensor, hidden: Tensor, *gradients: Tensor) -> None:
+        products = list(zip(weights, biases, (x, hidden), strict=True))
+        groups = [products] if len(gradients) == 1 else [[one] for one in products]
+        for group, found in zip(groups, gradients, strict=True):
+            g = found.transpose(0, 1)  # batch first
+            seen = [(tape.key(weight), a.transpose(0, 1)) for weight, _, a in group if weight.requires_grad]
+            added = [tape.key(bias) for _, bias, _ in group if bias is not None and bias.requires_grad]
+            if seen:
+                tape.matrices(name, seen, g)
+            if added:
+                total = g.sum(dim=1)
+                for key in added:
+                    tape.formed(name, key, total)
+
+    return note
+
+
+def _run(layer: nn.RNNBase, name: str, tape: Tape, x: Any, first: Any, direction: Any, states: int) -> Any:
+    """All layers and directions, with dropout between layers; returns outputs and the last states, as PyTorch does."""
+    if not isinstance(x, Tensor) or x.ndim != 3:
+        raise DataError(
+            f"layer {name!r} takes padded batches of sequences here, not packed or single ones: leave out packing, and "
+            "take the outputs up to the length of each example (by a mask, or the last of them by gather)."
+        )
+    if first is not None and any(state.requires_grad for state in first):
+        raise DataError(f"the first state of layer {name!r} must not be trained: its gradient is not clipped.")
+    x = x.transpose(0, 1) if layer.batch_first else x
+    tape.rows_of(name, x.transpose(0, 1))
+    ways = ("", "_reverse") if layer.bidirectional else ("",)
+    ends: list[list[Tensor]] = [[] for _ in range(states)]
+    for depth in range(layer.num_layers):
+        outputs = []
+        for way in ways:
+            place = len(ends[0])
+            begin = [s[place] for s in first] if first else [torch.zeros(x.shape[1], layer.hidden_size)] * states
+            back = way == "_reverse"
+            out, last = direction(x.flip(0) if back else x, f"_l{depth}{way}", tuple(begin))
+            outputs.append(out.flip(0) if back else out)
+            for collected, state in zip(ends, last, strict=True):
+                collected.append(state)
+        x = torch.cat(outputs, dim=2) if len(outputs) > 1 else outputs[0]
+        if layer.dropout and depth + 1 < layer.num_layers:
+            x = functional.dropout(x, layer.dropout, layer.training)
+    return (x.transpose(0, 1) if layer.batch_first else x), tuple(torch.stack(s) for s in ends)

@@ -1,0 +1,142 @@
+"""The tape: where layers note what they saw, while a private batch passes, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+
+from mosha.core.errors import DataError
+from mosha.learning.gradients.norms import RowNorms, between_rows, gram_is_cheaper
+from mosha.learning.gradients.records import Direct, Outer, Record, Sequence, bytes_to_form
+
+__all__ = ["Key", "Tape"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """A parameter, or some rows of one (attention keeps three projections in one matrix)."""
+
+    name: str
+    rows: tuple[int, int] | None = None
+
+
+@dataclass
+class Tape:
+    """Records of one physical batch.
+
+    `units` are the people or examples of the batch, each with `each` consecutive rows; `spare` bytes may be used to
+    keep gradients that were formed, `names` says what a parameter is called by its identity. Which gradients are formed
+    is decided for the largest batch that the plan allows (`most` units), never by how many were drawn: one unit more
+    must not change the arithmetic of the others.
+    """
+
+    memory: int
+    names: dict[int, str]
+    recording: bool = False
+    units: int = 0
+    each: int = 1
+    spare: int = 0
+    spare_for_convolutions: int = 0
+    most: int = 128
+    records: dict[Key, list[Record]] = field(default_factory=dict)
+    norms: RowNorms = field(default_factory=RowNorms)
+
+    @contextmanager
+    def record(self, rows: int, each: int) -> Iterator[None]:
+        """Note everything that happens to a batch of `rows` rows, `each` of which belong together."""
+        self.start(rows, each)
+        try:
+            yield
+        finally:
+            self.recording = False
+
+    def start(self, rows: int, each: int) -> None:
+        """From now on layers note what happens to a batch of `rows` rows; what was noted before is gone."""
+        self.recording, self.units, self.each = True, rows // each, each
+        self.spare, self.spare_for_convolutions = self.memory, 2 * self.memory
+        self.records, self.norms = {}, RowNorms()
+
+    def key(self, parameter: Tensor | None, rows: tuple[int, int] | None = None) -> Key:
+        """The key of a parameter: one and the same wherever the parameter is used (tied weights)."""
+        return Key(self.names.get(id(parameter), ""), rows)
+
+    def add(self, key: Key, record: Record) -> None:
+        self.records.setdefault(key, []).append(record)
+
+    def rows_of(self, layer: str, values: Tensor) -> Tensor:
+        """`values` in single precision, after a check that its first axis is the batch."""
+        if values.ndim == 0 or values.shape[0] != self.units * self.each:
+            raise DataError(
+                f"layer {layer!r} received values whose first axis is not the batch: per-example gradients cannot be "
+                "told apart there. Keep the batch first in every layer (batch_first=True), do not fold other axes into "
+                "it, and give what all examples share to each of them (positions as "
+                "torch.arange(length).expand(rows, length))."
+            )
+        values = values.detach()
+        return values if values.dtype == torch.float32 else values.float()
+
+    def matrix(self, layer: str, key: Key, a: Tensor, g: Tensor) -> None:
+        """Note the gradient of a matrix: outputs are a row of `a` times the matrix, summed over all inner axes."""
+        self.matrices(layer, [(key, a)], g)
+
+    def matrices(self, layer: str, seen: list[tuple[Key, Tensor]], g: Tensor) -> None:
+        """The same for several matrices with an `a` each, whose outputs were added up: one `g` for all."""
+        of_outputs, *of_inputs = (
+            self.rows_of(layer, v).reshape(self.units, -1, v.shape[-1]) for v in (g, *(a for _, a in seen))
+        )
+        positions, outputs = of_outputs.shape[1:]
+        inputs = sum(a.shape[2] for a in of_inputs)
+        needed = bytes_to_form(self.most, outputs, inputs)
+        by_gram = needed > self.spare or gram_is_cheaper(positions, outputs, inputs)
+        self.spare -= 0 if by_gram else needed
+        between = cache(partial(between_rows, of_outputs))
+        for (key, _), a in zip(seen, of_inputs, strict=True):
+            if by_gram:
+                self.add(key, Sequence(a, of_outputs, between))
+            else:  # replaces the product that would sum them
+                self.add(key, Direct(torch.bmm(of_outputs.transpose(1, 2), a)))
+
+    def has_room_to_form(self, weight: Tensor, x: Tensor, g: Tensor) -> bool:
+        """Whether the gradients of a convolution are formed and kept, and room is taken for them.
+
+        They always are where they need less than inputs and gradients of outputs, which are kept otherwise.
+        """
+        needed, seen = bytes_to_form(self.most, 1, weight.numel()), (x.numel() + g.numel()) // self.units
+        if needed <= 4 * self.most * seen:
+            return True
+        if needed > self.spare_for_convolutions:
+            return False
+        self.spare_for_convolutions -= needed
+        return True
+
+    def affine(self, layer: str, weight: Key | None, bias: Key | None, a: Tensor, g: Tensor) -> None:
+        """Note the gradients of a matrix and of a bias, of those that have a key."""
+        if a.ndim == 2 and self.each == 1:
+            a, g = self.rows_of(layer, a), self.rows_of(layer, g)
+            of_g = self.norms.of(g)  # both ask for them
+            if weight is not None:
+                self.add(weight, Outer(a, g, self.norms.of(a), of_g))
+            if bias is not None:
+                self.add(bias, Direct(g, of_g))
+            return
+        if weight is not None:
+            self.matrix(layer, weight, a, g)
+        if bias is not None:
+            self.vector(layer, bias, g)
+
+    def vector(self, layer: str, key: Key, g: Tensor) -> None:
+        """Note the gradient of a bias: `g`, summed over all axes but the first and the last."""
+        g = self.rows_of(layer, g)
+        self.formed(layer, key, g if g.ndim == 2 else g.reshape(g.shape[0], -1, g.shape[-1]).sum(dim=1))
+
+    def formed(self, layer: str, key: Key, gradients: Tensor) -> None:
+        """Note gradients that have been formed, one for each row."""
+        gradients = self.rows_of(layer, gradients)
+        if self.each > 1:
+            gradients = gradients.reshape(self.units, self.each, *gradients.shape[1:]).sum(dim=1)
+        self.add(key, Direct(gradients))

@@ -1,0 +1,1 @@
+"""Linear models in NumPy, with their features and losses."""

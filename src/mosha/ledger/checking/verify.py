@@ -1,0 +1,213 @@
+"""Reading the whole book again: is every row untouched, in its place, and right?
+
+What is found, and by what:
+
+    an edited row                 its hash
+    a removed row                 the gap in the sequence, and the hash of the next row
+    reordered rows                their hashes
+    a truncated tail              the index tables, the witness beside the book, a head kept elsewhere
+    an older copy of the book     the witness, a head kept elsewhere
+    a rewritten history           the witness, a head kept elsewhere
+    an edited balance             the sums formed anew from all rows
+    an appended gift              what the row says: a refund of steps that were released or started, a price below what
+                                  the event certainly costs, a limit that is raised, a step that nobody paid for
+
+    any row of another hand       its tag, where the book has a key and the key is given (`seal.py`)
+
+What is not found, where rows have no key: an appended row that an honest ledger could have written. Somebody who can
+write the book can settle an open lease as if nothing of it had been used (a lease keeps no book of its runs), and can
+declare a start unreached.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mosha.core.errors import InvalidParameter
+from mosha.ledger.checking.checkpoint import Checkpoint, check_apart
+from mosha.ledger.checking.replay import Replay
+from mosha.ledger.storage.chain import GENESIS, Entry, Head
+from mosha.ledger.storage.key import LedgerKey
+from mosha.ledger.storage.seal import TagCheck
+from mosha.ledger.storage.transactions import Storage, Transaction
+
+__all__ = ["Report", "entries", "inspect", "replay", "verify_book"]
+
+_UNWITNESSED = "There is no witness of this book: only a head that was kept elsewhere would show an older copy of it."
+
+PAGE = 1000
+BREATH = 32  # rows between two moments at which payers go first
+TABLES = ("accounts", "lanes", "payments", "steps", "failures", "purchases")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `Ledger.verify` found; `problems` is empty for a book that is well, `notes` say what was not looked at."""
+
+    entries: int
+    head: Head
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    replayed: Replay | None = field(default=None, repr=False, compare=False)
+    last_at: int = field(default=0, repr=False, compare=False)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """From where the next `verify(since=...)` can go on; None for a book that is not well."""
+        if self.problems or self.replayed is None:
+            return None
+        return Checkpoint.of(self.replayed, self.head, self.entries, self.last_at)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        found = {"ok": self.ok, "entries": self.entries, "head": str(self.head)}
+        return found | {"problems": list(self.problems), "notes": list(self.notes)}
+
+
+def entries(transaction: Transaction, after: int = 0) -> Iterator[Entry]:
+    """All rows after a place, in order."""
+    statement = "SELECT sequence, at, kind, body, hash FROM entries WHERE sequence > ? ORDER BY sequence LIMIT ?"
+    while page := [Entry(*row) for row in transaction.rows(statement, after, PAGE)]:
+        for position, entry in enumerate(page):
+            if position % BREATH == 0:
+                transaction.breathe()
+            yield entry
+        after = page[-1].sequence
+
+
+def replay(transaction: Transaction) -> Replay:
+    """What the rows say, without looking at their hashes."""
+    said = Replay()
+    for entry in entries(transaction):
+        said.read(entry)
+    return said
+
+
+def verify_book(
+    storage: Storage,
+    *,
+    head: Head | str | None,
+    keys: Sequence[LedgerKey],
+    since: Checkpoint | str | os.PathLike[str] | None,
+    keep: bool,
+) -> Report:
+    """Inspect a book in its place, with the heads and keys that are known of it, from a checkpoint on."""
+    heads: list[tuple[str, Head | str]] = []
+    if witnessed := storage.witnessed:
+        heads.append(("the witness", witnessed))
+    if head is not None:
+        heads.append(("elsewhere", parsed(head)))
+    known = (*keys, *(() if storage.key is None else (storage.key,)))
+    file = None if since is None or isinstance(since, Checkpoint) else Path(since)
+    if keep and file is None:
+        raise InvalidParameter("keep=True needs since=FILE, the file that keeps the checkpoint.")
+    if file is not None and not known:
+        check_apart(file, getattr(storage, "path", None))
+    if file is not None and (file.exists() or not keep):
+        since = Checkpoint.load(file, known)
+    begun = since if isinstance(since, Checkpoint) else None
+    report = storage.read(lambda transaction: inspect(transaction, heads, known, begun), recognise=False)
+    if file is not None and keep and (checkpoint := report.checkpoint) is not None:
+        checkpoint.save(file, _choose_signer(known, checkpoint))
+    return report if witnessed else replace(report, notes=(_UNWITNESSED, *report.notes))
+
+
+def _choose_signer(keys: Sequence[LedgerKey], checkpoint: Checkpoint) -> LedgerKey | None:
+    """The key that the book has now, where it was given; else any that was."""
+    named = {key.id: key for key in keys}
+    return next((named[name] for name in reversed(checkpoint.state["book_keys"]) if name in named), None)
+
+
+def inspect(
+    transaction: Transaction,
+    heads: list[tuple[str, Head | str]],
+    keys: Sequence[LedgerKey] = (),
+    since: Checkpoint | None = None,
+) -> Report:
+    """Check every row, every sum, every tag, and every head that is known from elsewhere (with its source)."""
+    begun = since or Checkpoint.of(Replay(), GENESIS, 0, 0)
+    said, problems, notes = begun.replay(), list[str](), list[str]()
+    if not _holds(transaction, begun.head):
+        what = (
+            "the book does not hold the head of the checkpoint: it was cut, rewritten or rolled back, or is another one"
+        )
+        return Report(0, transaction.head, (what,))
+    if since is not None:
+        notes.append(f"Rows up to {begun.head.sequence} were checked before, and were not read again.")
+    tags = TagCheck(transaction, keys, begun.head.sequence, said.book_keys)
+    previous, last_at, count = begun.head, begun.at, begun.entries
+    found = _HeadsInside(transaction, heads, begun.head.sequence)
+    for entry in entries(transaction, previous.sequence):
+        problems += _misplaced(entry, previous, last_at)
+        problems += tags.read(entry)
+        said.read(entry)
+        found.read(entry)
+        previous, last_at, count = entry.head, max(last_at, entry.at), count + 1
+    problems += said.problems
+    for table in TABLES:
+        if set(map(tuple, transaction.rows(f"SELECT * FROM {table}"))) != said.table(table):  # noqa: S608
+            problems.append(f"the index {table!r} does not say what the rows say")
+    problems += found.problems()
+    wrong, unseen = tags.finish()
+    notes += [*unseen, *said.opinion.notes()]
+    return Report(count, previous, (*problems, *wrong), tuple(notes), said, last_at)
+
+
+def _holds(transaction: Transaction, head: Head) -> bool:
+    row = transaction.row("SELECT hash FROM entries WHERE sequence = ?", head.sequence)
+    return not head.sequence or (row is not None and row[0] == head.hash)
+
+
+class _HeadsInside:
+    """Which of the heads that are known from elsewhere the book holds, among rows that are read and those before."""
+
+    def __init__(self, transaction: Transaction, heads: list[tuple[str, Head | str]], after: int) -> None:
+        self._heads = heads
+        self._wanted = {head for _, head in heads}
+        self._found = {head for head in self._wanted if self._is_before(transaction, head, after)}
+
+    @staticmethod
+    def _is_before(transaction: Transaction, head: Head | str, after: int) -> bool:
+        if isinstance(head, Head):
+            return head.sequence <= after and _holds(transaction, head)
+        row = transaction.row("SELECT 1 FROM entries WHERE hash = ? AND sequence <= ?", head, after) if after else None
+        return row is not None
+
+    def read(self, entry: Entry) -> None:
+        self._found |= self._wanted & {entry.head, entry.hash}
+
+    def problems(self) -> list[str]:
+        return [
+            f"the book does not hold the head from {source}: it was cut, rewritten or rolled back"
+            for source, head in self._heads
+            if head not in self._found
+        ]
+
+
+def _misplaced(entry: Entry, previous: Head, last_at: int) -> list[str]:
+    problems = []
+    if entry.sequence != previous.sequence + 1:
+        problems.append(f"rows {previous.sequence + 1} to {entry.sequence - 1} are missing")
+    elif not entry.follows(previous):
+        problems.append(f"row {entry.sequence} was edited, moved, or written by another hand: its hash is wrong")
+    if entry.at < last_at:
+        problems.append(f"row {entry.sequence} is dated before the row that it follows")
+    return problems
+
+
+def parsed(head: Head | str) -> Head | str:
+    """A head as people hand it over: 'sequence:hash', or the hash alone."""
+    if isinstance(head, Head):
+        return head
+    if isinstance(head, str) and len(head) == 64 and all(c in "0123456789abcdef" for c in head):
+        return head
+    if isinstance(head, str):
+        return Head.parse(head)
+    raise InvalidParameter("a head is text: 'sequence:hash', as `mosha ledger show` prints it.")

@@ -1,0 +1,1 @@
+"""What an account promised and released: for people, and for public registries."""

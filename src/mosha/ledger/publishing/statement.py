@@ -1,0 +1,299 @@
+"""The privacy statement: what was promised, to whom, and what has been released under the promise.
+
+Markdown for people, JSON for programs, and an entry of the public registry of deployments (`registry.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mosha.core.errors import UnknownAccount, Unpriced
+from mosha.core.event import Event, from_dict
+from mosha.core.guarantee import Approx, Guarantee, Pure
+from mosha.core.number import probability
+from mosha.ledger.charge import from_columns
+from mosha.ledger.checking.replay import Balance
+from mosha.ledger.moment import as_text
+from mosha.ledger.payment import VOID
+from mosha.ledger.policy import find_policy
+from mosha.ledger.publishing.registry import draft_entry, make_entry, missing_fields
+from mosha.ledger.publishing.words import words_in
+from mosha.ledger.purchase import Purchase, compose_purchases, find_purchases
+from mosha.ledger.room import count_like_last
+from mosha.ledger.storage.chain import Head, canonical
+from mosha.ledger.storage.transactions import Transaction
+from mosha.ledger.tree import Terms, ancestry, payers
+from mosha.ledger.weakness import Weakness, find_weaknesses
+
+__all__ = ["ReleaseLine", "Statement", "draw_up", "read_balances", "tight"]
+
+
+@dataclass(frozen=True)
+class ReleaseLine:
+    """One payment, or `count` equal ones from row `entry` to row `last`; what they cost is what all cost together."""
+
+    entry: str
+    at: str
+    name: str
+    event: dict[str, Any]
+    cost: float
+    delta: float
+    state: str
+    count: int = 1
+    last: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What one account has promised and paid for. Public numbers, all of it."""
+
+    account: str
+    balance: Balance = field(repr=False)
+    releases: tuple[ReleaseLine, ...]
+    accounts: tuple[Balance, ...] = field(repr=False)
+    today: Guarantee | None
+    head: Head
+    at: str
+    weaknesses: tuple[Weakness, ...] = ()
+    more: int | None = None  # payments like the last one that still fit
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Where the promise is weak by anybody's standard, or above the present policy of the book, in sentences."""
+        return tuple(map(str, self.weaknesses))
+
+    @property
+    def promise(self) -> Guarantee:
+        return self.balance.terms.rule.promise()
+
+    @property
+    def spent(self) -> Guarantee:
+        return self.balance.terms.rule.spent_as(self.balance.spent, self.balance.way)
+
+    @property
+    def left(self) -> float:
+        """What can still be spent here, in the measure of the rule: as epsilon, in one pure release."""
+        return self.balance.terms.rule.amount_left(self.balance.spent, self.balance.way)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The statement for programs; `registry` is what the ledger can say for the registry of deployments."""
+        terms = self.balance.terms
+        rule, spent = terms.rule, self.balance.spent
+        numbers = {"amount": rule.amount_of(spent, self.balance.way), "delta": rule.delta_of(spent)}
+        return {
+            "account": self.account,
+            "unit": terms.unit.to_dict(),
+            "hidden": terms.unit.describe(),
+            "neighbours": str(terms.unit.neighbours),
+            "promise": self.promise.to_dict(),
+            "rule": terms.rule.to_dict(),
+            "measure": terms.rule.measure,
+            "spent": numbers | {"as": self.spent.to_dict()},
+            "limit": {"amount": rule.amount_limit, "delta": rule.delta_limit},
+            "left": self.left,
+            "more_like_last": self.more,
+            "today": None if self.today is None else self.today.to_dict(),
+            "retired": self.balance.retired,
+            "disjoint_blocks": terms.disjoint_blocks,
+            "population": terms.unit.of,
+            "size": terms.size,
+            "expires": _end(self.balance),
+            "purpose": terms.purpose,
+            "accounts": [_beneath(balance) for balance in self.accounts],
+            "releases": [vars(line) for line in self.releases],
+            "warnings": list(self.warnings),
+            "head": str(self.head),
+            "at": self.at,
+            "registry": draft_entry(self) | {"missing": missing_fields(draft_entry(self), 1)},
+        }
+
+    def registry(self, details: Mapping[str, Any] | None = None, *, tier: int | None = None) -> dict[str, Any]:
+        """The statement as an entry of the public registry of deployments, in its current form.
+
+        Args:
+            details: what no ledger knows, by the registry's names: data_curators, description, intended_use,
+                data_product_type, data_product_region and registry_authors at least; further fields for higher tiers,
+                or in place of what the ledger would say.
+            tier: 1 (basic), 2 (variant, unit, parameters, model) or 3 (accounting and implementation too); the highest
+                one that the fields reach by default.
+        """
+        return make_entry(self, details, tier)
+
+    def to_html(self, lang: str = "en") -> str:
+        """The statement as one page that needs nothing else, in English or Chinese (`lang="zh"`)."""
+        from mosha.ledger.publishing.page import write_page  # noqa: PLC0415  (only where it is asked for)
+
+        return write_page(self, lang)
+
+    def markdown(self) -> str:
+        """The statement for people."""
+        terms = self.balance.terms
+        spent, limit = terms.rule.amount_of(self.balance.spent, self.balance.way), terms.rule.amount_limit
+        facts = [
+            ("promise", f"{self.promise}, for all releases together"),
+            ("hidden", f"whether {terms.unit.describe()}"),
+            ("neighbours", str(terms.unit.neighbours)),
+            ("rule", f"{terms.rule.name}: {terms.rule.describe(self.balance.way)}, to at most {limit:.6g}"),
+            ("spent so far", f"{terms.rule.measure} {spent:.6g} of {limit:.6g}; this is {self.spent}"),
+            ("left", words_in("en").left(terms.rule.measure, f"{self.left:.6g}", self.more)),
+            ("releases", f"{sum(line.count for line in self.releases):,}"),
+            (
+                "state",
+                "retired: nothing can be released any more" if self.balance.retired else _condition(self.balance),
+            ),
+            ("book", f"row and hash {self.head}, {self.at}"),
+        ]
+        if terms.unit.of not in (None, self.account):
+            facts.insert(3, ("population", f"{terms.unit.of}, which is charged with every release"))
+        if terms.size is not None:
+            facts.insert(3, ("size", f"about {terms.size:,} (declared, public)"))
+        if self.today is not None:
+            sentence = f"{self.today}, had all releases been fixed in advance (for reading; it admits nothing)"
+            facts.insert(-3, ("tight today", sentence))
+        if terms.disjoint_blocks:
+            facts.insert(-3, ("blocks", "declared disjoint: nobody lies in two of them, and the dearest one counts"))
+        parts = [f"# Privacy statement: {_cell(self.account)}", _table(("", ""), facts)]
+        if self.warnings:
+            parts += ["## Warnings", "\n".join(f"- {sentence}" for sentence in self.warnings)]
+        if self.accounts:
+            beneath = [(b.terms.name, str(b.terms.rule.promise()), _fraction(b), _condition(b)) for b in self.accounts]
+            parts += ["## Accounts beneath", _table(("account", "promise", "spent", "state"), beneath)]
+        lines = [_cells(line) for line in self.releases]
+        head = ("row", "date", "what", "event", f"{terms.rule.measure}", "state")
+        parts += ["## Releases", _table(head, lines) if lines else "None."]
+        return "\n\n".join(parts) + "\n"
+
+
+def tight(event: Event, balance: Balance, *, delta: float | None = None) -> Guarantee | None:
+    """All that an account has bought by the tightest accounting of today; None where a delta or a price is missing."""
+    from mosha.accounting import epsilon  # noqa: PLC0415  (numerical, and only for display)
+
+    at = balance.terms.rule.to_dict().get("delta", 0.0) if delta is None else probability("delta", delta)
+    if not at or not balance.spent.amount:
+        return None
+    try:
+        found = epsilon(event, at)
+    except Unpriced:
+        return None
+    meant = balance.terms.rule.spent_as(balance.spent, balance.way)
+    if isinstance(meant, Pure) or (isinstance(meant, Approx) and meant.delta <= at):
+        found = min(found, meant.epsilon)  # both are valid, and the last digit of one is rounded up
+    return Approx(found, at) if math.isfinite(found) else None
+
+
+def draw_up(transaction: Transaction, account: str) -> Statement:
+    """The statement of one account, from the index of the book: its length depends on what differs, not on how much."""
+    known = read_balances(transaction, account)
+    balance, bought = known[account], find_purchases(transaction, account)
+    beneath = tuple(b for _, b in sorted(known.items()) if _pays_into(b.terms, account))
+    lines = tuple(_line(transaction, purchase, balance) for purchase in bought)
+    today = tight(compose_purchases(bought), balance)
+    at = transaction.last_at
+    more = count_like_last(transaction, payers((account,), {n: b.terms for n, b in known.items()}), account)
+    drawn = account, balance, lines, beneath, today, transaction.head, _date(at)
+    return Statement(*drawn, _weaknesses(transaction, known, account, at), more)
+
+
+def read_balances(transaction: Transaction, account: str) -> dict[str, Balance]:
+    """An account, those above it and its population, and those that pay into it."""
+    failures = {name: int(count) for name, count in transaction.rows("SELECT account, count FROM failures")}
+    population = f'"of":{canonical(account)}'
+    rows = transaction.rows("SELECT name, terms, amount, delta, retired FROM accounts")
+    above = {*ancestry(account)} | {json.loads(terms)["unit"].get("of") for name, terms, *_ in rows if name == account}
+    found = {}
+    for name, terms, amount, delta, retired in rows:
+        if name in above or name.startswith(account + "/") or population in terms:
+            spent, way = from_columns(amount, delta)
+            said, failed = Terms.from_dict(json.loads(terms)), failures.get(name, 0)
+            found[name] = Balance(said, spent, way=way, retired=bool(retired), failures=failed)
+    if account not in found:
+        raise UnknownAccount(f"this ledger has no account {account!r}.")
+    return found
+
+
+def _weaknesses(transaction: Transaction, known: Mapping[str, Balance], account: str, at: int) -> tuple[Weakness, ...]:
+    terms = known[account].terms
+    found = find_weaknesses(terms, {name: balance.terms for name, balance in known.items()})
+    if policy := find_policy(transaction):
+        lasting = replace(terms, expires=None, block=True)  # an end was judged when it was set
+        found += [Weakness("policy", detail=each) for each in policy.violations(lasting, at)]
+    return tuple(found)
+
+
+def _pays_into(terms: Terms, account: str) -> bool:
+    """Whether what these terms pay for is paid by `account` too: one above them, or their population."""
+    return terms.name != account and account in {*ancestry(terms.name), terms.unit.of}
+
+
+def _line(transaction: Transaction, bought: Purchase, balance: Balance) -> ReleaseLine:
+    rule = balance.terms.rule
+    first = transaction.entry(bought.first)
+    last = first if bought.last == bought.first else transaction.entry(bought.last)
+    cost, delta = rule.amount_of(bought.price, balance.way), rule.delta_of(bought.price)
+    what = first.label, _date(first.at), bought.name, bought.event, cost, delta, _state(bought)
+    return ReleaseLine(*what, bought.count, last.label, _date(last.at))
+
+
+def _state(bought: Purchase) -> str:
+    if bought.closed == VOID:
+        return "handed back"
+    if bought.kind == "lease":
+        return "settled" if bought.closed else "lease, not settled"
+    released, failed = bought.released, bought.failed
+    if bought.horizon == 1:
+        return "released" if released else "failed" if failed else "reserved"
+    return f"{released} of {bought.horizon} steps released" + (f", {failed} failed" if failed else "")
+
+
+def _beneath(balance: Balance) -> dict[str, Any]:
+    spent, limit = balance.terms.rule.amount_of(balance.spent, balance.way), balance.terms.rule.amount_limit
+    described = {"account": balance.terms.name, "block": balance.terms.block, "retired": balance.retired}
+    described |= {"promise": balance.terms.rule.promise().to_dict(), "spent": spent, "limit": limit}
+    return described | {"expires": _end(balance), "purpose": balance.terms.purpose}
+
+
+def _end(balance: Balance) -> str | None:
+    return None if balance.terms.expires is None else as_text(balance.terms.expires)
+
+
+def _condition(balance: Balance) -> str:
+    """Whether an account can still pay, until when and for what."""
+    until = "open" if balance.terms.expires is None else f"granted until {_end(balance)}"
+    state = "retired" if balance.retired else until
+    return f"{state}, for: {balance.terms.purpose}" if balance.terms.purpose else state
+
+
+def _fraction(balance: Balance) -> str:
+    spent, limit = balance.terms.rule.amount_of(balance.spent, balance.way), balance.terms.rule.amount_limit
+    return f"{balance.terms.rule.measure} {spent:.6g} of {limit:.6g}"
+
+
+def _cells(line: ReleaseLine) -> tuple[str, ...]:
+    """One line of the table; equal releases are counted, with their first and last row."""
+    row, date, name = line.entry, line.at, line.name
+    if line.count > 1:
+        row, date = f"{row} to {line.last}", date if date == line.until else f"{date} to {line.until}"
+        name = f"{name} ({line.count:,} times)"
+    return row, date, name, repr(from_dict(line.event)), _cost(line), line.state
+
+
+def _cost(line: ReleaseLine) -> str:
+    return f"{line.cost:.6g}" + (f", delta {line.delta:.3g}" if line.delta else "")
+
+
+def _date(at: int) -> str:
+    return as_text(at)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *(tuple(map(_cell, row)) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,1 @@
+"""What the collector does with reports: deliveries, tickets, consistency, shrinkage."""

@@ -1,0 +1,101 @@
+"""Which way of reporting a category has the least error, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import positive, positive_integer
+from mosha.local.protocols.hadamard import Hadamard
+from mosha.local.protocols.hashing import LocalHashing
+from mosha.local.protocols.k_ary import KAry
+from mosha.local.protocols.projective import Projective
+from mosha.local.protocols.protocol import Protocol
+from mosha.local.protocols.subset import SubsetSelection
+from mosha.local.protocols.unary import OptimisedUnary, SymmetricUnary
+
+__all__ = ["PROTOCOLS", "Choice", "best", "protocol_named"]
+
+PROTOCOLS: tuple[type[Protocol], ...] = (
+    KAry,
+    SubsetSelection,
+    Projective,
+    OptimisedUnary,
+    SymmetricUnary,
+    LocalHashing,
+    Hadamard,
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The protocol that was chosen, the ones that were not, and the reason in words."""
+
+    protocol: Protocol
+    considered: tuple[Protocol, ...]
+    too_long: tuple[Protocol, ...]
+    bytes_per_report: int
+
+    @property
+    def why(self) -> str:
+        chosen = self.protocol
+        said = (
+            f"{chosen.name}: {1 + chosen.width} bytes a report, n times variance {chosen.variance:.4g} for a rare "
+            f"value, the least of {len(self.considered)} within {self.bytes_per_report} bytes"
+        )
+        others = [other for other in self.considered if other is not chosen]
+        if others:
+            said += f"; next is {others[0].name} with {others[0].variance:.4g}"
+        better = [other for other in self.too_long if other.variance < chosen.variance]
+        if better:
+            said += f". {better[0].name} would have {better[0].variance:.4g} in {1 + better[0].width} bytes"
+        return said + "."
+
+    def __str__(self) -> str:
+        return self.why
+
+
+def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
+    """The protocol with the least error for `size` values whose reports fit in so many bytes.
+
+    Units:
+        `bytes_per_report` counts the first byte, which names version and survey.
+
+    >>> print(best(1000, 1.0))
+    projective: 3 bytes a report, n times variance 3.761 for a rare value, the least of 3 within 8 bytes; next is
+    hadamard with 4.683. subset-selection would have 3.673 in 126 bytes.
+    >>> best(2, 1.0).protocol.name
+    'k-ary'
+    """
+    positive_integer("bytes_per_report", bytes_per_report)
+    size, epsilon = positive_integer("size", size), positive("epsilon", epsilon)
+    made = [found for kind in PROTOCOLS if (found := _made(kind, size, epsilon)) is not None]
+    ordered = sorted(made, key=lambda protocol: (round(protocol.variance, 12), protocol.width))
+    fitting = [protocol for protocol in ordered if 1 + protocol.width <= bytes_per_report]
+    if not fitting:
+        least = min(1 + protocol.width for protocol in ordered)
+        raise InvalidParameter(f"no protocol reports {size} values in {bytes_per_report} byte(s): {least} are needed.")
+    others = tuple(protocol for protocol in ordered if protocol not in fitting)
+    return Choice(fitting[0], tuple(fitting), others, bytes_per_report)
+
+
+def _made(kind: type[Protocol], size: int, epsilon: float) -> Protocol | None:
+    try:
+        return kind(size, epsilon)
+    except InvalidParameter:
+        if kind is KAry:  # which suits every survey: the question itself is wrong
+            raise
+        return None
+
+
+def protocol_named(name: str, size: int, epsilon: float) -> Protocol:
+    """The protocol of that name.
+
+    >>> protocol_named("hadamard", 10, 1.0).width
+    1
+    """
+    kind = Protocol.kinds.get(name) if isinstance(name, str) else None
+    if kind is None:
+        known = ", ".join(sorted(kind.name for kind in PROTOCOLS))
+        raise InvalidParameter(f"there is no protocol of that name; there are: {known}.")
+    return kind(size, epsilon)

@@ -1,0 +1,1 @@
+"""Noise for running sums: buffered and banded Toeplitz, trees, noise for each step."""

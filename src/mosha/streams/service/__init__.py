@@ -1,0 +1,1 @@
+"""A stream as a running service: state on disk, clocks, epochs, Spark."""

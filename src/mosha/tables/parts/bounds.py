@@ -1,0 +1,160 @@
+"""How far one unit can move the channels of a release: by declared limits, or by one bought from the budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from mosha.connect.language.value import Persons, Rows, Value
+from mosha.connect.plan.aggregation import Aggregation
+from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.connect.plan.relation import Relation
+from mosha.core.errors import InvalidParameter
+from mosha.core.errors import Unbounded as UnboundedError
+from mosha.core.unit import Neighbours, Person, Row, Unit
+
+__all__ = [
+    "FEW_GROUPS",
+    "WEIGHT",
+    "Limits",
+    "Norm",
+    "bound_question",
+    "by_own_norm",
+    "fraction_bits",
+    "limits_of",
+]
+
+WEIGHT = "weight"
+"""The name of the count of rows whose norm weighs a person's rows; it is summed and never released."""
+
+FEW_GROUPS = 4
+_ROOM, _MOST_ROOM, _FEWEST = 38, 50, 8
+"""Bits of a person's part: within 38 compiled sums fit many people; up to 50 it keeps at least 8 bits of fractions."""
+_LARGE = 2**24
+
+Norm = int | Fraction
+"""A bound in rows; a single sum may have one that is no whole number of its largest values."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What bounds a unit's part: so many whole rows, a truncation, or a norm (None: chosen from the data, paid for)."""
+
+    rows: int | None = None
+    truncation: tuple[int | None, int, int] | None = None
+    norm: int | None = None
+    by_person: bool = False
+    twice: bool = False
+
+    @property
+    def automatic(self) -> bool:
+        return self.by_person and self.truncation is None and self.norm is None
+
+    def reach(self, values: Sequence[Value], order: int, norm: Norm | None, *, split: bool) -> list[int]:
+        """How far one unit moves each channel, in units of `bound_question`'s answers.
+
+        Guarantee:
+            A unit moves channel j in group g by at most reach_j c_g, where c has norm at most 1 (order 1: the sum,
+            order 2: the root of the sum of squares over groups): `joint_noise.md`.
+        """
+        factor = self._factor(order, norm, values)
+        if self.twice and not split and not self.by_person:
+            return [max(1, math.ceil((value.high - value.low) * factor)) for value in values]
+        return [max(1, math.ceil(value.magnitude * factor * (2 if self.twice else 1))) for value in values]
+
+    def _factor(self, order: int, norm: Norm | None, values: Sequence[Value]) -> Norm:
+        if not self.by_person:
+            assert self.rows is not None
+            return self.rows
+        if self.truncation is None:
+            assert norm is not None
+            return norm * (1 << fraction_bits(norm, values))
+        rows, groups, per_group = self.truncation
+        spread = groups * per_group if order == 1 else math.isqrt(groups * per_group**2 - 1) + 1
+        return spread if rows is None else min(spread, rows)
+
+
+def fraction_bits(norm: Norm, values: Sequence[Value]) -> int:
+    """So many bits after the point that scaled-down rows keep their fractions and sums keep their room."""
+    largest = math.ceil(max(value.magnitude for value in values) * norm).bit_length()
+    return max(0, min(16, _ROOM - largest), min(_FEWEST, _MOST_ROOM - largest))
+
+
+def by_own_norm(values: Sequence[Value]) -> Value | None:
+    """The single channel of a release, where its own norm can bound it instead of that of the rows."""
+    single = values[0] if len(values) == 1 else None
+    return single if single is not None and not isinstance(single, Persons) and single.magnitude < _LARGE else None
+
+
+def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | None = None) -> Limits:
+    """What the unit's declaration says about one unit's part in this relation.
+
+    With `persons`, a person counts once in each group, so in no more than there are public `groups`.
+    """
+    twice = unit.neighbours is Neighbours.REPLACE_ONE
+    if isinstance(unit, Row):
+        changed = relation.stability.per_row
+        if persons:
+            raise InvalidParameter("persons can be counted where the unit is a Person: nothing says whose a row is.")
+        if changed is None:
+            raise UnboundedError("after this join one row can change any number of rows: bound the join.")
+        return Limits(rows=changed * unit.at_most, twice=twice)
+    if not isinstance(unit, Person):
+        raise InvalidParameter(f"a table protects rows or persons, not {unit.noun}.")
+    if relation.person is None:
+        changed = relation.stability.per_person
+        if changed is None:
+            raise UnboundedError("after this join one person can change any number of rows: bound the join.")
+        return Limits(rows=changed, twice=twice)
+    per_group = 1 if persons else unit.per_group
+    if unit.groups is not None and per_group is not None:
+        return Limits(
+            truncation=(None if persons else unit.at_most, unit.groups, per_group), by_person=True, twice=twice
+        )
+    norm = unit.at_most if unit.total is None else max(1, math.floor(unit.total))
+    if persons and groups is not None:
+        known = norm is not None or groups <= FEW_GROUPS  # a bound is bought only where it can help
+        norm = min(norm or groups, groups) if known else None
+    return Limits(norm=norm, by_person=True, twice=twice)
+
+
+def bound_question(
+    relation: Relation,
+    keys: Any,
+    only: Any,
+    values: Mapping[str, Value],
+    *,
+    limits: Limits,
+    order: int,
+    norm: Norm | None,
+    key: bytes,
+) -> tuple[Aggregation, int]:
+    """The exact question, and by how many bits its answers are finer than the values' own units."""
+    bound: Bound
+    listed = list(values.values())
+    if not limits.by_person:
+        return Aggregation(relation, keys, tuple(values.items()), bound=Unbounded(), only=only), 0
+    if limits.truncation is not None:
+        rows, groups, per_group = limits.truncation
+        bound = Truncate(key, rows=rows, groups=groups, per_group=per_group)
+        return Aggregation(relation, keys, tuple(values.items()), bound=bound, only=only), 0
+    assert norm is not None
+    bits = fraction_bits(norm, listed)
+    if len(listed) == 1:
+        single = listed[0]
+        limit = math.floor(norm * single.magnitude)
+        if not isinstance(single, Persons) and limit << bits < 2**52:
+            bound = NormBound(order, {next(iter(values)): limit}, bits)
+            return Aggregation(relation, keys, tuple(values.items()), bound=bound, only=only), bits
+    norm = math.floor(norm)
+    if any(isinstance(value, Persons) for value in listed):
+        bound = NormBound(order, dict.fromkeys(values, norm), bits)
+        return Aggregation(relation, keys, tuple(values.items()), bound=bound, only=only), bits
+    counted = [name for name, value in values.items() if isinstance(value, Rows) and value.of is None]
+    leader = counted[0] if counted else WEIGHT
+    weighted = {leader: Rows(), **values}
+    bound = NormBound(order, {(leader, *(name for name in weighted if name != leader)): norm}, bits)
+    return Aggregation(relation, keys, tuple(weighted.items()), bound=bound, only=only), bits

@@ -1,0 +1,111 @@
+"""The part of a release that counts distinct values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mosha.connect.engines.source import answer, explain
+from mosha.connect.language.value import Persons
+from mosha.connect.plan.aggregation import Distinct as DistinctQuestion
+from mosha.core.event import NOTHING, Event
+from mosha.core.randomness import Rng
+from mosha.tables.parts.additive import Distinct
+from mosha.tables.parts.bounds import Limits, limits_of
+from mosha.tables.parts.budget import Budget
+from mosha.tables.parts.guess import Guess
+from mosha.tables.parts.joint_noise import BoxNoise
+from mosha.tables.parts.norm_choice import NormChoice, bounded_note
+from mosha.tables.parts.part import Frame, Keys, within
+
+__all__ = ["DistinctPart"]
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctPart:
+    """How many different values of a column each group has.
+
+    Guarantee:
+        Each person keeps at most m pairs of a group and a value (`connect.Distinct`), so without that person at most m
+        pairs leave the union and none is added: the counts of all groups move by at most m together, 2 m when a
+        person is replaced. Where a unit is m rows, it brings at most m pairs. Discrete Laplace noise of that scale.
+    """
+
+    name: str
+    asked: Distinct
+    limits: Limits
+    noise: BoxNoise
+    choice: NormChoice | None
+
+    @staticmethod
+    def plan(frame: Frame, name: str, asked: Distinct, budget: Budget, share: float) -> DistinctPart:
+        limits = limits_of(frame.unit, frame.relation, persons=False)
+        if limits.truncation is not None:
+            rows, groups, per_group = limits.truncation
+            most = groups * per_group
+            limits = Limits(norm=most if rows is None else min(rows, most), by_person=True, twice=limits.twice)
+        choice, left = None, 1.0
+        if limits.automatic:
+            choice = NormChoice.plan(budget, share, 1, frame.most_groups, twice=limits.twice)
+            left -= choice.share
+        noise = BoxNoise(budget.epsilon_of(share * left), 1, frame.most_groups)
+        return DistinctPart(name, asked, limits, noise, choice)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def event(self) -> Event:
+        return self.noise.event + (self.choice.event if self.choice else NOTHING)
+
+    def question(self, frame: Frame, norm: int | None, key: bytes) -> DistinctQuestion:
+        """The exact question; without a person's column every row brings its own pair."""
+        most = norm if self.limits.by_person else 1
+        return DistinctQuestion(
+            frame.relation, frame.keys, only=frame.only, of=self.asked.of, at_most=most or 1, key=key
+        )
+
+    def _pairs(self, norm: int | None) -> int:
+        most = norm if self.limits.by_person else self.limits.rows
+        return (most or 1) * (2 if self.limits.twice else 1)
+
+    def ask(self, frame: Frame, key: bytes, rng: Rng) -> dict[str, Any]:
+        norm = self.limits.norm
+        if self.choice is not None:
+            pairs: Keys = (*frame.keys, ("value that is counted", self.asked.of))
+            anyone = replace(frame, relation=within(frame, frame.relation), only=None)
+            chosen = self.choice.choose(anyone, pairs, Persons(), self.noise.deviation, rng, groups=frame.groups)
+            norm = chosen.norm
+        totals = np.asarray(answer(self.question(frame, norm, key))["distinct"]).astype(object)
+        exact = totals if len(totals) == frame.groups else np.array([0] * frame.groups, object)
+        reach = self._pairs(norm)
+        return {
+            "counts": self.noise.add(exact.reshape(-1, 1), [reach], rng)[:, 0].tolist(),
+            "norm": norm,
+            "reach": reach,
+        }
+
+    def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.name: np.array(noisy["counts"], np.float64)}
+
+    def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
+        width = float(self.noise.width([np.array(noisy["reach"], np.float64)], confidence))
+        return {self.name: np.full(len(noisy["counts"]), math.ceil(width))}
+
+    def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
+        norm = guess.norm(self.limits)
+        return {"counts": [0.0] * frame.groups, "norm": norm, "reach": self._pairs(norm)}
+
+    def notes(self, noisy: Mapping[str, Any]) -> list[str]:
+        notes = [f"Laplace noise for {self.name}."]
+        if self.limits.by_person:
+            notes.append(bounded_note(f"{noisy['norm']} values", self.choice).replace("scaled down", "cut"))
+        return notes
+
+    def sql(self, frame: Frame) -> str:
+        return explain(self.question(frame, self.limits.norm or 1, bytes(32)))

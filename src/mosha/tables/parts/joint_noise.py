@@ -1,0 +1,243 @@
+"""Noise for several sums at once, group by group: a box for pure epsilon, an ellipsoid for Gaussian noise.
+
+A *channel* is one integer for each group (a count, a sum from the middle, a sum of squares). All channels of a release
+share one weight for each person, so that a person moves them together: by at most `reach_j * c_g` in channel j
+and group g, where c_g >= 0 and the norm of c over groups is at most 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event, compose
+from mosha.core.events import DiscreteGaussian, DiscreteLaplace, Pure
+from mosha.core.number import strict_probability
+from mosha.core.randomness import Rng
+from mosha.exact.grid import enlarged
+from mosha.mechanisms.laplace import laplace_multiplier
+from mosha.noise import LARGEST_SCALE, box_noise, discrete_gaussian, discrete_laplace
+
+__all__ = ["REACH", "BoxNoise", "GaussianNoise", "JointNoise"]
+
+FINE = 1 << 10
+REACH = 1 << 26
+"""Where a box or Gaussian noise is used, every channel is counted in parts of so much of its reach."""
+
+HELD = 1 << 59
+"""Channels are held within this size before and after noise (see `joint_noise.md`)."""
+
+FINE_SHAPE, ROUGH_SHAPE, FEW_GROUPS = 64, 8, 64
+"""Coefficients of a width are rounded up to so many steps: to fine ones for a few groups, to rough ones for many.
+
+The cells that a correlation looks at count as groups.
+"""
+
+
+class JointNoise(Protocol):
+    """Noise on `channels` of at most `groups` groups, whose price does not depend on how far the channels reach."""
+
+    @property
+    def event(self) -> Event: ...
+
+    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        """The exact integers (a row for each group, a column for each channel) with noise, in the same units."""
+
+    def deviation(self, reach: float) -> float:
+        """Standard deviation of the noise on a channel with this reach."""
+
+    def width(self, terms: Sequence[Any], confidence: float) -> Any:
+        """A w with P(|sum of terms_j * noise_j| <= w) >= confidence; a term is a coefficient times a reach."""
+
+
+def _in_parts(exact: NDArray[np.object_], reach: Sequence[int]) -> NDArray[np.int64]:
+    """Each channel in whole parts of reach / REACH, rounded down, held within HELD."""
+    parts = [[min(max(n * REACH // r, -HELD), HELD) for n, r in zip(row, reach, strict=True)] for row in exact.tolist()]
+    return np.array(parts, np.int64).reshape(exact.shape)
+
+
+def _in_units(parts: NDArray[np.int64], reach: Sequence[int]) -> NDArray[np.float64]:
+    held = np.clip(parts, -HELD, HELD).tolist()
+    return np.array([[n * r / REACH for n, r in zip(row, reach, strict=True)] for row in held]).reshape(parts.shape)
+
+
+def _check(scale: Fraction) -> None:
+    if scale > LARGEST_SCALE:
+        raise InvalidParameter(
+            "this budget is too small for what one person may contribute: the noise would leave 64-bit integers. "
+            "Spend more, or bound a person's part more tightly."
+        )
+
+
+@dataclass(frozen=True)
+class BoxNoise:
+    """The K-norm mechanism for the l1 sum over groups of the greatest channel: pure epsilon.
+
+    Guarantee:
+        epsilon-differential privacy for units that move channel j in group g by at most reach_j c_g, sum of
+        c_g <= 1: `joint_noise.md`. One channel needs no box: discrete Laplace noise on its integers.
+    """
+
+    epsilon: float
+    channels: int
+    groups: int
+
+    def __post_init__(self) -> None:
+        _check(self._scale)
+        if self.epsilon > REACH / FINE:
+            raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+
+    @property
+    def _scale(self) -> Fraction:
+        return enlarged((REACH + self.groups) / Fraction(self.epsilon))
+
+    @property
+    def event(self) -> Event:
+        if self.channels == 1:
+            return DiscreteLaplace(laplace_multiplier(self.epsilon))
+        return Pure(self.epsilon)
+
+    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        if self.channels == 1 and reach[0] <= REACH:
+            scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * reach[0])
+            held = np.array([min(max(n, -HELD), HELD) for n in exact[:, 0].tolist()], np.int64)
+            noisy = np.clip(held + discrete_laplace(scale, len(exact), rng=rng), -HELD, HELD)
+            return np.array(noisy, np.float64).reshape(-1, 1)
+        if self.channels == 1:
+            scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * (REACH + self.groups))
+            return _in_units(_in_parts(exact, reach) + discrete_laplace(scale, exact.shape, rng=rng), reach)
+        noise = box_noise(self._scale, [1] * self.channels, len(exact), rng=rng)
+        return _in_units(_in_parts(exact, reach) + noise, reach)
+
+    def deviation(self, reach: float) -> float:
+        d = self.channels
+        return reach / self.epsilon * math.sqrt((d + 1) * (d + 2) / 3)
+
+    def width(self, terms: Sequence[Any], confidence: float) -> Any:
+        tall = np.broadcast_arrays(*(np.abs(np.asarray(term, np.float64)) for term in terms))
+        stacked = np.stack(tall, axis=-1)
+        flat = stacked.reshape(-1, stacked.shape[-1])
+        steps = FINE_SHAPE if len(terms) <= 2 or len(flat) <= FEW_GROUPS else ROUGH_SHAPE
+        shapes, which = _shapes(flat, steps)
+        each = np.array([_box_width(self.channels, shape, confidence) for shape in shapes])
+        widths = each[which] * flat.max(axis=1)
+        slack = 1 + 2.0 * (self.groups + 2) / REACH
+        return (widths * slack / self.epsilon).reshape(stacked.shape[:-1])
+
+
+def _shapes(rows: NDArray[np.float64], steps: int) -> tuple[list[tuple[float, ...]], NDArray[np.int64]]:
+    """Coefficients relative to the largest, rounded up to a few values, and which of them each row has.
+
+    So a few widths serve many groups.
+    """
+    top = rows.max(axis=1, keepdims=True)
+    relative = np.ceil(np.divide(rows, top, out=np.ones_like(rows), where=top > 0) * steps).astype(np.int64)
+    ordered = -np.sort(-relative, axis=1)
+    _, places, which = np.unique(_codes(ordered, steps + 1), return_index=True, return_inverse=True)
+    return [tuple(n / steps for n in row if n > 0) for row in ordered[places].tolist()], which.reshape(-1)
+
+
+def _codes(rows: NDArray[np.int64], base: int) -> NDArray[np.int64]:
+    """A number for each row of numbers below `base`, the same for equal rows alone: sorted faster than rows are.
+
+    >>> _codes(np.array([[2, 1], [0, 3], [2, 1]]), 4).tolist()
+    [9, 3, 9]
+    """
+    codes, bound = np.zeros(len(rows), np.int64), 1
+    for column in rows.T:
+        if bound * base >= HELD:
+            codes, bound = np.unique(codes, return_inverse=True)[1].reshape(-1), len(rows)
+        codes, bound = codes * base + column, bound * base
+    return codes
+
+
+def _beyond(shape: int, points: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """P(a Gamma variable of this whole shape exceeds each point): e**-x times the sum of x**k / k!, k < shape."""
+    terms = np.exp(-points)
+    total = terms.copy()
+    for k in range(1, shape):
+        terms = terms * points / k
+        total += terms
+    return np.asarray(total, np.float64)
+
+
+@lru_cache(maxsize=4096)
+def _box_width(channels: int, shape: tuple[float, ...], confidence: float) -> float:
+    """The quantile of r |sum of shape_i U_i|: r Gamma of shape channels + 1, U uniform on [-1, 1], rounded up.
+
+    Each U is widened to whole cells, which makes the sum of such symmetric, unimodal variables no smaller (Birnbaum
+    1948), and replaced by the middle of its cell, which is half a cell away at most: half a cell for each is added.
+    """
+    strict_probability("confidence", confidence)
+    total = sum(shape)
+    step = total / 512
+    mass = np.ones(1)
+    for part in shape:
+        half = max(1, math.ceil(part / step))
+        mass = np.convolve(mass, np.full(2 * half + 1, 1 / (2 * half + 1)))
+    middle = len(mass) // 2
+    sizes = (np.arange(middle + 1) + len(shape) / 2) * step
+    weights = np.concatenate([mass[middle : middle + 1], 2 * mass[middle + 1 :]])
+    low, high = 0.0, total * (4 * channels + 60 - 2 * math.log(1 - confidence))
+    for _ in range(45):
+        point = (low + high) / 2
+        missed = float(np.sum(weights * _beyond(channels + 1, point / sizes)))
+        low, high = (point, high) if missed > 1 - confidence else (low, point)
+    return high
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Gaussian noise on every channel: a box of half-lengths `reach` fits the ellipsoid that is noised.
+
+    Guarantee:
+        For units that move channel j in group g by at most reach_j c_g, sum of c_g^2 <= 1, channel j counted in parts
+        has l2 sensitivity REACH + sqrt(groups) and costs DiscreteGaussian(m sqrt(d)); the d channels compose to
+        the price of one Gaussian of multiplier m (`joint_noise.md`).
+    """
+
+    multiplier: float
+    channels: int
+    groups: int
+
+    def __post_init__(self) -> None:
+        _check(self._sigma)
+        if self._sigma < FINE:
+            raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+
+    @property
+    def _sensitivity(self) -> int:
+        return REACH + math.isqrt(self.groups) + 1
+
+    @property
+    def _each(self) -> float:
+        return self.multiplier * math.sqrt(self.channels) * (1 + 2.0**-30)
+
+    @property
+    def _sigma(self) -> Fraction:
+        return enlarged(Fraction(self._each) * self._sensitivity)
+
+    @property
+    def event(self) -> Event:
+        return compose([(DiscreteGaussian(self._each, float(self._sensitivity), self.groups), self.channels)])
+
+    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+        return _in_units(_in_parts(exact, reach) + discrete_gaussian(self._sigma, exact.shape, rng=rng), reach)
+
+    def deviation(self, reach: float) -> float:
+        return reach * self._each
+
+    def width(self, terms: Sequence[Any], confidence: float) -> Any:
+        quantile = NormalDist().inv_cdf((1 + strict_probability("confidence", confidence)) / 2)
+        tall = np.broadcast_arrays(*(np.asarray(term, np.float64) for term in terms))
+        slack = (1 + 2.0**-9) * self._sensitivity / REACH
+        return np.sqrt(np.sum(np.stack(tall, axis=-1) ** 2, axis=-1)) * self._each * quantile * slack

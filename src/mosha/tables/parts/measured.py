@@ -1,0 +1,122 @@
+"""A number with bounds, on a public grid: what sums, means and quantiles are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mosha.connect.language.checking import is_number, type_of
+from mosha.connect.language.expression import Expression, as_expression, col
+from mosha.connect.language.schema import Schema, Type
+from mosha.connect.language.value import Clamped
+from mosha.core.errors import DataError, InvalidParameter, Unbounded
+from mosha.core.number import real
+
+__all__ = ["AUTOMATIC", "Measured", "Range", "awaited", "numeric"]
+
+FINENESS = 18
+AUTOMATIC = "automatic"
+Range = tuple[float, float]
+
+
+def numeric(column: Any) -> Expression:
+    """A column by its name, or an expression."""
+    return col(column) if isinstance(column, str) else as_expression(column)
+
+
+def _range(between: Any) -> Range | None:
+    if between is None:
+        return None
+    if isinstance(between, str) and between == AUTOMATIC:
+        return None
+    try:
+        low, high = between
+    except (TypeError, ValueError):
+        raise InvalidParameter("between is a pair, between=(low, high), or 'automatic'.") from None
+    low, high = real("low", low), real("high", high)
+    if not low < high:
+        raise InvalidParameter(f"between=(low, high) must have low < high, got ({low:g}, {high:g}).")
+    if max(abs(low), abs(high)) > 2.0**31 * (high - low) or not 2.0**-30 <= high - low <= 2.0**60:
+        raise InvalidParameter("between=(low, high) is too narrow, too wide or too far from zero for exact sums.")
+    return low, high
+
+
+def awaited(of: Expression) -> str:
+    """The key of a number whose range the table's declaration is to tell."""
+    return f"{of!r} in its declared range"
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A number with declared bounds, seen from the middle of its range on a public grid of 2**18 steps.
+
+    `bounds` is None where a range is yet to be bought, or (`awaited`) to be found in the table's declaration.
+    """
+
+    name: str
+    of: Expression
+    bounds: Range | None
+    awaited: bool = False
+
+    @staticmethod
+    def of_column(name: str, column: Any, between: Any) -> Measured:
+        return Measured(f"{name}({column!r})", numeric(column), _range(between), awaited=between is None)
+
+    @property
+    def automatic(self) -> bool:
+        return self.bounds is None and not self.awaited
+
+    @property
+    def between(self) -> Range:
+        """The range; where it is yet to be bought, one that stands for it until then."""
+        return (0.0, 1.0) if self.bounds is None else self.bounds
+
+    def settled(self, ranges: Mapping[str, Range]) -> Measured:
+        """With the range that was bought or declared."""
+        if self.key not in ranges:
+            return self
+        return replace(self, bounds=_range(ranges[self.key]), awaited=False)
+
+    @property
+    def exponent(self) -> int:
+        """The grid is 2**-exponent, with 2**17 to 2**18 steps in half the range."""
+        return FINENESS - math.frexp(self.between[1] / 2 - self.between[0] / 2)[1]
+
+    @property
+    def grid(self) -> float:
+        return math.ldexp(1.0, -self.exponent)
+
+    @property
+    def middle(self) -> int:
+        """The middle of the range in grid units."""
+        return math.floor((self.between[0] / 2 + self.between[1] / 2) / self.grid + 0.5)
+
+    @property
+    def centred(self) -> Clamped:
+        return Clamped(self.of, self.between, exponent=self.exponent, centre=self.middle)
+
+    @property
+    def plain(self) -> Clamped:
+        return Clamped(self.of, self.between, exponent=self.exponent)
+
+    @property
+    def key(self) -> str:
+        """What tells it from others."""
+        if self.awaited:
+            return awaited(self.of)
+        if self.bounds is None:
+            return f"{self.of!r} in a range to be bought"
+        return f"{self.of!r} in [{self.bounds[0]:.17g}, {self.bounds[1]:.17g}]"
+
+    def check(self, schema: Schema) -> None:
+        if self.awaited:
+            raise Unbounded(
+                f"{self.name} needs between=(low, high): without a range one person can move it without limit. Declare "
+                "it once (protect(..., schema=...)), or let between='automatic' buy one from the budget."
+            )
+        if not is_number(self.of, schema):
+            kind = type_of(self.of, schema)
+            hint = " Cast it, col(...).cast('integer'), with between=(0, 1)." if kind is Type.BOOLEAN else ""
+            raise DataError(f"{self.name} needs a number, and {self.of!r} is {kind}.{hint}")

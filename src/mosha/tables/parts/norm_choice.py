@@ -1,0 +1,233 @@
+"""A bound on what one person counts for, bought from the budget: where bias and noise together are smallest."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.connect.engines.source import answer
+from mosha.connect.language.value import Value
+from mosha.connect.plan.aggregation import Norms
+from mosha.core.event import Event
+from mosha.core.events import DiscreteLaplace
+from mosha.core.randomness import Rng
+from mosha.exact.grid import enlarged, noised
+from mosha.mechanisms.laplace import laplace_multiplier
+from mosha.noise import discrete_laplace
+from mosha.tables.parts.bounds import FEW_GROUPS
+from mosha.tables.parts.budget import Budget
+from mosha.tables.parts.part import Frame, Keys
+
+__all__ = ["LITTLE", "Chosen", "NormChoice", "bounded_note", "people_above", "share_for_bounds", "thresholds"]
+
+SHARES = (0.1, 0.25)
+"""Of the budget, for many groups and for few, where the best bound hangs on few people, who must be found."""
+
+LITTLE = 2.0
+_CAUTION = 4.0
+_OCTAVES = 20
+_BELOW = 6
+_MARKS = 64
+"""No histogram has more marks than this."""
+
+_UNTOLD = 8
+"""The bound in rows where too few people are there to tell one."""
+
+
+def share_for_bounds(groups: int) -> float:
+    """What buying a bound takes of a part's budget."""
+    return SHARES[groups <= FEW_GROUPS]
+
+
+def thresholds(unit: int = 1) -> tuple[int, ...]:
+    """Where the buckets of a histogram of norms end, two for each doubling.
+
+    Rows are counted from one up; sums whose largest value is `unit` from a small part of that up.
+    """
+    first = max(1, unit >> _BELOW)
+    octaves = _OCTAVES + (unit // first).bit_length() - 1
+    return tuple(sorted({round(first * 2 ** (i / 2)) for i in range(2 * octaves + 1)}))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A norm in units of the leader, and what was bought with it: a noisy number of persons above `mark`.
+
+    `above` is the sum of `buckets` noisy counts (see `tail_counts.md`); `mark` is the first threshold from the norm on.
+    """
+
+    norm: int
+    mark: int
+    above: float
+    buckets: int
+
+    @property
+    def plain(self) -> list[float]:
+        """As a release holds it."""
+        return [float(self.mark), self.above, float(self.buckets)]
+
+
+@dataclass(frozen=True)
+class NormChoice:
+    """The norm that keeps bias and noise together smallest, judged by noisy histograms of persons' norms.
+
+    Guarantee:
+        A person is in one bucket of a histogram: it has l1 sensitivity 1 (2 when one is replaced by another), and
+        discrete Laplace noise of that scale over epsilon makes it epsilon-differentially private (its end: `held.md`).
+        For order 2 there are two, of the norms and of the sums that they bound. The choice is post-processing.
+    """
+
+    epsilon: float
+    order: int
+    twice: bool
+    share: float
+
+    @staticmethod
+    def plan(budget: Budget, share: float, order: int, groups: int, *, twice: bool) -> NormChoice:
+        """Bought with a part of a share of the budget."""
+        part = share_for_bounds(groups)
+        return NormChoice(budget.epsilon_of(share * part / order), order, twice, part)
+
+    @property
+    def event(self) -> Event:
+        return DiscreteLaplace(laplace_multiplier(self.epsilon)) * self.order
+
+    def choose(
+        self,
+        frame: Frame,
+        keys: Keys,
+        leader: Value,
+        spread: Callable[[float], float],
+        rng: Rng,
+        *,
+        groups: int | None = None,
+    ) -> Chosen:
+        """A norm in units of `leader`; `spread(norm)` is the deviation that noise would have in each of the groups."""
+        marks = thresholds(leader.magnitude)
+        noisy = self._histogram(frame, keys, leader, self.order, marks, rng)
+        others = noisy if self.order == 1 else self._histogram(frame, keys, leader, 1, marks, rng)
+        norm = self._best(leader, marks, noisy, others, spread, frame.groups if groups is None else groups)
+        place = int(np.searchsorted(marks, norm))
+        tail = others[place + 1 :]
+        return Chosen(norm, marks[min(place, len(marks) - 1)], float(tail.sum()), len(tail))
+
+    def _best(
+        self,
+        leader: Value,
+        marks: tuple[int, ...],
+        noisy: NDArray[np.float64],
+        others: NDArray[np.float64],
+        spread: Callable[[float], float],
+        count: int,
+    ) -> int:
+        """The norm with the least bias and noise together, by the histograms of norms and of sums."""
+        middles = np.array(_middles(marks))
+        people = self._filled(noisy, marks)
+        totals = None if self.order == 1 else self._filled(others, marks)
+        if people is None:
+            return round(leader.magnitude * math.pow(_UNTOLD, 1 / self.order))
+        sums = middles if totals is None else _matched(people, totals, middles, leader.magnitude)
+        last = marks[int(np.flatnonzero(people)[-1])] if people.any() else marks[0]
+        norms = _candidates(marks[0], last)
+        lost = [float(np.sum(people * sums * (1 - np.minimum(1.0, norm / middles)))) for norm in norms]
+        costs = [gone**2 / count + count * spread(float(norm)) ** 2 for gone, norm in zip(lost, norms, strict=True)]
+        return norms[int(np.argmin(costs))]
+
+    @property
+    def scale(self) -> Fraction:
+        """Of the noise on each bucket, in persons."""
+        return enlarged(Fraction(laplace_multiplier(self.epsilon)) * (2 if self.twice else 1))
+
+    def _histogram(
+        self, frame: Frame, keys: Keys, leader: Value, order: int, marks: tuple[int, ...], rng: Rng
+    ) -> NDArray[np.float64]:
+        """How many persons have a norm in each bucket, and above the last mark, with noise."""
+        question = Norms(frame.relation, keys, only=frame.only, value=leader, order=order, thresholds=marks)
+        exact = np.asarray(answer(question)["persons"]).astype(np.int64)
+        return noised(exact, discrete_laplace(self.scale, len(exact), rng=rng)).astype(np.float64)
+
+    def _filled(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> NDArray[np.float64] | None:
+        """About how many persons have a norm in each bucket, none above the last that is filled; None if none is.
+
+        A bucket counts as filled where it holds more than 4 + log(its mark) scales of noise, so that noise alone adds
+        less than one row to the norm on the average; neighbours above it follow with a little more than noise.
+        """
+        scale, last_two = float(self.scale), noisy[-2] + noisy[-1]
+        noisy = np.append(noisy[:-2], last_two)
+        full = np.flatnonzero(noisy / scale > _CAUTION + np.log(np.array(marks) / marks[0]))
+        if not full.size:
+            return None
+        last = int(full[-1])
+        while last < len(noisy) - 1 and noisy[last + 1] > LITTLE * scale:
+            last += 1
+        noisy[last + 1 :] = 0.0
+        return np.maximum(noisy, 0.0)
+
+
+def _middles(marks: tuple[int, ...]) -> list[float]:
+    """The middle of each bucket, in whole numbers (the bucket of 2 rows holds 2 alone)."""
+    return [float(marks[0])] + [(low + 1 + high) / 2 for low, high in itertools.pairwise(marks)]
+
+
+def _candidates(first: int, last: int) -> list[int]:
+    """Norms from the first to the last, eight for each doubling."""
+    steps = math.ceil(8 * math.log2(last / first)) if last > first else 0
+    return sorted({min(last, round(first * 2 ** (i / 8))) for i in range(steps + 1)})
+
+
+def _matched(
+    people: NDArray[np.float64], totals: NDArray[np.float64], middles: NDArray[np.float64], unit: int
+) -> NDArray[np.float64]:
+    """The sums of persons of each norm, if the order of norms is that of sums."""
+    ranks = np.concatenate([[0.0], np.cumsum(people)])
+    upto = np.cumsum(totals)
+    if not upto[-1]:
+        return middles
+    middle = (ranks[:-1] + ranks[1:]) / 2 / max(ranks[-1], 1.0) * upto[-1]
+    found = middles[np.minimum(np.searchsorted(upto, middle), len(middles) - 1)]
+    largest = np.maximum(middles, middles**2 / unit)
+    return np.asarray(np.clip(found, middles, largest), np.float64)
+
+
+def people_above(choice: NormChoice, above: float, buckets: int, confidence: float = 0.95) -> tuple[float, float]:
+    """An interval that holds the number of persons above the bound's mark, with this confidence: `tail_counts.md`."""
+    sizes = np.linspace(0.005, 0.995, 199)
+    widths = (math.log(2 * _MARKS / (1 - confidence)) - buckets * np.log1p(-(sizes**2))) / sizes
+    width = float(widths.min()) * float(choice.scale)
+    return max(0.0, above - width), max(0.0, above + width)
+
+
+def bounded_note(most: str, choice: NormChoice | None, tail: tuple[str, float, int] | None = None) -> str:
+    """What an answer says about the bound: `most` is the bound with its unit, `tail` what was bought with it.
+
+    Args:
+        most: the bound, in words.
+        choice: how it was bought; None where it was declared.
+        tail: a mark in words, and the noisy number of persons above it with the number of buckets it is made of.
+    """
+    if choice is None:
+        return (
+            f"Nobody counts for more than {most}, as declared: larger parts are scaled down, and the answer and its "
+            "error bars are about what is left."
+        )
+    said = (
+        f"Nobody counts for more than {most} (chosen with {choice.share:.0%} of the budget): larger parts are scaled "
+        "down, and error bars are about what is left."
+    )
+    if tail is None:
+        return said
+    mark, above, buckets = tail
+    low, high = people_above(choice, above, buckets)
+    if high < 1:
+        return said
+    return (
+        f"{said} Between {math.floor(low):,} and {math.ceil(high):,} people (95%) have more than {mark}; what they "
+        "have beyond the bound is missing from the answer, and no error bar can say how much it is: a limit that you "
+        "declare, Person(column, at_most=...), says what is counted."
+    )

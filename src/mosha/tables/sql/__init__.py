@@ -1,0 +1,1 @@
+"""One SELECT, checked against a white list and turned into the same questions as the verbs."""

@@ -1,0 +1,217 @@
+"""SQL aggregates as aggregates of a protected table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from mosha.connect.language.checking import is_loose, is_number, type_of
+from mosha.connect.language.expression import Call, Column, Expression, lit, when
+from mosha.connect.language.schema import Type
+from mosha.tables import aggregates as tables
+from mosha.tables.aggregates import Aggregate
+from mosha.tables.parts.quantiles import maximum, minimum, quantile
+from mosha.tables.sql.ranges import Range, implied
+from mosha.tables.sql.scalar import Refused, Scope, constant, name_of, scalar
+
+__all__ = ["AGGREGATES", "Context", "aggregate", "is_aggregate"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What translation needs to know: columns and their types, the person's column, declared ranges, bars of quantiles.
+
+    `given` is the condition of FILTER (WHERE ...): rows for which it is not true count as if the value were missing.
+    """
+
+    scope: Scope
+    person: str | None
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    bars: str = "rows"
+    given: Expression | None = None
+
+    def bounded(self, node: exp.Expression, what: str) -> tuple[Expression, Range]:
+        """A number and its range: CLAMP(x, low, high), a declared column, or what follows from these and constants."""
+        found = implied(node, self._known)
+        if found is None:
+            expression = scalar(node, self.scope)
+            if not is_number(expression, self.scope.schema):
+                raise _no_number(node, what, type_of(expression, self.scope.schema))
+            raise no_range(node, what)
+        number = self._number(node, kept=found[0] == found[1])
+        if self.given is not None and is_loose(number, self.scope.schema):
+            number = number.cast("real")
+        return self.filtered(number), _widened(found)
+
+    def _known(self, node: exp.Expression) -> Range | None:
+        if isinstance(node, exp.Column) and (declared := self.ranges.get(self.scope(node))) is not None:
+            return declared
+        return (0, 1) if type_of(scalar(node, self.scope), self.scope.schema) is Type.BOOLEAN else None
+
+    def _number(self, node: exp.Expression, *, kept: bool) -> Expression:
+        """The number without its CLAMP, which the range stands for unless it has no width; conditions as 1 and 0."""
+        while isinstance(node, exp.Paren):
+            node = node.this
+        clamped = isinstance(node, exp.Least | exp.Greatest)
+        clamped = clamped or (isinstance(node, exp.Anonymous) and str(node.this).upper() == "CLAMP")
+        expression = scalar(node, self.scope)
+        if clamped and not kept and isinstance(expression, Call):
+            expression = expression.arguments[0]
+        return expression.cast("integer") if type_of(expression, self.scope.schema) is Type.BOOLEAN else expression
+
+    def filtered(self, expression: Expression) -> Expression:
+        """The value, missing where the condition of FILTER is not true."""
+        return expression if self.given is None else when(self.given, expression)
+
+
+def _widened(found: Range) -> Range:
+    """A range with some width: one constant is seen from zero."""
+    low, high = found
+    if low != high:
+        return low, high
+    return (min(0, low), max(0, high)) if low else (0, 1)
+
+
+def _no_number(node: exp.Expression, what: str, kind: Type) -> Refused:
+    text, instead = name_of(node), f"COUNT(DISTINCT {name_of(node)}) counts its values."
+    if kind.temporal:
+        instead = f"count the days since some day, DATEDIFF('day', DATE '2024-01-01', {text})."
+    return Refused(f"{what}({text}) needs a number, and {text} is a {kind}: {instead}")
+
+
+def no_range(node: exp.Expression, what: str) -> Refused:
+    """The refusal of a number without a range; its `node` is what CLAMP would stand around."""
+    refusal = Refused(
+        f"{what}({name_of(node)}) needs a range, without which one person could move it without limit: write "
+        f"CLAMP({name_of(node)}, 0, 100) with the least and the largest value that are to count, or declare the range "
+        "of the column."
+    )
+    refusal.__dict__["node"] = node
+    return refusal
+
+
+def _count(node: exp.Expression, context: Context) -> Aggregate:
+    inner = node.this
+    if node.expressions:
+        raise Refused(f"{name_of(node)}: COUNT takes one column, or *.")
+    if inner is None or isinstance(inner, exp.Star):
+        return tables.count(None if context.given is None else context.filtered(lit(1)))
+    if not isinstance(inner, exp.Distinct):
+        return tables.count(context.filtered(scalar(inner, context.scope)))
+    if len(inner.expressions) != 1:
+        raise Refused(f"{name_of(node)}: COUNT(DISTINCT ...) takes one column.")
+    of = scalar(inner.expressions[0], context.scope)
+    if not isinstance(of, Column) or of.name != context.person:
+        return tables.distinct(context.filtered(of))
+    if context.given is None:
+        return tables.persons()
+    raise Refused(f"{name_of(node)} counts persons, whose rows a FILTER cannot leave out one by one: use WHERE.")
+
+
+def _count_if(node: exp.Expression, context: Context) -> Aggregate:
+    condition = scalar(node.this, context.scope)
+    given = condition if context.given is None else context.given & condition
+    return tables.count(when(given, 1))
+
+
+def _filter(node: exp.Expression, context: Context) -> Aggregate:
+    """FILTER (WHERE condition): as if every value stood in CASE WHEN condition THEN value END."""
+    condition = node.expression.this
+    if any(is_aggregate(part) for part in condition.walk()):
+        raise Refused(f"{name_of(node)}: FILTER looks at rows; conditions on aggregates stand in HAVING.")
+    return aggregate(node.this, replace(context, given=scalar(condition, context.scope)))
+
+
+def _one(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
+    def translate(node: exp.Expression, context: Context) -> Aggregate:
+        if isinstance(node.this, exp.Distinct):
+            raise Refused(f"{name_of(node)}: DISTINCT goes with COUNT only.")
+        of, between = context.bounded(node.this, what)
+        return make(of, between=between)
+
+    return translate
+
+
+def _two(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
+    def translate(node: exp.Expression, context: Context) -> Aggregate:
+        pairs = [context.bounded(part, what) for part in (node.this, node.expression)]
+        return make([of for of, _ in pairs], between=[between for _, between in pairs])
+
+    return translate
+
+
+def _extreme(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
+    def translate(node: exp.Expression, context: Context) -> Aggregate:
+        of, between = context.bounded(node.this, what)
+        return make(of, between=between, bars=context.bars)
+
+    return translate
+
+
+def _quantile(node: exp.Expression, context: Context) -> Aggregate:
+    of, between = context.bounded(node.this, "MEDIAN")
+    return quantile(of, 0.5, between=between, bars=context.bars)
+
+
+def _percentile(node: exp.Expression, context: Context) -> Aggregate:
+    share = node.expression
+    if share is None:
+        raise Refused(f"{name_of(node)}: write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x).")
+    of, between = context.bounded(node.this, "QUANTILE")
+    return quantile(of, constant(share), between=between, bars=context.bars)
+
+
+def _within(node: exp.Expression, context: Context) -> Aggregate:
+    inner, order = node.this, node.expression
+    if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
+        raise Refused(f"{name_of(node)}: WITHIN GROUP goes with PERCENTILE_CONT.")
+    ordered = order.expressions[0]
+    share = constant(inner.this)
+    of, between = context.bounded(ordered.this, "PERCENTILE_CONT")
+    at = 1 - share if ordered.args.get("desc") else share
+    return quantile(of, at, between=between, bars=context.bars)
+
+
+AGGREGATES: dict[type[exp.Expression], Callable[[exp.Expression, Context], Aggregate]] = {
+    exp.Count: _count,
+    exp.CountIf: _count_if,
+    exp.Filter: _filter,
+    exp.Sum: _one(tables.sum, "SUM"),
+    exp.Avg: _one(tables.mean, "AVG"),
+    exp.Variance: _one(tables.variance, "VARIANCE"),
+    exp.VariancePop: _one(tables.variance, "VAR_POP"),
+    exp.Stddev: _one(tables.standard_deviation, "STDDEV"),
+    exp.StddevPop: _one(tables.standard_deviation, "STDDEV_POP"),
+    exp.StddevSamp: _one(tables.standard_deviation, "STDDEV_SAMP"),
+    exp.CovarPop: _two(tables.covariance, "COVAR_POP"),
+    exp.CovarSamp: _two(tables.covariance, "COVAR_SAMP"),
+    exp.Corr: _two(tables.correlation, "CORR"),
+    exp.Min: _extreme(minimum, "MIN"),
+    exp.Max: _extreme(maximum, "MAX"),
+    exp.Median: _quantile,
+    exp.PercentileCont: _percentile,
+    exp.PercentileDisc: _percentile,
+    exp.Quantile: _percentile,
+    exp.WithinGroup: _within,
+}
+
+
+def is_aggregate(node: Any) -> bool:
+    """Whether this very node is an aggregate (WITHIN GROUP and FILTER hold one, and are one themselves)."""
+    return isinstance(node, exp.AggFunc | exp.WithinGroup | exp.Filter)
+
+
+def aggregate(node: exp.Expression, context: Context) -> Aggregate:
+    """The aggregate that a node asks for."""
+    if node.args.get("distinct"):
+        raise Refused(f"{name_of(node)}: DISTINCT goes with COUNT only.")
+    handler = AGGREGATES.get(type(node))
+    if handler is None:
+        raise Refused(
+            f"{name_of(node)} is not an aggregate that can be made private here. There are COUNT, SUM, AVG, VARIANCE, "
+            "STDDEV, MIN, MAX, MEDIAN, PERCENTILE_CONT, CORR and COVAR_POP."
+        )
+    return handler(node, context)

@@ -1,0 +1,97 @@
+"""A SELECT about protected tables, answered or explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mosha.core.errors import InvalidParameter
+from mosha.tables.answer import Answer
+from mosha.tables.sql.query import statement
+from mosha.tables.table import Table
+
+__all__ = ["explain", "query"]
+
+
+def query(
+    sql: str,
+    /,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    within: float | None = None,
+    confidence: float | None = None,
+    rows: float | None = None,
+    key: str | None = None,
+    deadline: float | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    keys: Mapping[str, Any] | None = None,
+    bars: str = "rows",
+    tables: Mapping[str, Any] | None = None,
+    **named: Any,
+) -> Answer | str:
+    """Answer a SELECT about protected tables; EXPLAIN shows what would run and its price instead.
+
+    Args:
+        sql: one SELECT.
+        epsilon: the price, or one of
+        rho: the price in zero-concentrated differential privacy, or
+        within: how wide the widest error bar may be, with `confidence` (and `rows`, a guess of the rows in a group).
+        delta: allows Gaussian noise and groups that come from the data.
+        confidence: with `within`.
+        rows: with `within`.
+        key: makes a retry free.
+        deadline: after so many seconds the engine breaks off.
+        ranges: the declared (low, high) of columns, in place of CLAMP(column, low, high).
+        keys: the public groups of columns, in place of WHERE column IN (...); "from data" for a column whose groups are
+            to come from the data although they are declared.
+        bars: "values" buys error bars of medians and percentiles in the unit of their column, with half of their price;
+            in "rows" they cost nothing.
+        tables: the tables that FROM may name, by name: for names such as rows or key, which are options here.
+        named: the same, one by one: protected ones, and public ones from `mosha.tables.public_table`.
+    """
+    options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "within": within}
+    options |= {"confidence": confidence, "rows": rows, "key": key, "deadline": deadline}
+    from_ = _named_tables(tables, named, options | {"ranges": ranges, "keys": keys, "bars": bars})
+    checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
+    if checked.explained:
+        return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
+    return checked.answer(checked.question.release(**options))
+
+
+def explain(
+    sql: str,
+    /,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    keys: Mapping[str, Any] | None = None,
+    bars: str = "rows",
+    tables: Mapping[str, Any] | None = None,
+    **named: Any,
+) -> str:
+    """The bounded SQL that a query runs in the engine, with the price of each part; nothing is spent.
+
+    Takes what `query` takes, but for what concerns a payment.
+    """
+    options = {"epsilon": epsilon, "delta": delta, "rho": rho, "ranges": ranges, "keys": keys, "bars": bars}
+    checked = statement(sql, _named_tables(tables, named, options), ranges=ranges, keys=keys, bars=bars)
+    return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
+
+
+def _named_tables(tables: Any, named: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """All tables by their names; one that was given under the name of an option is told where it goes."""
+    clash = next((name for name, value in {**options, "tables": tables}.items() if isinstance(value, Table)), None)
+    if clash is not None:
+        raise InvalidParameter(
+            f"{clash}= is an option, not a table: give a table of that name as tables={{'{clash}': ...}}. Nothing was "
+            "spent."
+        )
+    if tables is not None and not isinstance(tables, Mapping):
+        raise InvalidParameter("tables= names tables: tables={'visits': mosha.protect(...)}. Nothing was spent.")
+    if twice := sorted(set(tables or {}) & set(named)):
+        raise InvalidParameter(f"the table {twice[0]!r} is given twice. Nothing was spent.")
+    return {**(tables or {}), **named}

@@ -1,0 +1,279 @@
+"""What SELECT, HAVING, ORDER BY and LIMIT make of noisy numbers: free, and with error bars that stay honest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+
+from sqlglot import exp
+
+from mosha.connect.language.schema import Type
+from mosha.tables.sql.scalar import Refused, constant, decimal_of, name_of
+
+__all__ = ["TYPICAL", "Interval", "check", "evaluate", "rehearse"]
+
+Interval = tuple[Any, Any, Any]
+"""A value, and the ends of its error bar; keys and constants have no width."""
+
+
+def _exact(value: Any) -> Interval:
+    return value, value, value
+
+
+def _corners(operation: Callable[[float, float], float], a: Interval, b: Interval) -> Interval:
+    if a[0] is None or b[0] is None:
+        return _exact(None)
+    found = [operation(x, y) for x in a[1:] for y in b[1:]]
+    return operation(a[0], b[0]), min(found), max(found)
+
+
+def _divide(a: Interval, b: Interval) -> Interval:
+    """An error bar that reaches zero in the denominator has no end."""
+    if a[0] is None or b[0] is None or b[0] == 0:
+        return _exact(None)
+    if b[1] <= 0 <= b[2] and b[1] != b[2]:
+        return a[0] / b[0], -math.inf, math.inf
+    return _corners(lambda x, y: x / y if y else math.inf, a, b)
+
+
+_ARITHMETIC: dict[type[exp.Expression], Callable[[Interval, Interval], Interval]] = {
+    exp.Add: lambda a, b: _corners(lambda x, y: x + y, a, b),
+    exp.Sub: lambda a, b: _corners(lambda x, y: x - y, a, b),
+    exp.Mul: lambda a, b: _corners(lambda x, y: x * y, a, b),
+    exp.Div: _divide,
+}
+
+_CASTS = dict.fromkeys(("DOUBLE", "FLOAT", "REAL", "DECIMAL"), False) | dict.fromkeys(
+    ("INT", "BIGINT", "SMALLINT"), True
+)
+"""The types that a result may be cast to, and whether they are whole."""
+
+_COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], bool]] = {
+    exp.EQ: lambda a, b: a == b,
+    exp.NEQ: lambda a, b: a != b,
+    exp.GT: lambda a, b: a > b,
+    exp.GTE: lambda a, b: a >= b,
+    exp.LT: lambda a, b: a < b,
+    exp.LTE: lambda a, b: a <= b,
+}
+
+
+def evaluate(node: exp.Expression, known: Mapping[str, Interval]) -> Interval:
+    """The value of an output expression in one row, with the ends of its error bar.
+
+    Args:
+        node: SQL over aggregates and keys.
+        known: what each aggregate, key and alias is in this row, by its SQL text.
+    """
+    text = name_of(node)
+    if text in known:
+        return known[text]
+    handler = _KINDS.get(type(node))
+    if handler is None:
+        raise Refused(
+            f"{text}: on results there is arithmetic, comparison, ROUND, FLOOR, CEIL, ABS, SQRT, "
+            "LEAST, GREATEST, COALESCE, NULLIF, CAST, AND, OR, NOT, BETWEEN and IN."
+        )
+    return handler(node, known)
+
+
+Known = Mapping[str, Interval]
+
+
+def _arithmetic(node: exp.Expression, known: Known) -> Interval:
+    return _ARITHMETIC[type(node)](evaluate(node.this, known), evaluate(node.expression, known))
+
+
+def _comparison(node: exp.Expression, known: Known) -> Interval:
+    a, b = evaluate(node.this, known)[0], evaluate(node.expression, known)[0]
+    return _exact(None if a is None or b is None else _COMPARISONS[type(node)](a, b))
+
+
+def _negative(node: exp.Expression, known: Known) -> Interval:
+    value, low, high = evaluate(node.this, known)
+    return (None, None, None) if value is None else (-value, -high, -low)
+
+
+def _not(node: exp.Expression, known: Known) -> Interval:
+    value = evaluate(node.this, known)[0]
+    return _exact(None if value is None else not value)
+
+
+def _connective(node: exp.Expression, known: Known) -> Interval:
+    sides = [evaluate(side, known)[0] for side in (node.this, node.expression)]
+    return _exact(all(sides) if isinstance(node, exp.And) else any(sides))
+
+
+def _rounded(node: exp.Expression, known: Known) -> Interval:
+    digits = node.args.get("decimals")
+    places = 0 if digits is None else constant(digits)
+    value, low, high = evaluate(node.this, known)
+    half = 0.5 * 10.0**-places
+    return (None, None, None) if value is None else (_to_digits(value, places), low - half, high + half)
+
+
+def _to_digits(value: float, places: int) -> float:
+    """The nearest number of so many digits, halves away from zero, as for rows."""
+    scaled = value * 10.0**places if places >= 0 else value / 10.0**-places
+    if not math.isfinite(scaled) or abs(scaled) >= 2.0**52:
+        return value
+    return _nearest(scaled) / 10.0**places if places > 0 else _nearest(scaled) * 10.0**-places
+
+
+def _monotone(function: Callable[[float], float]) -> Callable[[exp.Expression, Known], Interval]:
+    def handler(node: exp.Expression, known: Known) -> Interval:
+        value, low, high = evaluate(node.this, known)
+        return (None, None, None) if value is None else (function(value), function(low), function(high))
+
+    return handler
+
+
+def _whole(rounding: Callable[[float], int]) -> Callable[[float], float]:
+    """A bar that has no end keeps none."""
+    return lambda value: rounding(value) if math.isfinite(value) else value
+
+
+def _nearest(value: float) -> int:
+    """Halves away from zero; the distance to a whole number is exact."""
+    whole = math.floor(abs(value))
+    whole += abs(value) - whole >= 0.5
+    return whole if value >= 0 else -whole
+
+
+def _root(value: float) -> float:
+    """Of what noise made negative, zero."""
+    return math.sqrt(max(0.0, value))
+
+
+def _size(node: exp.Expression, known: Known) -> Interval:
+    value, low, high = evaluate(node.this, known)
+    if value is None:
+        return _exact(None)
+    return abs(value), 0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high))
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[exp.Expression, Known], Interval]:
+    """LEAST or GREATEST of what is there."""
+
+    def handler(node: exp.Expression, known: Known) -> Interval:
+        found = [evaluate(part, known) for part in (node.this, *node.expressions)]
+        there = [part for part in found if part[0] is not None]
+        return (
+            (choose(p[0] for p in there), choose(p[1] for p in there), choose(p[2] for p in there))
+            if there
+            else _exact(None)
+        )
+
+    return handler
+
+
+def _coalesce(node: exp.Expression, known: Known) -> Interval:
+    found = [evaluate(part, known) for part in (node.this, *node.expressions)]
+    return next((part for part in found if part[0] is not None), _exact(None))
+
+
+def _nullif(node: exp.Expression, known: Known) -> Interval:
+    value, other = evaluate(node.this, known), evaluate(node.expression, known)[0]
+    return _exact(None) if value[0] == other else value
+
+
+def _is_moment(node: exp.Expression) -> bool:
+    """DATE '2026-11-15' is a constant."""
+    return isinstance(node.this, exp.Literal) and bool(node.this.is_string)
+
+
+def _number(node: exp.Expression, known: Known) -> Interval:
+    """CAST to a number: rounded where it becomes a whole one."""
+    if _is_moment(node):
+        return _exact(constant(node))
+    if (sizes := decimal_of(node)) is not None:
+        largest = 10.0 ** (sizes[0] - sizes[1])
+        found = _monotone(lambda value: _to_digits(value, sizes[1]))(node, known)
+        return found if found[0] is not None and abs(found[0]) < largest else _exact(None)
+    if not _CASTS[node.args["to"].this.name]:
+        return evaluate(node.this, known)
+    return _monotone(_whole(_nearest))(node, known)
+
+
+def _between(node: exp.Expression, known: Known) -> Interval:
+    value, low, high = (evaluate(part, known)[0] for part in (node.this, node.args["low"], node.args["high"]))
+    if None in (value, low, high):
+        return _exact(None)
+    return _exact(low <= value <= high or (bool(node.args.get("symmetric")) and high <= value <= low))
+
+
+def _in(node: exp.Expression, known: Known) -> Interval:
+    return _exact(evaluate(node.this, known)[0] in [constant(item) for item in node.expressions])
+
+
+def _constant(node: exp.Expression, known: Known) -> Interval:
+    del known
+    return _exact(constant(node))
+
+
+def _column(node: exp.Expression, known: Known) -> Interval:
+    del known
+    raise Refused(f"{name_of(node)} is neither a key of GROUP BY nor an aggregate: group by it, or aggregate it.")
+
+
+_KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Interval]] = {
+    **dict.fromkeys(_ARITHMETIC, _arithmetic),
+    **dict.fromkeys(_COMPARISONS, _comparison),
+    **dict.fromkeys((exp.And, exp.Or), _connective),
+    **dict.fromkeys((exp.Literal, exp.Boolean, exp.Null), _constant),
+    exp.Paren: lambda node, known: evaluate(node.this, known),
+    exp.Neg: _negative,
+    exp.Not: _not,
+    exp.Round: _rounded,
+    exp.Floor: _monotone(_whole(math.floor)),
+    exp.Ceil: _monotone(_whole(math.ceil)),
+    exp.Sqrt: _monotone(_root),
+    exp.Abs: _size,
+    exp.Least: _extreme(min),
+    exp.Greatest: _extreme(max),
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Cast: _number,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Column: _column,
+}
+
+
+TYPICAL: Mapping[Type, Any] = {
+    Type.INTEGER: 1,
+    Type.REAL: 1.0,
+    Type.BOOLEAN: True,
+    Type.TEXT: "a",
+    Type.DATE: date(2000, 1, 1),
+    Type.TIMESTAMP: datetime(2000, 1, 1),  # noqa: DTZ001  (a wall clock)
+    Type.INSTANT: datetime(2000, 1, 1, tzinfo=UTC),
+}
+"""One value of each type, for a rehearsal."""
+
+
+def rehearse(node: exp.Expression, known: Mapping[str, Interval]) -> None:
+    """Refuse an output expression that mixes types, before anything is spent: it is evaluated on made-up values."""
+    try:
+        evaluate(node, known)
+    except (TypeError, ValueError, OverflowError):
+        raise Refused(
+            f"{name_of(node)} puts together what has different types: numbers go with numbers, text with text, and a "
+            "date is written DATE '2026-11-15'."
+        ) from None
+
+
+def check(node: exp.Expression, known: Collection[str]) -> None:
+    """Refuse an output expression that could not be evaluated, before anything is spent."""
+    if name_of(node) in known:
+        return
+    if type(node) not in _KINDS or isinstance(node, exp.Column):
+        evaluate(node, {})
+    if isinstance(node, exp.Cast) and node.args["to"].this.name not in _CASTS and not _is_moment(node):
+        raise Refused(f"{name_of(node)}: results are cast to DOUBLE or INTEGER.")
+    parts = [node.this, node.args.get("expression"), node.args.get("low"), node.args.get("high")]
+    for part in parts + ([] if isinstance(node, exp.In) else node.expressions):
+        if isinstance(part, exp.Expression):
+            check(part, known)

@@ -1,0 +1,85 @@
+"""One SELECT out of a text: what the parser makes of it, and everything that is refused before it is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from mosha.core.errors import InvalidParameter
+from mosha.tables.sql.arguments import check_arguments
+from mosha.tables.sql.scalar import Refused
+
+__all__ = ["parse"]
+
+_LONGEST = 100_000
+_FIRST = {"SELECT", "WITH", "EXPLAIN"}
+_KNOWN = {
+    "expressions",
+    "from_",
+    "joins",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "with_",
+}
+_INSTEAD = {
+    "distinct": "SELECT DISTINCT shows what single rows hold: write GROUP BY with an aggregate.",
+    "windows": "window functions look at other people's rows: aggregate with GROUP BY instead.",
+    "qualify": "QUALIFY is not answered here: filter noisy results with HAVING.",
+    "offset": "OFFSET is not answered here: read the rows you need from the answer.",
+    "sample": "TABLESAMPLE is not answered here, for the sample would not be priced: ask the whole table.",
+    "laterals": "LATERAL is not answered here: join the tables instead.",
+    "into": "INTO is not answered here: nothing is written anywhere.",
+    "locks": "FOR UPDATE is not answered here: nothing is locked.",
+}
+
+
+def parse(text: Any) -> tuple[exp.Select, bool]:
+    """The one SELECT of `text`, and whether EXPLAIN stood before it.
+
+    >>> parse("SELECT COUNT(*) FROM visits")[0].sql()
+    'SELECT COUNT(*) FROM visits'
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidParameter("a query is a SELECT statement, as text.")
+    if len(text) > _LONGEST:
+        raise InvalidParameter(f"a query has at most {_LONGEST} characters.")
+    stripped = text.strip()
+    explained = stripped[:8].upper() == "EXPLAIN "
+    try:
+        statements = sqlglot.parse(stripped[8:] if explained else stripped, dialect="duckdb")
+    except (SqlglotError, RecursionError):
+        if stripped.lstrip("( \n\t").split(maxsplit=1)[0].upper() not in _FIRST:
+            raise InvalidParameter("this is not a SELECT: a query begins with SELECT, WITH or EXPLAIN.") from None
+        raise InvalidParameter("this is not SQL that can be read: check commas, quotes and parentheses.") from None
+    found = [statement for statement in statements if statement is not None]
+    if len(found) != 1:
+        raise Refused("one statement at a time: a query is a single SELECT.")
+    return check_select(found[0]), explained
+
+
+def check_select(node: Any) -> exp.Select:
+    """A SELECT with nothing in it that the plan does not know."""
+    if isinstance(node, exp.Subquery) and not node.args.get("pivots"):
+        return check_select(node.this)
+    if isinstance(node, exp.SetOperation):
+        raise Refused("UNION, INTERSECT and EXCEPT would put one person's rows in twice: ask each part by itself.")
+    if not isinstance(node, exp.Select):
+        if not isinstance(node, exp.DDL | exp.DML | exp.Command):  # a word that the parser takes for a name
+            raise Refused("this is not a SELECT: a query begins with SELECT, WITH or EXPLAIN.")
+        raise Refused(f"only SELECT is answered, not {type(node).__name__.upper()}.")
+    for key, value in node.args.items():
+        if value and key not in _KNOWN:
+            raise Refused(_INSTEAD.get(key, f"{key.rstrip('_').upper()} is not answered here."))
+    for part in node.walk():
+        if isinstance(part, exp.Window):
+            raise Refused(_INSTEAD["windows"])
+        check_arguments(part)
+        if isinstance(part, exp.Select) and part is not node and not isinstance(part.parent, exp.Subquery | exp.CTE):
+            raise Refused("a subquery stands in FROM or in WITH: join instead of comparing with a subquery.")
+    return node

@@ -1,0 +1,385 @@
+"""Scalar SQL as expressions of the white list; anything else is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from mosha.connect.language.checking import is_loose, type_of
+from mosha.connect.language.expression import Call, Case, Expression, Operator, col, lit, null
+from mosha.connect.language.schema import Schema, Type
+from mosha.core.errors import Refused
+from mosha.core.number import real
+
+__all__ = ["Refused", "between", "constant", "decimal_of", "name_of", "scalar"]
+
+
+_TYPES = {
+    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT", "HUGEINT", "INT128"), Type.INTEGER),
+    **dict.fromkeys(("DOUBLE", "FLOAT", "DECIMAL", "REAL"), Type.REAL),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), Type.TEXT),
+    "BOOLEAN": Type.BOOLEAN,
+    "DATE": Type.DATE,
+    "TIMESTAMP": Type.TIMESTAMP,
+    "TIMESTAMPNTZ": Type.TIMESTAMP,
+    "TIMESTAMPTZ": Type.INSTANT,
+}
+
+_BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
+    exp.Add: lambda a, b: a + b,
+    exp.Sub: lambda a, b: a - b,
+    exp.Mul: lambda a, b: a * b,
+    exp.Div: lambda a, b: a / b,
+    exp.EQ: lambda a, b: a == b,
+    exp.NEQ: lambda a, b: a != b,
+    exp.GT: lambda a, b: a > b,
+    exp.GTE: lambda a, b: a >= b,
+    exp.LT: lambda a, b: a < b,
+    exp.LTE: lambda a, b: a <= b,
+    exp.And: lambda a, b: a & b,
+    exp.Or: lambda a, b: a | b,
+    exp.DPipe: lambda a, b: a.concat(b),
+    exp.DateDiff: lambda a, b: a.days_since(b),
+}
+
+_UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
+    exp.Neg: lambda a: -a,
+    exp.Not: lambda a: ~a,
+    exp.Paren: lambda a: a,
+    exp.Abs: abs,
+    exp.Floor: lambda a: a.floor(),
+    exp.Ceil: lambda a: a.ceil(),
+    exp.Lower: lambda a: a.lower(),
+    exp.Upper: lambda a: a.upper(),
+    exp.Trim: lambda a: a.trim(),
+    exp.Length: lambda a: a.length(),
+    exp.Year: lambda a: a.year(),
+    exp.Quarter: lambda a: a.quarter(),
+    exp.Month: lambda a: a.month(),
+    exp.Day: lambda a: a.day(),
+    exp.DayOfWeekIso: lambda a: a.weekday(),
+    exp.Hour: lambda a: a.hour(),
+    exp.Minute: lambda a: a.minute(),
+}
+
+_PARTS = {"ISODOW": "weekday"} | {name.upper(): name for name in ("year", "quarter", "month", "day", "hour", "minute")}
+
+
+class Scope(Protocol):
+    """The columns that a query knows."""
+
+    @property
+    def schema(self) -> Schema:
+        """Their types, by their names in the plan."""
+
+    def __call__(self, node: exp.Column) -> str:
+        """The name of a column in the plan."""
+
+
+def name_of(node: Any) -> str:
+    """What to call a piece of SQL in a message."""
+    return str(node.sql(dialect="duckdb"))
+
+
+def constant(node: exp.Expression) -> Any:
+    """A public constant: a number, text, boolean, date, timestamp or NULL."""
+    match node:
+        case exp.Paren():
+            return constant(node.this)
+        case exp.Neg():
+            return -constant(node.this)
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Literal():
+            return str(node.this) if node.is_string else _number(str(node.this))
+        case exp.Cast() if isinstance(node.this, exp.Literal) and node.this.is_string:
+            return _moment(str(node.this.this), _kind(node))
+    raise Refused(f"{name_of(node)} must be a constant.")
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def _moment(text: str, kind: Type) -> Any:
+    try:
+        if kind is Type.DATE:
+            return date.fromisoformat(text)
+        if kind in {Type.TIMESTAMP, Type.INSTANT}:
+            return datetime.fromisoformat(text)
+    except ValueError:
+        raise Refused(f"'{text}' is not a {kind}: write it as 2026-11-15 or 2026-11-15 12:30:00.") from None
+    return text
+
+
+def _kind(node: exp.Expression) -> Type:
+    kind = _TYPES.get(node.args["to"].this.name)
+    if kind is None:
+        raise Refused(f"{name_of(node)}: there is no such type here. Types are {', '.join(Type)}.")
+    return kind
+
+
+def scalar(node: exp.Expression, scope: Scope) -> Expression:
+    """A scalar expression of one row.
+
+    Args:
+        node: what the parser made of it.
+        scope: the name that a column has in the plan.
+    """
+    kind = type(node)
+    if kind in _BINARY:
+        if kind is exp.DateDiff and str(node.args.get("unit", "DAY")).upper() not in {"DAY", "DAYS"}:
+            raise Refused(f"{name_of(node)}: differences of dates are in days.")
+        return _BINARY[kind](scalar(node.this, scope), scalar(node.expression, scope))
+    if kind in _UNARY and not _extras(node):
+        return _UNARY[kind](scalar(node.this, scope))
+    handler = _SPECIAL.get(kind)
+    if handler is None:
+        raise Refused(
+            f"{name_of(node)}: {kind.__name__} is not among the functions whose meaning is known on every engine. "
+            "See docs/how-to/sql.md for the list."
+        )
+    found = handler(node, scope)
+    return ~found if node.args.get("negate") else found
+
+
+def _extras(node: exp.Expression) -> list[str]:
+    """Options of a function that this white list does not know."""
+    return [key for key, value in node.args.items() if key not in {"this", "encode", "binary"} and value]
+
+
+def _column(node: exp.Expression, scope: Scope) -> Expression:
+    assert isinstance(node, exp.Column)
+    return col(scope(node))
+
+
+def _constant(node: exp.Expression, scope: Scope) -> Expression:
+    del scope
+    value = constant(node)
+    if value is None:
+        raise Refused("NULL has no type here: write IS NULL, COALESCE, or CASE without ELSE.")
+    return lit(value)
+
+
+def _cast(node: exp.Expression, scope: Scope) -> Expression:
+    if isinstance(node.this, exp.Literal) and node.this.is_string:
+        return lit(constant(node))
+    value = scalar(node.this, scope)
+    sizes = decimal_of(node)
+    if sizes is None:
+        return value.cast(_kind(node))
+    number = value if type_of(value, scope.schema).numeric else value.cast(Type.REAL)
+    return Call(Operator.ROUND, (number,), (sizes[1], 10.0 ** (sizes[0] - sizes[1])))
+
+
+def decimal_of(node: exp.Expression) -> tuple[int, int] | None:
+    """How many digits a DECIMAL has in all and after its point; None for another type."""
+    kind = node.args["to"]
+    sizes = [constant(size.this) for size in kind.expressions]
+    if kind.this.name != "DECIMAL":
+        if sizes:
+            raise Refused(f"{name_of(node)}: sizes go with DECIMAL only. Nothing was spent.")
+        return None
+    digits, scale = (*sizes, 0)[:2] if sizes else (18, 3)
+    if not (isinstance(digits, int) and isinstance(scale, int) and 0 <= scale <= min(digits, 15) and 1 <= digits <= 38):
+        raise Refused(f"{name_of(node)}: a DECIMAL has up to 38 digits, up to 15 of them after the point.")
+    return digits, scale
+
+
+def _case(node: exp.Expression, scope: Scope) -> Expression:
+    base = node.args.get("this")
+    branches = []
+    for branch in node.args["ifs"]:
+        condition = scalar(branch.this, scope)
+        if base is not None:
+            condition = scalar(base, scope) == condition
+        branches.append((condition, branch.args["true"]))
+    return _chosen(branches, node.args.get("default"), scope)
+
+
+def _if(node: exp.Expression, scope: Scope) -> Expression:
+    return _chosen([(scalar(node.this, scope), node.args["true"])], node.args.get("false"), scope)
+
+
+def _chosen(branches: list[tuple[Expression, exp.Expression]], default: Any, scope: Scope) -> Expression:
+    """A case; beside numbers, a column without a declared type is one. A branch that is NULL needs no value."""
+    nodes = [value for _, value in branches] + ([] if default is None else [default])
+    values = [None if isinstance(value, exp.Null) else scalar(value, scope) for value in nodes]
+    there = [value for value in values if value is not None]
+    if any(type_of(value, scope.schema).numeric for value in there):
+        values = [v.cast("real") if v is not None and is_loose(v, scope.schema) else v for v in values]
+    conditions = [condition for condition, _ in branches]
+    missing = null(type_of(there[0], scope.schema)) if there else None
+    if missing is None:
+        raise Refused("a CASE needs a branch that is not NULL.")
+    pairs = [(c, missing if v is None else v) for c, v in zip(conditions, values, strict=False)]
+    return Case(tuple(pairs), values[-1] if default is not None else None)
+
+
+def _as_number(expression: Expression, scope: Scope) -> Expression:
+    """A case of columns without a declared type, where a number is needed."""
+    if not isinstance(expression, Case) or not all(is_loose(value, scope.schema) for _, value in expression.branches):
+        return expression
+    return Case(
+        tuple((condition, value.cast("real")) for condition, value in expression.branches), expression.otherwise
+    )
+
+
+def _in(node: exp.Expression, scope: Scope) -> Expression:
+    if node.args.get("query") or node.args.get("unnest"):
+        raise Refused(f"{name_of(node)}: IN takes a list of constants; join the tables instead of a subquery.")
+    values = [constant(item) for item in node.expressions]
+    if None in values:
+        raise Refused(f"{name_of(node)}: NULL equals nothing, not even itself: write OR {name_of(node.this)} IS NULL.")
+    return scalar(node.this, scope).is_in(*values)
+
+
+def _is(node: exp.Expression, scope: Scope) -> Expression:
+    if isinstance(node.expression, exp.Null):
+        return scalar(node.this, scope).is_null()
+    value = constant(node.expression)
+    if not isinstance(value, bool):
+        raise Refused(f"{name_of(node)}: IS goes with NULL, TRUE or FALSE.")
+    return (scalar(node.this, scope) == value).coalesce(False)
+
+
+def _between(node: exp.Expression, scope: Scope) -> Expression:
+    value, low, high = (scalar(part, scope) for part in (node.this, node.args["low"], node.args["high"]))
+    inside = value.between(low, high)
+    return inside | value.between(high, low) if node.args.get("symmetric") else inside
+
+
+def _like(node: exp.Expression, scope: Scope) -> Expression:
+    pattern = constant(node.expression)
+    if not isinstance(pattern, str):
+        raise Refused(f"{name_of(node)}: LIKE takes a constant pattern.")
+    return scalar(node.this, scope).like(pattern)
+
+
+def _ilike(node: exp.Expression, scope: Scope) -> Expression:
+    pattern = constant(node.expression)
+    if not isinstance(pattern, str):
+        raise Refused(f"{name_of(node)}: ILIKE takes a constant pattern.")
+    return scalar(node.this, scope).ilike(pattern)
+
+
+def _starts(node: exp.Expression, scope: Scope) -> Expression:
+    start = constant(node.expression)
+    if not isinstance(start, str):
+        raise Refused(f"{name_of(node)}: STARTS_WITH takes a constant text.")
+    return scalar(node.this, scope).starts_with(start)
+
+
+def _coalesce(node: exp.Expression, scope: Scope) -> Expression:
+    return scalar(node.this, scope).coalesce(*(scalar(item, scope) for item in node.expressions))
+
+
+def _concat(node: exp.Expression, scope: Scope) -> Expression:
+    """CONCAT passes over NULL, as engines do; a || b is NULL where one of them is."""
+    first, *others = (scalar(item, scope).coalesce("") for item in node.expressions if not isinstance(item, exp.Null))
+    return first.concat(*others)
+
+
+def _substring(node: exp.Expression, scope: Scope) -> Expression:
+    start, length = node.args.get("start"), node.args.get("length")
+    if start is None or length is None:
+        raise Refused(f"{name_of(node)}: SUBSTRING takes a start and a length.")
+    return scalar(node.this, scope).substring(constant(start), constant(length))
+
+
+def _round(node: exp.Expression, scope: Scope) -> Expression:
+    digits = node.args.get("decimals")
+    return scalar(node.this, scope).round(0 if digits is None else constant(digits))
+
+
+def _extract(node: exp.Expression, scope: Scope) -> Expression:
+    part = _PARTS.get(node.this.name.upper())
+    if part is None:
+        raise Refused(f"{name_of(node)}: EXTRACT takes {', '.join(sorted(_PARTS))}.")
+    return getattr(scalar(node.expression, scope), part)()  # type: ignore[no-any-return]
+
+
+def _truncate(node: exp.Expression, scope: Scope) -> Expression:
+    return scalar(node.this, scope).truncate(node.args["unit"].name.lower())
+
+
+def _nullif(node: exp.Expression, scope: Scope) -> Expression:
+    value = scalar(node.this, scope)
+    return Case((((value != scalar(node.expression, scope)), value),), None)
+
+
+def _function(node: exp.Expression, scope: Scope) -> Expression:
+    name = str(node.this).upper()
+    arguments = node.expressions
+    if name == "CLAMP" and len(arguments) == 3:
+        number = _as_number(scalar(arguments[0], scope), scope)
+        return number.clamp(constant(arguments[1]), constant(arguments[2]))
+    if name == "CLAMP" and arguments:
+        raise Refused(
+            f"{name_of(node)}: CLAMP takes a number, the least and the largest value that are to count, such as "
+            f"CLAMP({name_of(arguments[0])}, 0, 100)."
+        )
+    if name == "BIN" and len(arguments) in {2, 3}:
+        return scalar(arguments[0], scope).bin(*(constant(item) for item in arguments[1:]))
+    raise Refused(f"{name_of(node)}: there is no function {name} here. See docs/how-to/sql.md for the list.")
+
+
+def _least(node: exp.Expression, scope: Scope) -> Expression:
+    """LEAST(GREATEST(x, low), high) and GREATEST(LEAST(x, high), low) are CLAMP(x, low, high)."""
+    inner = node.this
+    wanted = exp.Greatest if isinstance(node, exp.Least) else exp.Least
+    if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
+        return scalar(inner.this, scope).clamp(*between(node))
+    raise Refused(
+        f"{name_of(node)}: a number is held within a range by CLAMP({name_of(innermost(node))}, 0, 100), or by "
+        "LEAST(GREATEST(x, 0), 100)."
+    )
+
+
+def between(node: exp.Expression) -> tuple[float, float]:
+    """The low and the high of LEAST(GREATEST(x, low), high) or GREATEST(LEAST(x, high), low)."""
+    edges = [real("an edge of a range", constant(part.expressions[0])) for part in (node.this, node)]
+    low, high = edges if isinstance(node, exp.Least) else reversed(edges)
+    return low, high
+
+
+def innermost(node: exp.Expression) -> exp.Expression:
+    """What LEAST and GREATEST stand around."""
+    return innermost(node.this) if isinstance(node, exp.Least | exp.Greatest) else node
+
+
+_SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expression]] = {
+    exp.Column: _column,
+    exp.Literal: _constant,
+    exp.Boolean: _constant,
+    exp.Null: _constant,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Between: _between,
+    exp.Like: _like,
+    exp.ILike: _ilike,
+    exp.StartsWith: _starts,
+    exp.Coalesce: _coalesce,
+    exp.Concat: _concat,
+    exp.Substring: _substring,
+    exp.Round: _round,
+    exp.Extract: _extract,
+    exp.TimestampTrunc: _truncate,
+    exp.DateTrunc: _truncate,
+    exp.Nullif: _nullif,
+    exp.Anonymous: _function,
+    exp.Least: _least,
+    exp.Greatest: _least,
+}
