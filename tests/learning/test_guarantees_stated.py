@@ -11,13 +11,13 @@ FOLDER = Path(__file__).parents[2] / "src" / "mosha" / "learning"
 @pytest.mark.parametrize(
     "name",
     [
-        "linear_descent",
-        "linear_rows",
-        "linear_losses",
-        "selection",
-        "accuracy_release",
-        "calibration_table",
-        "pate",
+        "linear/descent",
+        "linear/rows",
+        "linear/losses",
+        "choosing/selection",
+        "choosing/accuracy_release",
+        "choosing/calibration_table",
+        "choosing/pate",
         "aggregation",
     ],
 )
@@ -25,4 +25,4 @@ def test_every_file_that_promises_says_why(name):
     text = (FOLDER / f"{name}.py").read_text()
     assert "Guarantee:" in text
     for page in re.findall(r"`(linear\w+\.md)`", text):
-        assert (FOLDER / page).exists()
+        assert (FOLDER / "linear" / page).exists()

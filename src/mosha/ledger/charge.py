@@ -212,6 +212,8 @@ def _balances(
 ) -> tuple[dict[str, tuple[Price, str]], dict[str, dict[str, Any]]]:
     """What these accounts have spent and how they add up, and the last row about each, which says the same."""
     marks = ", ".join("?" * len(names))
+    if not names:  # a slice that was used up gives nothing back, to nobody
+        return {}, {}
     statement = f"SELECT name, amount, delta, retired, entry FROM accounts WHERE name IN ({marks})"  # noqa: S608
     rows = transaction.rows(statement, *names)
     for name in set(names) - {row[0] for row in rows}:
