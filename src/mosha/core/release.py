@@ -12,7 +12,7 @@ from mosha.core.guarantee import Guarantee
 from mosha.core.number import strict_probability
 from mosha.core.unit import Unit
 
-__all__ = ["PaidShare", "Receipt", "Release"]
+__all__ = ["PaidShare", "Quote", "Receipt", "Release"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,21 @@ class PaidShare:
         also = f" and delta {self.delta:.3g}" if self.delta else ""
         paid = f"{self.measure} {self.cost:.4g}{also} from account {self.account!r}"
         return f"{paid}: {self.spent:.4g} of {self.limit:.4g} spent, {self.left:.4g} left"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quote:
+    """What a release would cost each account that pays for it, as things stand now; nothing was paid.
+
+    `spent` and `left` of each share are as they would be afterwards. `lacking` names the accounts that cannot pay.
+    """
+
+    shares: tuple[PaidShare, ...]
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        return not self.lacking
 
 
 @dataclass(frozen=True, kw_only=True)

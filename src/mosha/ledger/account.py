@@ -15,13 +15,15 @@ from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
+from mosha.core.release import Quote
 from mosha.core.unit import Member, Unit
-from mosha.ledger.charge import Charge, count_room, priced
+from mosha.ledger.charge import Charge, count_room, foresee, priced
 from mosha.ledger.failures import is_frozen, refuse_frozen
 from mosha.ledger.lease import Lease
 from mosha.ledger.moment import as_datetime
 from mosha.ledger.offer import offers
 from mosha.ledger.payment import VOID, Order, pay, scope_of
+from mosha.ledger.receipts import make_quote
 from mosha.ledger.room import count_like_last
 from mosha.ledger.storage.transactions import Transaction
 from mosha.ledger.terms import GrantTerms, Limits
@@ -107,6 +109,38 @@ class JointAccount(Account):
         if not charges:
             raise refusals[0]
         return self._ledger._storage.read(lambda transaction: self._count_room(transaction, charges))  # noqa: SLF001
+
+    def quote(
+        self, asked: Any, *, epsilon: float | None = None, delta: float | None = None, rho: float | None = None
+    ) -> Quote:
+        """What this would cost every account that pays, and whether each can pay it now. Nothing is paid, no data read.
+
+        Takes what `how_many` takes, and is refused where `open` would be because an account is frozen, retired or past
+        its end.
+
+        >>> import mosha
+        >>> account = mosha.Ledger.memory().account("visits", unit=mosha.Row(), epsilon=1)
+        >>> account.quote(mosha.events.Laplace(4)).shares[0].left
+        0.75
+        """
+        said = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        tag = price_tag(asked, **{name: value for name, value in said.items() if value is not None})
+        events = offers(tag, self._leaves[0].rule) if isinstance(tag, Measurement) else (tag,)
+
+        def look(transaction: Transaction) -> Quote:
+            refuse_frozen(transaction, self._payers, paid=False)
+            quotes, refusals = [], []
+            for event in events:
+                try:
+                    foreseen = foresee(transaction, self._payers, priced(self._payers, event))
+                    quotes.append(make_quote(foreseen, self._payers))
+                except Unpriced as error:
+                    refusals.append(error)
+            if not quotes:
+                raise refusals[0]
+            return next((quote for quote in quotes if quote.fits), quotes[0])
+
+        return self._ledger._storage.read(look)  # noqa: SLF001
 
     def _count_room(self, transaction: Transaction, offered: list[list[Charge]]) -> int | None:
         """How often the first offer that fits can be paid; refused where `open` would be, whatever it asked for."""

@@ -31,6 +31,7 @@ __all__ = [
     "charge",
     "check_ends",
     "count_room",
+    "foresee",
     "from_columns",
     "hand_back",
     "priced",
@@ -168,6 +169,20 @@ def count_room(transaction: Transaction, payers: Sequence[Payer], charges: Seque
         counts = [repeats_within(limit, asked.price, begun) for limit in open_limits]
         found.append(None if None in counts else max((count for count in counts if count is not None), default=0))
     return min((count for count in found if count is not None), default=None)
+
+
+def foresee(transaction: Transaction, payers: Sequence[Payer], charges: Sequence[Charge]) -> list[tuple[Charge, bool]]:
+    """What `charge` would take from every payer, and whether that payer can pay it. Nothing is taken."""
+    check_ends(payers, transaction.now())
+    balances, rows = _balances(transaction, [payer.terms.name for payer in payers])
+    found = []
+    for payer, asked in zip(payers, charges, strict=True):
+        increase, _ = _increase(transaction, asked, rows)
+        spent, chosen = balances[asked.account]
+        way = chosen or payer.terms.rule.way(asked.price)
+        after = spent + increase
+        found.append((replace(asked, spent=after, way=way), payer.terms.rule.admits(after, way)))
+    return found
 
 
 def hand_back(transaction: Transaction, charges: Sequence[Charge]) -> list[Charge]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from mosha.accounting.rules import EitherRule, Rule
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
-from mosha.core.release import PaidShare, Receipt
+from mosha.core.release import PaidShare, Quote, Receipt
 from mosha.ledger.charge import Charge
 from mosha.ledger.tree import Payer
 
-__all__ = ["make_receipt"]
+__all__ = ["make_quote", "make_receipt"]
 
 
 def make_receipt(
@@ -47,6 +47,12 @@ def make_receipt(
         payers=shares,
         more=None if leased else min(fitting, default=None),
     )
+
+
+def make_quote(foreseen: Sequence[tuple[Charge, bool]], payers: Sequence[Payer]) -> Quote:
+    """The quote for charges that were not taken."""
+    shares = tuple(_share(payer.terms.rule, paid) for payer, (paid, _) in zip(payers, foreseen, strict=True))
+    return Quote(shares=shares, lacking=tuple(paid.account for paid, fits in foreseen if not fits))
 
 
 def _share(rule: Rule, paid: Charge) -> PaidShare:
