@@ -6,13 +6,14 @@ PIP := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip -qq --disable-pip-versio
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help demo test check bench fuzz docs format clean
+.PHONY: help demo test check house bench fuzz docs format clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo     run the demonstration on sample data"
 	@echo "make test     run all tests"
 	@echo "make check    run ruff, mypy and the layer contracts"
+	@echo "make house    print the figures of the house: imports, types, names, roads"
 	@echo "make bench    compare with other libraries, each in an environment of its own"
 	@echo "make fuzz     search for failures at random, for ten minutes each"
 	@echo "make docs     build the documentation into site/"
@@ -31,6 +32,9 @@ check: $(VENV)/.test
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache >$(VENV)/.layers 2>&1 || { cat $(VENV)/.layers; exit 1; }
+
+house: $(VENV)/.test
+	@$(BIN)/python -m tests.house
 
 bench: $(VENV)/.test
 	@$(BIN)/python -m benchmarks
