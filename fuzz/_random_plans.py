@@ -10,8 +10,8 @@ import pyarrow as pa
 
 import mosha
 from mosha.connect import Type
+from mosha.core.budget import Budget
 from mosha.tables import aggregates as ask
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.quantiles import quantile
 from tests.connect.grower import BOOL, CLOCK, DATE, REAL, TEXT, WHOLE, Grower
 

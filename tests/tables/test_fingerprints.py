@@ -19,9 +19,9 @@ from fuzz import _random_plans as plans
 from mosha.connect.engines.source import Source
 from mosha.connect.language.schema import Schema
 from mosha.core.account import Account
+from mosha.core.fingerprint import fingerprint
 from mosha.errors import MoshaError
 from mosha.tables import protect, public_table
-from mosha.tables.fingerprint import fingerprint
 
 
 def table(**columns):

@@ -7,6 +7,7 @@ import pytest
 import mosha
 from mosha.tables import Budget, median, protect, quantile
 from mosha.tables.parts.points import choose_point
+from mosha.tables.parts.shares import pure_epsilon
 
 PEOPLE = 4000
 
@@ -53,7 +54,7 @@ def test_three_quantiles_cost_two_levels_and_seven_cost_three(incomes):
     for count, levels in ((1, 1), (3, 2), (7, 3)):
         asked = {f"q{i}": quantile("income", (i + 1) / 8, between=(0, 1)) for i in range(count)}
         event = protected.aggregate(**asked).measurement(Budget(epsilon=1)).event
-        assert event == mosha.events.Exponential(mosha.tables.Budget(epsilon=1).epsilon_of(1 / levels)) * levels
+        assert event == mosha.events.Exponential(pure_epsilon(mosha.tables.Budget(epsilon=1), 1 / levels)) * levels
 
 
 def test_a_point_with_the_median_on_it_is_the_best_candidate():

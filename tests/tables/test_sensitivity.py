@@ -14,8 +14,8 @@ import pytest
 import mosha
 from mosha.connect.engines.duckdb import DuckDB
 from mosha.connect.engines.source import answer
+from mosha.core.budget import Budget
 from mosha.tables import aggregates as ask
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.joint_noise import BoxNoise
 from mosha.tables.table import protect
 

@@ -9,12 +9,12 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.measurement import Measurement
 
-__all__ = ["Question", "price_tag"]
+__all__ = ["Priceable", "price_tag"]
 
 
 @runtime_checkable
-class Question(Protocol):
-    """What has a price once a budget is said: a question about a table or a graph."""
+class Priceable(Protocol):
+    """What has a price once a budget is given: every `mosha.core.question.Question`."""
 
     def measurement_for(self, **budget: Any) -> Measurement:
         """What a release for this budget (epsilon, delta, rho) would run."""
@@ -30,7 +30,7 @@ def price_tag(asked: Any, **budget: float) -> Measurement | Event:
     >>> price_tag(Laplace(2))
     Laplace(noise_multiplier=2.0)
     """
-    if isinstance(asked, Question) and not isinstance(asked, type):
+    if isinstance(asked, Priceable) and not isinstance(asked, type):
         return asked.measurement_for(**budget)
     if budget and callable(getattr(asked, "calibrate", None)):
         return price_tag(asked.calibrate(**budget))

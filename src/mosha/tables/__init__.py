@@ -1,6 +1,7 @@
 """Private answers from tables: verbs build a question, a release pays for it and answers with error bars."""
 
 from mosha.connect.language.expression import col, lit, when
+from mosha.core.budget import Budget
 from mosha.core.lazy import keep_public_names
 from mosha.tables.aggregates import (
     Aggregate,
@@ -16,7 +17,6 @@ from mosha.tables.aggregates import (
 )
 from mosha.tables.answer import Answer
 from mosha.tables.declaration import Declaration, read_declaration
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.key_values import date_range, interval, intervals
 from mosha.tables.parts.quantiles import maximum, median, minimum, quantile
 from mosha.tables.question import Question

@@ -14,17 +14,18 @@ from mosha.connect.engines.duckdb import LocalSource
 from mosha.connect.language.expression import Column, Expression
 from mosha.connect.plan.relation import Relation
 from mosha.core.account import Account
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
+from mosha.core.question import choose_budget, find_least_budget
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
-from mosha.tables.fingerprint import fingerprint
 from mosha.tables.look import look
 from mosha.tables.parts.additive import Additive, Aggregate, CountPersons, Distinct
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.distinct_values import DistinctPart
 from mosha.tables.parts.guess import Guess
 from mosha.tables.parts.key_values import from_plain, public_rows, to_plain
@@ -182,12 +183,12 @@ class Question:
         """The selection of groups, where there is one, and the parts, which share what is left of the budget."""
         if self.only is not None and self.best is not None:
             selection = TopSelection.plan(self.frame, budget, SHARE_FOR_TOP, self.best)
-            return selection, self.parts(budget.scaled(1 - SHARE_FOR_TOP))
+            return selection, self.parts(budget.scale(1 - SHARE_FOR_TOP))
         if not self.private_keys:
             return None, self.parts(budget)
         delta = budget.delta / 2
         keys = KeySelection.plan(self.frame, budget, SHARE_FOR_KEYS, delta)
-        rest = budget.scaled(1 - SHARE_FOR_KEYS)
+        rest = budget.scale(1 - SHARE_FOR_KEYS)
         return keys, self.parts(replace(rest, delta=delta if rest.epsilon is not None else 0.0))
 
     def on(self, data: Any) -> Question:
@@ -277,19 +278,12 @@ class Question:
                 "this table has no account to pay from, so it can be planned and forecast and not released: "
                 "protect(..., account=ledger.account(...)). Nothing was spent."
             )
-        if within is not None:
-            if epsilon is not None or rho is not None:
-                raise InvalidParameter(
-                    "choose one of epsilon=, rho= and within=: within pays the least epsilon for it."
-                )
-            level = 0.95 if confidence is None else confidence
-            budget = self.plan(within=within, confidence=level, delta=delta, rows=rows)
-        else:
-            if confidence is not None or rows is not None:
-                raise InvalidParameter(
-                    "confidence= and rows= go with within=; bars of an answer are answer.error(0.95)."
-                )
-            budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+        if rows is not None and within is None:
+            raise InvalidParameter("rows= goes with within=: it is a guess that a forecast needs, and no limit.")
+        budget = choose_budget(
+            lambda width, level: self.plan(within=width, confidence=level, delta=delta, rows=rows),
+            epsilon=epsilon, delta=delta, rho=rho, within=within, confidence=confidence,
+        )  # fmt: skip
         seconds = None if deadline is None else positive("deadline", deadline)
         selection, parts = self._plan(budget)
         measurement = self._measurement(selection, parts, budget.delta)
@@ -335,23 +329,15 @@ class Question:
         between: Mapping[str, Any] | None = None,
     ) -> Budget:
         """The least epsilon whose widest error bar is at most `within`, to one part in a thousand; guesses as there."""
-        guess = Guess(rows, at_most, between or {})
-        target, level = positive("within", within), strict_probability("confidence", confidence)
+        guess, level = Guess(rows, at_most, between or {}), strict_probability("confidence", confidence)
 
-        def widest(epsilon: float) -> float:
-            _, parts = self._plan(Budget(epsilon=epsilon, delta=delta))
+        def widest(budget: Budget) -> float:
+            _, parts = self._plan(budget)
             bars = self._errors(parts, self._assumed(parts, guess), level)
             return max(float(np.max(bar)) for bar in bars.values())
 
-        low, high = 2.0**-20, 2.0**10
-        if widest(high) > target:
-            hint = "Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."
-            said = "" if rows is not None else f" {hint}"
-            raise InvalidParameter(f"no epsilon below 1024 is so accurate: ask for a wider error bar.{said}")
-        while high > low * 1.001:
-            middle = (low * high) ** 0.5
-            low, high = (low, middle) if widest(middle) <= target else (middle, high)
-        return Budget(epsilon=high, delta=delta)
+        hint = "Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."
+        return find_least_budget(widest, within=within, delta=delta, hint="" if rows is not None else hint)
 
     def explain(self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> str:
         """The bounded SQL that will run in the engine, with the price of each part."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from mosha.connect.sql.plan import queries, sql_of
 from mosha.connect.sql.public_keys import FEW
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError
+from mosha.core.fingerprint import Description, describe
 
 __all__ = ["FRAME", "Engine", "Field", "Source", "answer", "engine_of", "explain"]
 
@@ -61,6 +62,10 @@ class Source(ABC):
     def origin_name(self) -> str:
         """What tells this table from others, publicly: a file, the name of a table."""
         return FRAME
+
+    def public_parts(self) -> Iterable[Description]:
+        """What a fingerprint knows of a table: its public name and its columns."""
+        return [self.origin_name, describe(self.schema)]
 
     def __repr__(self) -> str:
         """Public words alone: never the number of rows."""

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.fingerprint import Description
 
 __all__ = ["LARGEST_INTEGER", "LARGEST_REAL", "LONGEST_TEXT", "SMALLEST_FACTOR", "Schema", "Type", "literal_type"]
 
@@ -136,6 +137,10 @@ class Schema(Mapping[str, Type]):
 
     def __len__(self) -> int:
         return len(self._columns)
+
+    def public_parts(self) -> Iterable[Description]:
+        """What a fingerprint knows of the columns: names, types, and which of them are loose."""
+        return ([name, str(kind), name in self.loose] for name, kind in self.items())
 
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{name}: {kind}' for name, kind in self._columns.items())})"

@@ -12,15 +12,16 @@ import numpy as np
 from mosha.connect.engines.source import answer, explain
 from mosha.connect.language.value import Persons
 from mosha.connect.plan.aggregation import Distinct as DistinctQuestion
+from mosha.core.budget import Budget
 from mosha.core.event import NOTHING, Event
 from mosha.core.randomness import Rng
 from mosha.tables.parts.additive import Distinct
 from mosha.tables.parts.bounds import Limits, limits_of
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.guess import Guess
 from mosha.tables.parts.joint_noise import BoxNoise
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note
 from mosha.tables.parts.part import Frame, Keys, within
+from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["DistinctPart"]
 
@@ -52,7 +53,7 @@ class DistinctPart:
         if limits.automatic:
             choice = NormChoice.plan(budget, share, 1, frame.most_groups, twice=limits.twice)
             left -= choice.share
-        noise = BoxNoise(budget.epsilon_of(share * left), 1, frame.most_groups)
+        noise = BoxNoise(pure_epsilon(budget, share * left), 1, frame.most_groups)
         return DistinctPart(name, asked, limits, noise, choice)
 
     @property

@@ -15,6 +15,7 @@ from mosha.connect.language.checking import type_of
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Approx, DiscreteGaussian, Failure
@@ -24,10 +25,10 @@ from mosha.exact.grid import enlarged
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.noise import bernoulli, discrete_gaussian
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.key_values import in_utc
 from mosha.tables.parts.part import Frame
 from mosha.tables.parts.part import Rows as Keys
+from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["MOST_KEYS", "KeySelection"]
 
@@ -80,9 +81,9 @@ class KeySelection:
                     f"one unit can change {limit} rows, too many to select groups by: list them with keys=[...]."
                 )
         if budget.rho is not None and limit <= FEW:
-            epsilon = budget.epsilon_of(share / limit) * limit
+            epsilon = pure_epsilon(budget, share / limit) * limit
         else:
-            epsilon = budget.epsilon_of(share)
+            epsilon = pure_epsilon(budget, share)
         return KeySelection(limit, min(epsilon, 100.0), delta, twice, by_person)
 
     def check(self) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mosha.connect.engines.source import answer
 from mosha.connect.language.value import Value
 from mosha.connect.plan.aggregation import Norms
+from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
 from mosha.core.randomness import Rng
@@ -21,8 +22,8 @@ from mosha.exact.grid import enlarged, noised
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.parts.bounds import FEW_GROUPS
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.part import Frame, Keys
+from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["LITTLE", "Chosen", "NormChoice", "bounded_note", "people_above", "share_for_bounds", "thresholds"]
 
@@ -92,7 +93,7 @@ class NormChoice:
     def plan(budget: Budget, share: float, order: int, groups: int, *, twice: bool) -> NormChoice:
         """Bought with a part of a share of the budget."""
         part = share_for_bounds(groups)
-        return NormChoice(budget.epsilon_of(share * part / order), order, twice, part)
+        return NormChoice(pure_epsilon(budget, share * part / order), order, twice, part)
 
     @property
     def event(self) -> Event:

@@ -16,6 +16,7 @@ from mosha.connect.language.expression import Expression, grid
 from mosha.connect.language.value import Rows
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import NormBound, Unbounded
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Exponential, Pure
@@ -24,7 +25,6 @@ from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounds import Limits, limits_of
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.guess import Guess
 from mosha.tables.parts.key_values import as_engines_do
 from mosha.tables.parts.measured import Measured, Range
@@ -32,6 +32,7 @@ from mosha.tables.parts.norm_choice import NormChoice, bounded_note
 from mosha.tables.parts.part import Frame, within
 from mosha.tables.parts.points import descend, rank_errors
 from mosha.tables.parts.ranges import SHARE_FOR_RANGES, RangeChoice, range_note
+from mosha.tables.parts.shares import choice_epsilon, pure_epsilon
 from mosha.tables.parts.windows import CONFIDENCE, noise_scales, window
 
 __all__ = ["Quantile", "QuantilesPart", "maximum", "median", "minimum", "quantile"]
@@ -137,8 +138,8 @@ class QuantilesPart:
         wide = None
         if windows := len({q.at for q in aggregates.values() if q.in_values}):
             left /= 2
-            wide = budget.epsilon_of(share * left / windows)
-        return QuantilesPart(aggregates, limits, budget.range_of(share * left / levels), choice, ranges, wide)
+            wide = pure_epsilon(budget, share * left / windows)
+        return QuantilesPart(aggregates, limits, choice_epsilon(budget, share * left / levels), choice, ranges, wide)
 
     def settled(self, ranges: Mapping[str, Any]) -> QuantilesPart:
         """With the range that was bought."""

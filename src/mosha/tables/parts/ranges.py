@@ -16,6 +16,7 @@ from mosha.connect.language.expression import Case, Expression, when
 from mosha.connect.language.value import Rows
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Unbounded
+from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
 from mosha.core.randomness import Rng
@@ -24,10 +25,10 @@ from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounds import Limits
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.measured import Measured, Range
 from mosha.tables.parts.norm_choice import LITTLE
 from mosha.tables.parts.part import Frame, within
+from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["SHARE_FOR_RANGES", "RangeChoice", "range_note", "unknown"]
 
@@ -82,7 +83,7 @@ class RangeChoice:
 
     @staticmethod
     def plan(budget: Budget, share: float, numbers: int) -> RangeChoice:
-        return RangeChoice(budget.epsilon_of(share / numbers), numbers)
+        return RangeChoice(pure_epsilon(budget, share / numbers), numbers)
 
     @property
     def event(self) -> Event:

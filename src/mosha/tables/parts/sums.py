@@ -13,17 +13,18 @@ import numpy as np
 from mosha.connect.engines.source import answer, explain
 from mosha.connect.language.value import Clamped, Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.randomness import Rng
 from mosha.tables.parts.additive import Additive, Channels, Sum
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, limits_of
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.guess import Guess
 from mosha.tables.parts.joint_noise import BoxNoise, GaussianNoise, JointNoise
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note, share_for_bounds
 from mosha.tables.parts.part import Frame
 from mosha.tables.parts.ranges import SHARE_FOR_RANGES, RangeChoice, range_note, unknown
+from mosha.tables.parts.shares import noise_multiplier, pure_epsilon
 
 __all__ = ["Sums", "prefers_gaussian", "share_for_noise", "values_of"]
 
@@ -69,9 +70,9 @@ class Sums:
         left = share_for_noise(frame, aggregates)
         noise: JointNoise
         if gaussian is None:
-            noise = BoxNoise(budget.epsilon_of(share * left), len(values), frame.most_groups)
+            noise = BoxNoise(pure_epsilon(budget, share * left), len(values), frame.most_groups)
         else:
-            multiplier = budget.multiplier_of(share * left, gaussian=gaussian)
+            multiplier = noise_multiplier(budget, share * left, gaussian=gaussian)
             noise = GaussianNoise(multiplier, len(values), frame.most_groups)
         return Sums(aggregates, limits, noise, choice, ranges)
 
@@ -229,8 +230,8 @@ def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: B
         return True
     values = values_of(aggregates)
     limits = _limits(frame, values)
-    box = BoxNoise(budget.epsilon_of(share), len(values), frame.most_groups)
-    gaussian = GaussianNoise(budget.multiplier_of(share, gaussian=share), len(values), frame.most_groups)
+    box = BoxNoise(pure_epsilon(budget, share), len(values), frame.most_groups)
+    gaussian = GaussianNoise(noise_multiplier(budget, share, gaussian=share), len(values), frame.most_groups)
     if limits.automatic:
         together = math.sqrt(TYPICAL + TYPICAL**2 / frame.most_groups)
         return gaussian.deviation(together) < box.deviation(TYPICAL)

@@ -11,6 +11,7 @@ from mosha.connect.engines.source import answer
 from mosha.connect.language.value import Rows
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Unbounded
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Exponential
@@ -18,9 +19,9 @@ from mosha.core.randomness import Rng
 from mosha.exact.grid import enlarged
 from mosha.noise import exponential_choice
 from mosha.tables.parts.bounds import Limits, limits_of
-from mosha.tables.parts.budget import Budget
 from mosha.tables.parts.part import Frame
 from mosha.tables.parts.part import Rows as Keys
+from mosha.tables.parts.shares import choice_epsilon
 
 __all__ = ["TopSelection"]
 
@@ -50,7 +51,7 @@ class TopSelection:
             rows, groups, per_group = limits.truncation
             most = groups * per_group
             limits = Limits(norm=most if rows is None else min(rows, most), by_person=True, twice=limits.twice)
-        return TopSelection(limits, budget.range_of(share / k), k)
+        return TopSelection(limits, choice_epsilon(budget, share / k), k)
 
     def check(self) -> None:
         """Any price will do."""

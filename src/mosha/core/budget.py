@@ -1,0 +1,92 @@
+"""What one release may cost: an epsilon (with or without a delta), a rho or a mu."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
+from mosha.core.number import positive, probability
+
+__all__ = ["Budget"]
+
+_MEASURES = ("epsilon", "rho", "mu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """The price of one release, the same for tables, graphs, streams and synthetic data.
+
+    Fields:
+        epsilon: pure differential privacy, or with `delta` approximate; or
+        rho: zero-concentrated; or
+        mu: Gaussian differential privacy.
+        delta: 0.0 if none is meant. Beside rho or mu it is the price of whatever those measures cannot express, such as
+            groups that come from the data.
+
+    >>> Budget(epsilon=1, delta=1e-6)
+    Budget(epsilon=1.0, delta=1e-06)
+    >>> Budget.from_dict(Budget(rho=0.5).to_dict())
+    Budget(rho=0.5)
+    """
+
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    mu: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in _MEASURES if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InvalidParameter(
+                "a release costs epsilon=... (with or without delta=...), rho=... or mu=...: say one of them."
+            )
+        object.__setattr__(self, given[0], positive(given[0], getattr(self, given[0])))
+        object.__setattr__(self, "delta", probability("delta", self.delta))
+
+    @property
+    def measure(self) -> str:
+        """Which of epsilon, rho and mu it is given in."""
+        return next(name for name in _MEASURES if getattr(self, name) is not None)
+
+    @property
+    def amount(self) -> float:
+        """How much of its measure."""
+        return float(getattr(self, self.measure))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the release as a whole promises, its delta beside rho or mu left aside."""
+        if self.rho is not None:
+            return ZeroConcentrated(self.rho)
+        if self.mu is not None:
+            return Gaussian(self.mu)
+        return Approx(self.amount, self.delta) if self.delta else Pure(self.amount)
+
+    @property
+    def allows_gaussian(self) -> bool:
+        """Whether Gaussian noise can keep it."""
+        return self.epsilon is None or self.delta > 0
+
+    def scale(self, factor: float) -> Budget:
+        """The same budget with epsilon (or rho, or mu) multiplied; delta stays."""
+        return replace(self, **{self.measure: self.amount * factor})
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain data: the measure, and delta if there is one."""
+        return {self.measure: self.amount} | ({"delta": self.delta} if self.delta else {})
+
+    @staticmethod
+    def from_dict(data: Mapping[str, object]) -> Budget:
+        """The budget that `to_dict` described; anything else is refused."""
+        if not isinstance(data, Mapping) or not set(data) <= {*_MEASURES, "delta"}:
+            raise InvalidParameter("a budget has epsilon, delta, rho and mu, and nothing else.")
+        return Budget(**data)  # type: ignore[arg-type]  # checked when it is built
+
+    def __repr__(self) -> str:
+        return f"Budget({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+
+    def __str__(self) -> str:
+        also = f", delta {self.delta:.3g}" if self.delta else ""
+        return f"{self.measure} {self.amount:.6g}{also}"

@@ -1,0 +1,71 @@
+"""What tells one question from another, made of its public fields and of nothing else.
+
+Guarantee:
+    `describe` writes every public field of a plan with its type, nested as the plan is, and JSON can be read in one
+    way only: two plans have the same description exactly if all their fields are equal. No text of SQL is looked at,
+    so no constant can look like a name. A class that is more than its fields says what is public about it by a method
+    `public_parts`: a table enters by its public name, and all frames have the same one, because a frame has no name and
+    a retry in another process must find its answer again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Protocol, runtime_checkable
+
+__all__ = ["Description", "HasPublicParts", "describe", "fingerprint"]
+
+Description = str | bool | list["Description"]
+
+_PLAIN: tuple[type[object], ...] = (type(None), bool, int, float, str, bytes, datetime, date, Decimal, Fraction)
+
+
+@runtime_checkable
+class HasPublicParts(Protocol):
+    """Something that says itself what is public about it."""
+
+    def public_parts(self) -> Iterable[Description]:
+        """All that tells it from others, as nested lists of text and truth values (`describe`)."""
+
+
+def describe(value: object) -> Description:
+    """Nested lists of text that say everything public about a plan, and no two plans the same.
+
+    >>> describe((1, 1.0, "1", True))
+    ['tuple', ['int', '1'], ['float', '1.0'], ['str', "'1'"], ['bool', 'True']]
+    """
+    kind = type(value).__name__
+    if isinstance(value, Enum) and type(value).__module__.startswith("mosha."):
+        return [kind, value.name]
+    for plain in _PLAIN:
+        if isinstance(value, plain):  # described as such, whatever a subclass says about itself
+            return [plain.__name__, plain.__repr__(value)]
+    return [kind, *_describe_parts(value)]
+
+
+def _describe_parts(value: object) -> Iterable[Description]:
+    if isinstance(value, HasPublicParts):
+        return value.public_parts()
+    if isinstance(value, Mapping):
+        return ([describe(key), describe(part)] for key, part in value.items())
+    if isinstance(value, tuple | list):
+        return map(describe, value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return ([field.name, describe(getattr(value, field.name))] for field in fields(value))
+    raise TypeError(f"a plan holds no {type(value).__name__}")
+
+
+def fingerprint(*values: object) -> str:
+    """A hash of the description, the same in every process.
+
+    >>> fingerprint("count", 1)[:12]
+    '3c084904fbae'
+    """
+    return hashlib.sha256(json.dumps([describe(value) for value in values]).encode()).hexdigest()

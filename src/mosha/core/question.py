@@ -1,0 +1,149 @@
+"""One protocol for everything that can be asked: tables, graphs, streams and synthetic data.
+
+A question is frozen and holds no data. Its price and its error are known before it is asked; `release` pays, asks and
+answers. Its JSON form (`to_dict`) is data and never code: whoever reads it builds the question again by the same verbs
+and the same checks (`from_dict`, beside each kind of question, since it needs the data that the question is about).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from mosha.core.budget import Budget
+from mosha.core.errors import InvalidParameter
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive
+from mosha.core.release import Receipt
+from mosha.core.unit import Unit
+
+__all__ = ["Answer", "Question", "choose_budget", "find_least_budget"]
+
+LEAST_EPSILON, LARGEST_EPSILON = 2.0**-20, 2.0**10
+
+
+@runtime_checkable
+class Answer(Protocol):
+    """What comes back: noisy values, their error bars and the receipt. Whatever is made of it is free."""
+
+    @property
+    def value(self) -> Any:
+        """The noisy value."""
+
+    @property
+    def receipt(self) -> Receipt:
+        """Who paid how much for it."""
+
+    def error(self, confidence: float = 0.95) -> Any:
+        """Half-widths of the error bars: the noise stays within them with this probability."""
+
+    def plot(self) -> Any:
+        """A picture of the answer with its error bars (needs the extra `plot`)."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the values, their error bars, the notes and the receipt."""
+
+
+Answered_co = TypeVar("Answered_co", bound=Answer, covariant=True)
+
+
+@runtime_checkable
+class Question(Protocol[Answered_co]):
+    """Something that may be asked of private data, before it is paid for.
+
+    A kind of question may take more keywords than these (public guesses for a forecast, a deadline); a budget of a
+    measure that it cannot keep is refused.
+    """
+
+    @property
+    def title(self) -> str:
+        """What is asked, in a few public words."""
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence is hidden."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this question from others that cost the same: a hash of its public fields."""
+
+    def measurement_for(self, *, epsilon: float | None = None, delta: float = 0.0) -> Measurement:
+        """What a release for this budget would run, with its price."""
+
+    def forecast(self, *, epsilon: float | None = None, delta: float = 0.0, confidence: float = 0.95) -> Any:
+        """The half-widths of the error bars, before anything is spent."""
+
+    def plan(self, *, within: float, confidence: float = 0.95, delta: float = 0.0) -> Budget:
+        """The least budget whose widest error bar is at most `within`."""
+
+    def explain(self, *, epsilon: float | None = None, delta: float = 0.0) -> str:
+        """What will run, with the price of each part."""
+
+    def release(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        within: float | None = None,
+        confidence: float | None = None,
+        key: str | None = None,
+    ) -> Answered_co:
+        """Pay, ask, and answer with error bars."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as plain data, which `from_dict` reads again."""
+
+
+def find_least_budget(
+    widest: Callable[[Budget], float], *, within: float, delta: float = 0.0, hint: str = ""
+) -> Budget:
+    """The least epsilon whose widest error bar is at most `within`, to one part in a thousand.
+
+    Args:
+        widest: the widest error bar for a budget; it must not grow with epsilon.
+        within: how wide it may be.
+        delta: of the budget.
+        hint: one more sentence for the refusal, if no epsilon is accurate enough.
+
+    >>> find_least_budget(lambda budget: 3 / budget.amount, within=6).epsilon < 0.501
+    True
+    """
+    target = positive("within", within)
+    low, high = LEAST_EPSILON, LARGEST_EPSILON
+    if widest(Budget(epsilon=high, delta=delta)) > target:
+        also = hint and f" {hint}"
+        raise InvalidParameter(f"no epsilon below 1024 is so accurate: ask for a wider error bar.{also}")
+    while high > low * 1.001:
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if widest(Budget(epsilon=middle, delta=delta)) <= target else (middle, high)
+    return Budget(epsilon=high, delta=delta)
+
+
+def choose_budget(
+    plan: Callable[[float, float], Budget],
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    mu: float | None = None,
+    within: float | None = None,
+    confidence: float | None = None,
+) -> Budget:
+    """The budget that the arguments of a release ask for: as it was given, or the least one for an error bar.
+
+    Args:
+        plan: (within, confidence) -> the least budget for it.
+        epsilon: the price, or
+        rho: the same, or
+        mu: the same, or
+        within: how wide the widest error bar may be.
+        delta: goes with each of them.
+        confidence: with `within`; 0.95 if it is left out.
+    """
+    if within is None:
+        if confidence is not None:
+            raise InvalidParameter("confidence= goes with within=; the error bars of an answer are answer.error(0.95).")
+        return Budget(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
+    if epsilon is not None or rho is not None or mu is not None:
+        raise InvalidParameter("choose one of epsilon=, rho= and within=: within pays the least epsilon for it.")
+    return plan(within, 0.95 if confidence is None else confidence)
