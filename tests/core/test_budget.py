@@ -41,9 +41,25 @@ def test_gaussian_noise_needs_a_delta_a_rho_or_a_mu():
     assert [budget.allows_gaussian for budget in BUDGETS] == [False, True, True, True, True]
 
 
-WRONG = [{}, {"epsilon": 1, "rho": 1}, {"epsilon": 0}, {"epsilon": -1}, {"epsilon": math.nan}, {"epsilon": math.inf},
-         {"epsilon": "1"}, {"epsilon": True}, {"epsilon": 10**400}, {"epsilon": 1, "delta": 1}, 
-         {"epsilon": 1, "delta": None}, {"mu": 1, "rho": 1}, {"epsilon": 1, "price": 1}, {"epsilon": [1]}, 3, None, "epsilon"]  # fmt: skip
+WRONG = [
+    {},
+    {"epsilon": 1, "rho": 1},
+    {"epsilon": 0},
+    {"epsilon": -1},
+    {"epsilon": math.nan},
+    {"epsilon": math.inf},
+    {"epsilon": "1"},
+    {"epsilon": True},
+    {"epsilon": 10**400},
+    {"epsilon": 1, "delta": 1},
+    {"epsilon": 1, "delta": None},
+    {"mu": 1, "rho": 1},
+    {"epsilon": 1, "price": 1},
+    {"epsilon": [1]},
+    3,
+    None,
+    "epsilon",
+]
 
 
 @pytest.mark.parametrize("data", WRONG, ids=repr)
