@@ -38,7 +38,7 @@ plain = plain_step(model, inputs, targets, torch.optim.SGD(model.parameters(), l
 
 def private_step():
     from mosha.learning.gradients.engine import Engine
-    from mosha.learning.mechanism import Gradients
+    from mosha.learning.noisy_gradients import Gradients
     from mosha.learning.plan import DPSGD
     from mosha.learning.training import losses_by
     from mosha.learning.updates import Updates

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from mosha import Example, Ledger
-from mosha.learning.linear.columns import Categories, Columns, Cuts
 from mosha.learning.linear.models import LogisticRegression
+from mosha.learning.linear.table_features import Categories, Columns, Cuts
 
 # What is public about the census: its questionnaire, and cuts at round numbers. That such cuts serve this data set well
 # is known from years of others' work on it; on data of your own, choose them without looking, or pay for the look.

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from mosha import Edge, Ledger
-from mosha.learning.aggregation import Aggregation, unit_rows
+from mosha.learning.graph_aggregation import Aggregation, unit_rows
 
 FIELDS = 7
 DELTA = 1e-5

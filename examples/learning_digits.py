@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from mosha import Example, Ledger
-from mosha.learning.linear.class_moments import GaussianClasses
+from mosha.learning.linear.gaussian_classes import GaussianClasses
 
 DELTA = 1e-5
 NORM = 10.0  # of the coefficients of a digit, after centring; a public guess: longer ones are shortened

@@ -69,13 +69,13 @@ def test_a_trainer_that_adds_too_little_noise_is_stopped(tmp_path, monkeypatch, 
     from fractions import Fraction
 
     from mosha.audit.contracts import training_hooks
-    from mosha.learning import mechanism
+    from mosha.learning import noisy_gradients
 
     monkeypatch.setattr(training_hooks, "LOOKED_AT", looked_at)  # as in a model with many more coordinates
     for name in ("add_discrete_gaussian", "scaled_discrete_gaussian"):  # a step of several batches, or of one
-        plain = getattr(mechanism, name)
+        plain = getattr(noisy_gradients, name)
         less = lambda values, sigma, *more, plain=plain, **rest: plain(values, sigma * Fraction(9, 10), *more, **rest)
-        monkeypatch.setattr(mechanism, name, less)
+        monkeypatch.setattr(noisy_gradients, name, less)
     contract = TrainingContract(population=100)
     with pytest.raises(InvalidParameter, match="breaks its contract"):
         trained(tmp_path, plan(1.0), contract, crowd())

@@ -12,8 +12,8 @@ from mosha import errors
 from mosha.exact.grid import HELD
 from mosha.federated import Ask, ServerSide, train
 from mosha.federated.clipping import STEPS, bounded_steps
-from mosha.federated.correlated import _LARGEST_SUM, MOST_BANDS, encoder
-from mosha.federated.secret import Marked, kept_secret
+from mosha.federated.correlated_rounds import _LARGEST_SUM, MOST_BANDS, encoder
+from mosha.federated.noise_secret import Marked, kept_secret
 from mosha.noise import secure
 from tests.federated.parties import Listed, purse, unit_vectors
 

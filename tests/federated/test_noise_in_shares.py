@@ -59,7 +59,7 @@ def test_a_report_of_a_client_has_the_noise_that_it_pays_for(noise):
 )
 def test_an_encoded_update_is_no_longer_than_the_sensitivity(update, monkeypatch):
     plan = distributed()
-    monkeypatch.setattr("mosha.federated.distributed.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64))
+    monkeypatch.setattr("mosha.federated.shared_noise.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64))
     for _ in range(10):
         steps = plan.encode(np.array(update), secure().bytes(16), secure()).view(np.int32)
         assert sum(int(s) ** 2 for s in steps) <= plan.event_after(1).sensitivity ** 2
@@ -67,7 +67,7 @@ def test_an_encoded_update_is_no_longer_than_the_sensitivity(update, monkeypatch
 
 def test_an_encoded_update_decodes_to_the_clipped_one(monkeypatch):
     plan = distributed(survivors=2)
-    monkeypatch.setattr("mosha.federated.distributed.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64))
+    monkeypatch.setattr("mosha.federated.shared_noise.discrete_gaussian", lambda sigma, n, rng: np.zeros(n, np.int64))
     rows = unit_vectors(2, 5000, 3.0)
     total = np.add.reduce([plan.encode(row, LABEL, secure()) for row in rows], dtype=np.uint32)
     answer = {"steps": total.view(np.int32).astype(np.int64), "clip": 1.0, "survivors": 2, "label": LABEL}

@@ -11,7 +11,7 @@ import mosha
 from mosha import accounting, errors, events
 from mosha.federated import AdaptiveClip, Ask, Block, ClientSide, Distributed, ServerSide, Weights, train
 from mosha.federated.clipping import STEPS
-from mosha.federated.turns import Turn
+from mosha.federated.round_number import Turn
 from mosha.noise import SeededRandom, secure
 from tests.federated.parties import Listed, purse, unit_vectors
 

@@ -9,8 +9,8 @@ import pytest
 from mosha import Example, Ledger, Person, Row, accounting, noise
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Exponential, Pure
-from mosha.learning.choosing.accuracy_release import Correct, accuracy, accuracy_interval, choose_model
-from mosha.learning.choosing.calibration_table import Calibration, ConfidenceTable, calibration, with_temperature
+from mosha.learning.choosing.accuracy import Correct, accuracy, accuracy_interval, choose_model
+from mosha.learning.choosing.calibration import Calibration, ConfidenceTable, calibration, with_temperature
 from mosha.learning.choosing.pate import Votes, deal, teachers_labels
 
 CLASSES = (0, 1)

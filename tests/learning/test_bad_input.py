@@ -134,7 +134,7 @@ def test_plan_and_account_of_the_wrapping_and_the_plan_of_adam_are_checked():
 
 
 def test_an_allocator_that_was_set_up_by_its_owner_is_left_alone():
-    code = "from mosha.learning.gradients.freed_memory import keep_freed_memory; print(keep_freed_memory())"
+    code = "from mosha.learning.gradients.allocator import keep_freed_memory; print(keep_freed_memory())"
     environment = os.environ | {"MALLOC_TRIM_THRESHOLD_": "100000"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -12,16 +12,16 @@ from torch.utils.data import DataLoader, TensorDataset
 import mosha
 from mosha import learning
 from mosha.core.errors import DataError, InvalidParameter, LedgerUnavailable, RunClosed
-from mosha.learning import mechanism
+from mosha.learning import noisy_gradients
+from mosha.learning.batches import Sampler, owners_of
 from mosha.learning.clipping import clipping_rule
+from mosha.learning.dropout_randomness import SecretCoins
+from mosha.learning.exact_sum import WholeSum
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.mechanism import Gradients
+from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import probe
-from mosha.learning.sampling import Sampler, owners_of
-from mosha.learning.secret_coins import SecretCoins
-from mosha.learning.whole_sum import WholeSum
 from mosha.noise import SeededRandom, secure
 from tests.learning.every_layer import MODELS, losses_of
 
@@ -485,7 +485,7 @@ def test_a_step_that_fails_leaves_no_exact_sum_in_the_memory_of_answers(batches,
         raise KeyboardInterrupt
 
     for name in ("scaled_discrete_gaussian", "add_discrete_gaussian"):
-        monkeypatch.setattr(mechanism, name, interrupted)
+        monkeypatch.setattr(noisy_gradients, name, interrupted)
     with pytest.raises(KeyboardInterrupt):
         gradients._released(gradients.first(), sums, SeededRandom(1))
     assert not sums._memory.any()

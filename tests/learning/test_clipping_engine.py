@@ -10,7 +10,7 @@ from torch import nn
 
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.gradients.norms import RowNorms, row_norms_squared
-from mosha.learning.gradients.tied import Tied
+from mosha.learning.gradients.shared_parameters import Tied
 from tests.learning.every_layer import MODELS, losses_of
 
 torch.set_num_threads(1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from mosha.learning.clipping import clipping_rule
-from mosha.learning.gradients.convolved import Convolved
+from mosha.learning.gradients.convolution_records import Convolved
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.gradients.records import Sequence
 from tests.learning.every_layer import Mean, Pooled, losses_of

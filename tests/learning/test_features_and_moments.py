@@ -7,8 +7,8 @@ import pytest
 
 from mosha import Edge, Example, Ledger, Node, Person, Row, accounting, noise
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.learning.aggregation import Aggregation, unit_rows
-from mosha.learning.linear.class_moments import RADIUS, ClassMoments, GaussianClasses
+from mosha.learning.graph_aggregation import Aggregation, unit_rows
+from mosha.learning.linear.gaussian_classes import RADIUS, ClassMoments, GaussianClasses
 from mosha.learning.linear.scattering import Scattering
 
 

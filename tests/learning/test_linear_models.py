@@ -10,8 +10,8 @@ import pytest
 
 from mosha import Example, Ledger, Person
 from mosha.core.errors import BudgetExceeded, DataError, InvalidParameter, Unbounded, WrongUnit
-from mosha.learning.linear.columns import Categories, Columns, Cuts, Range
 from mosha.learning.linear.models import LinearRegression, LogisticRegression, SoftmaxRegression
+from mosha.learning.linear.table_features import Categories, Columns, Cuts, Range
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("MOSHA_DATA", ROOT.parent / "shared" / "data"))

@@ -17,13 +17,13 @@ from mosha import audit
 from mosha.accounting import epsilon
 from mosha.audit.own.learning import _measurement, own_entries
 from mosha.core.events import DiscreteGaussian, Gaussian, Sampled
+from mosha.learning.batches import Sampler, shuffled
 from mosha.learning.correlated import STEPS, coefficients, column_norm
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.mechanism import Gradients
+from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPFTRL, DPSGD
 from mosha.learning.rounding import grid_of
-from mosha.learning.sampling import Sampler, shuffled
 from mosha.learning.training import losses_by
 from mosha.learning.updates import Updates
 from mosha.noise import SeededRandom, secure

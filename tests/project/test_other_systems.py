@@ -95,7 +95,7 @@ with held(path):
     write(path, b"one")
 with held(path):
     print(read(path))
-from mosha.federated.secret import kept_secret
+from mosha.federated.noise_secret import kept_secret
 secret = pathlib.Path(sys.argv[1]) / "secret"
 print(kept_secret(secret) == kept_secret(secret))
 """

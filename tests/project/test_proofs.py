@@ -15,7 +15,7 @@ EVERY = {
     "connect/language": "compile",
     "connect/sql": "bounding",
     "exact": "held",
-    "federated": "correlated distributed",
+    "federated": "correlated_rounds shared_noise",
     "federated/secure": "secure_aggregation",
     "graphs/data": "projection",
     "graphs/statistics": "forests ladder smooth",

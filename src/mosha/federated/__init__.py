@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from mosha.federated.analytics import quantile as quantile
     from mosha.federated.checkpoint import Checkpoint as Checkpoint
     from mosha.federated.client_side import ClientSide as ClientSide
-    from mosha.federated.clip_norm import AdaptiveClip as AdaptiveClip
-    from mosha.federated.clip_norm import Weights as Weights
-    from mosha.federated.distributed import Distributed as Distributed
     from mosha.federated.example_level import ExampleLevel as ExampleLevel
     from mosha.federated.example_level import averaged as averaged
     from mosha.federated.federation import Ask as Ask
@@ -38,30 +35,33 @@ if TYPE_CHECKING:
     from mosha.federated.flower.questions import flower_answer as flower_answer
     from mosha.federated.flower.questions import flower_ask as flower_ask
     from mosha.federated.flower.strategy import flower as flower
-    from mosha.federated.optimiser import FedAdam as FedAdam
-    from mosha.federated.optimiser import FedAvg as FedAvg
+    from mosha.federated.optimizer import FedAdam as FedAdam
+    from mosha.federated.optimizer import FedAvg as FedAvg
     from mosha.federated.picture import accuracy_against_epsilon as accuracy_against_epsilon
     from mosha.federated.secure.client import SecureClient as SecureClient
-    from mosha.federated.secure.protocol import securely_summed as securely_summed
     from mosha.federated.secure.server import SecureServer as SecureServer
     from mosha.federated.secure.session import Session as Session
+    from mosha.federated.secure.simulation import securely_summed as securely_summed
     from mosha.federated.server_side import ServerSide as ServerSide
+    from mosha.federated.shared_noise import Distributed as Distributed
     from mosha.federated.simulator import Simulation as Simulation
     from mosha.federated.training import History as History
     from mosha.federated.training import Round as Round
     from mosha.federated.training import train as train
+    from mosha.federated.weights import AdaptiveClip as AdaptiveClip
+    from mosha.federated.weights import Weights as Weights
 
 _NAMES = {
-    "AdaptiveClip": "clip_norm",
+    "AdaptiveClip": "weights",
     "Analytics": "analytics",
     "Ask": "federation",
     "Block": "federation",
     "Checkpoint": "checkpoint",
     "ClientSide": "client_side",
-    "Distributed": "distributed",
+    "Distributed": "shared_noise",
     "ExampleLevel": "example_level",
-    "FedAdam": "optimiser",
-    "FedAvg": "optimiser",
+    "FedAdam": "optimizer",
+    "FedAvg": "optimizer",
     "Federation": "federation",
     "History": "training",
     "Round": "training",
@@ -70,7 +70,7 @@ _NAMES = {
     "ServerSide": "server_side",
     "Session": "secure.session",
     "Simulation": "simulator",
-    "Weights": "clip_norm",
+    "Weights": "weights",
     "accuracy_against_epsilon": "picture",
     "averaged": "example_level",
     "flower": "flower.strategy",
@@ -80,7 +80,7 @@ _NAMES = {
     "histogram": "analytics",
     "mean": "analytics",
     "quantile": "analytics",
-    "securely_summed": "secure.protocol",
+    "securely_summed": "secure.simulation",
     "train": "training",
 }
 __all__ = sorted(_NAMES)  # noqa: PLE0605

@@ -21,18 +21,18 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import bounds, enlarged
 from mosha.exact.statistic import fingerprint, root_up
-from mosha.federated.distributed import SecureFederation
+from mosha.federated.plan import counted
 from mosha.federated.pricing import sold
 from mosha.federated.secure.keys import Ring
-from mosha.federated.secure.protocol import securely_summed
 from mosha.federated.secure.session import Session
-from mosha.federated.terms import counted
+from mosha.federated.secure.simulation import securely_summed
+from mosha.federated.shared_noise import SecureFederation
 from mosha.mechanisms.error_bars import GaussianError
 from mosha.noise import discrete_gaussian
 
 __all__ = ["Analytics", "histogram", "mean", "quantile"]
 
-_SHARE = 16  # steps: the least noise of one client; see `distributed.md`
+_SHARE = 16  # steps: the least noise of one client; see `shared_noise.md`
 _RING = 1 << 32
 _MOST = 1 << 30  # steps: neither sums nor noise reach it
 

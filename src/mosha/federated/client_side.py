@@ -22,12 +22,12 @@ from mosha.exact.grid import enlarged, noised
 from mosha.exact.statistic import fingerprint
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
 from mosha.federated.federation import Federation, accepted
-from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
+from mosha.federated.optimizer import FedAvg, Floats, OuterOptimiser
+from mosha.federated.plan import check_terms, counted, rounds_so_far
 from mosha.federated.pricing import chosen_noise, sold
+from mosha.federated.round_number import Turn
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.server_side import COORDINATES
-from mosha.federated.terms import check_terms, counted, rounds_so_far
-from mosha.federated.turns import Turn
 from mosha.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
 
 __all__ = ["ClientSide"]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from mosha.core.account import Account
 from mosha.core.errors import BudgetExceeded, InvalidParameter
 from mosha.federated.federation import Ask, Block
-from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
-from mosha.federated.terms import counted, first_weights
+from mosha.federated.optimizer import FedAvg, Floats, OuterOptimiser
+from mosha.federated.plan import counted, first_weights
 from mosha.learning import DPSGD
 
 if TYPE_CHECKING:

@@ -21,15 +21,15 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import enlarged, noised
 from mosha.exact.statistic import fingerprint, root_up
-from mosha.federated.clip_norm import AdaptiveClip, Weights
 from mosha.federated.clipping import STEPS, clip_in_range, lengths, scaled_steps
-from mosha.federated.correlated import MOST_BANDS, CorrelatedRounds, Inverse, whole_sensitivity
+from mosha.federated.correlated_rounds import MOST_BANDS, CorrelatedRounds, Inverse, whole_sensitivity
 from mosha.federated.federation import Block, Federation, accepted
-from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
+from mosha.federated.optimizer import FedAvg, Floats, OuterOptimiser
+from mosha.federated.plan import MOST, check_terms, rounds_so_far
 from mosha.federated.pricing import chosen_noise, sold
+from mosha.federated.round_number import Turn
 from mosha.federated.sampling import Everybody, FixedSize, Poisson, Sampling, TakingTurns
-from mosha.federated.terms import MOST, check_terms, rounds_so_far
-from mosha.federated.turns import Turn
+from mosha.federated.weights import AdaptiveClip, Weights
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
 __all__ = ["COORDINATES", "ServerSide"]
@@ -67,7 +67,7 @@ class ServerSide:
         follows from the run's own count of rounds (`Turn`), whatever is asked. Who drops out adds zero and
         the divisor is public: dropouts change no noise. The clip in force is a function of earlier answers; rounds
         compose, `resume` computes that same function. Finite support: `mechanisms/held.md`; correlated noise:
-        `correlated.md`.
+        `correlated_rounds.md`.
 
     Units:
         `clip` is in the unit of the weights; answers are whole steps of clip / STEPS.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import non_negative, positive
 from mosha.federated.federation import Ask, Block
-from mosha.federated.terms import counted
+from mosha.federated.plan import counted
 
 if TYPE_CHECKING:
     import torch

@@ -21,9 +21,9 @@ from mosha.core.event import Event
 from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt, Release
 from mosha.federated.federation import Ask, Federation
-from mosha.federated.optimiser import Floats, OuterOptimiser
-from mosha.federated.secret import kept_secret
-from mosha.federated.terms import first_weights
+from mosha.federated.noise_secret import kept_secret
+from mosha.federated.optimizer import Floats, OuterOptimiser
+from mosha.federated.plan import first_weights
 
 __all__ = ["FederatedPlan", "History", "Round", "Spending", "train"]
 

@@ -23,15 +23,13 @@ from typing import TYPE_CHECKING
 from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
-    from mosha.learning.aggregation import Aggregation as Aggregation
-    from mosha.learning.aggregation import unit_rows as unit_rows
-    from mosha.learning.choosing.accuracy_release import Correct as Correct
-    from mosha.learning.choosing.accuracy_release import accuracy as accuracy
-    from mosha.learning.choosing.accuracy_release import accuracy_interval as accuracy_interval
-    from mosha.learning.choosing.accuracy_release import choose_model as choose_model
-    from mosha.learning.choosing.calibration_table import Calibration as Calibration
-    from mosha.learning.choosing.calibration_table import calibration as calibration
-    from mosha.learning.choosing.calibration_table import with_temperature as with_temperature
+    from mosha.learning.choosing.accuracy import Correct as Correct
+    from mosha.learning.choosing.accuracy import accuracy as accuracy
+    from mosha.learning.choosing.accuracy import accuracy_interval as accuracy_interval
+    from mosha.learning.choosing.accuracy import choose_model as choose_model
+    from mosha.learning.choosing.calibration import Calibration as Calibration
+    from mosha.learning.choosing.calibration import calibration as calibration
+    from mosha.learning.choosing.calibration import with_temperature as with_temperature
     from mosha.learning.choosing.pate import teachers_labels as teachers_labels
     from mosha.learning.choosing.selection import SearchResult as SearchResult
     from mosha.learning.choosing.selection import best_of_random_runs as best_of_random_runs
@@ -39,18 +37,20 @@ if TYPE_CHECKING:
     from mosha.learning.choosing.selection import search as search
     from mosha.learning.gradients.validator import mixing_layers as mixing_layers
     from mosha.learning.gradients.validator import without_batch_norm as without_batch_norm
-    from mosha.learning.linear.class_moments import GaussianClasses as GaussianClasses
-    from mosha.learning.linear.columns import Categories as Categories
-    from mosha.learning.linear.columns import Columns as Columns
-    from mosha.learning.linear.columns import Cuts as Cuts
-    from mosha.learning.linear.columns import Range as Range
+    from mosha.learning.graph_aggregation import Aggregation as Aggregation
+    from mosha.learning.graph_aggregation import unit_rows as unit_rows
     from mosha.learning.linear.descent import Descent as Descent
+    from mosha.learning.linear.gaussian_classes import GaussianClasses as GaussianClasses
     from mosha.learning.linear.models import LinearRegression as LinearRegression
     from mosha.learning.linear.models import LogisticRegression as LogisticRegression
     from mosha.learning.linear.models import SoftmaxRegression as SoftmaxRegression
     from mosha.learning.linear.scattering import Scattering as Scattering
-    from mosha.learning.optimisers import Adam as Adam
-    from mosha.learning.optimisers import AdamW as AdamW
+    from mosha.learning.linear.table_features import Categories as Categories
+    from mosha.learning.linear.table_features import Columns as Columns
+    from mosha.learning.linear.table_features import Cuts as Cuts
+    from mosha.learning.linear.table_features import Range as Range
+    from mosha.learning.optimizers import Adam as Adam
+    from mosha.learning.optimizers import AdamW as AdamW
     from mosha.learning.plan import DPFTRL as DPFTRL
     from mosha.learning.plan import DPSGD as DPSGD
     from mosha.learning.training import Step as Step
@@ -60,34 +60,34 @@ if TYPE_CHECKING:
 _NAMES = {
     "DPFTRL": "plan",
     "DPSGD": "plan",
-    "Aggregation": "aggregation",
-    "Calibration": "choosing.calibration_table",
-    "Categories": "linear.columns",
-    "Columns": "linear.columns",
-    "Correct": "choosing.accuracy_release",
-    "Cuts": "linear.columns",
+    "Aggregation": "graph_aggregation",
+    "Calibration": "choosing.calibration",
+    "Categories": "linear.table_features",
+    "Columns": "linear.table_features",
+    "Correct": "choosing.accuracy",
+    "Cuts": "linear.table_features",
     "Descent": "linear.descent",
-    "GaussianClasses": "linear.class_moments",
+    "GaussianClasses": "linear.gaussian_classes",
     "LinearRegression": "linear.models",
     "LogisticRegression": "linear.models",
-    "Range": "linear.columns",
+    "Range": "linear.table_features",
     "Scattering": "linear.scattering",
     "SearchResult": "choosing.selection",
     "SoftmaxRegression": "linear.models",
-    "accuracy": "choosing.accuracy_release",
-    "accuracy_interval": "choosing.accuracy_release",
+    "accuracy": "choosing.accuracy",
+    "accuracy_interval": "choosing.accuracy",
     "best_of_random_runs": "choosing.selection",
-    "calibration": "choosing.calibration_table",
-    "choose_model": "choosing.accuracy_release",
+    "calibration": "choosing.calibration",
+    "choose_model": "choosing.accuracy",
     "explore": "choosing.selection",
     "search": "choosing.selection",
     "teachers_labels": "choosing.pate",
-    "unit_rows": "aggregation",
-    "with_temperature": "choosing.calibration_table",
+    "unit_rows": "graph_aggregation",
+    "with_temperature": "choosing.calibration",
 }
 _TORCH_NAMES = {
-    "Adam": "optimisers",
-    "AdamW": "optimisers",
+    "Adam": "optimizers",
+    "AdamW": "optimizers",
     "Step": "training",
     "Training": "training",
     "mixing_layers": "gradients.validator",

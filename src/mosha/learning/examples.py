@@ -14,7 +14,7 @@ from torch.utils.data import Subset, TensorDataset, default_collate
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.exact.bounding import entries, identify, listed
-from mosha.learning.sampling import owners_of, shuffled
+from mosha.learning.batches import owners_of, shuffled
 
 __all__ = ["Examples"]
 

@@ -321,7 +321,7 @@ class DPSGD:
         from mosha.learning.torch_extra import needs_torch  # noqa: PLC0415
 
         needs_torch()
-        from mosha.learning.whole_training import whole_training  # noqa: PLC0415  (torch)
+        from mosha.learning.candidate import whole_training  # noqa: PLC0415  (torch)
 
         return whole_training(self, build, loss, like)
 

@@ -14,8 +14,8 @@ import torch
 
 from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.learning.gradients.engine import Engine, check_losses
-from mosha.learning.kept import Kept
-from mosha.learning.mixing import Losses, check_rows_apart
+from mosha.learning.gradients.mixing import Losses, check_rows_apart
+from mosha.learning.model_buffers import Kept
 
 __all__ = ["Losses", "check_kept", "probe"]
 

@@ -17,15 +17,15 @@ from mosha.core.account import Account, Run
 from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed
 from mosha.core.release import Receipt
 from mosha.core.unit import Person
+from mosha.learning.batches import Sampler
 from mosha.learning.checkpoint import Checkpoint
-from mosha.learning.distributed import Team
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.kept import Kept
-from mosha.learning.mechanism import Answer, Gradients, State
+from mosha.learning.model_buffers import Kept
+from mosha.learning.noisy_gradients import Answer, Gradients, State
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_kept, probe
-from mosha.learning.sampling import Sampler
+from mosha.learning.team import Team
 from mosha.learning.updates import Updates
 
 __all__ = ["Audit", "Step", "Training", "begin", "losses_by"]

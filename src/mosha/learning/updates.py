@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mosha.learning.correlated import STEPS, coefficients
-from mosha.learning.mechanism import Answer, Gradients
+from mosha.learning.noisy_gradients import Answer, Gradients
 from mosha.learning.plan import SHARE
 
 __all__ = ["Updates"]

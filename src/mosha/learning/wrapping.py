@@ -27,15 +27,15 @@ from torch.utils.data import DataLoader, default_collate
 from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.unit import Person
+from mosha.learning.batches import Sampler
+from mosha.learning.dropout_randomness import SecretCoins
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.kept import Kept
 from mosha.learning.loading import Pieces, rows_of
-from mosha.learning.mechanism import Gradients
+from mosha.learning.model_buffers import Kept
+from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_kept, probe
-from mosha.learning.sampling import Sampler
-from mosha.learning.secret_coins import SecretCoins
 from mosha.learning.training import check_optimizer, check_precision, losses_by
 from mosha.learning.updates import Updates
 from mosha.noise import secure

@@ -110,8 +110,8 @@ class _Inside:
     clip = 1.0
 
     def __init__(self, training: Any, population: int) -> None:
+        from mosha.learning.batches import Sampler  # noqa: PLC0415
         from mosha.learning.examples import Examples  # noqa: PLC0415
-        from mosha.learning.sampling import Sampler  # noqa: PLC0415
 
         plan, self._gradients = training.plan, training._gradients  # noqa: SLF001
         if plan.sampling != "poisson" or plan.each > 1:

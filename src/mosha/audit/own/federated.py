@@ -12,7 +12,7 @@ from mosha import federated as f
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.measurement import Measurement
-from mosha.federated.distributed import Opened
+from mosha.federated.shared_noise import Opened
 from mosha.noise import secure
 
 __all__ = ["own_entries"]

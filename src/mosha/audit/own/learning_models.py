@@ -12,7 +12,7 @@ from mosha import mechanisms as m
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
 from mosha.core.unit import Edge, Example, Neighbours
-from mosha.learning.linear.class_moments import GaussianClasses
+from mosha.learning.linear.gaussian_classes import GaussianClasses
 
 __all__ = ["own_entries"]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, MissingExtra, MoshaError, RunError
 from mosha.federated.client_side import ClientSide
-from mosha.federated.distributed import Distributed
 from mosha.federated.layout import Layout
 from mosha.federated.secure.keys import Ring
+from mosha.federated.shared_noise import Distributed
 from mosha.noise import secure
 
 try:

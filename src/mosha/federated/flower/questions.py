@@ -10,8 +10,8 @@ from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive, positive_integer
 from mosha.core.release import Release
 from mosha.federated.analytics import Analytics
-from mosha.federated.distributed import Opened
 from mosha.federated.secure.keys import Ring
+from mosha.federated.shared_noise import Opened
 from mosha.noise import secure
 
 try:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mosha.core.errors import SourceUnavailable
-from mosha.federated.distributed import Distributed, Opened
 from mosha.federated.federation import Ask
 from mosha.federated.flower.records import STAGE, told
 from mosha.federated.secure.client import Shares
@@ -16,6 +15,7 @@ from mosha.federated.secure.keys import PublicKeys
 from mosha.federated.secure.rotation import Rotation
 from mosha.federated.secure.server import SecureServer
 from mosha.federated.secure.session import Session
+from mosha.federated.shared_noise import Distributed, Opened
 from mosha.noise import secure
 
 __all__ = ["MASKED", "SecureNodes", "opened_sum"]

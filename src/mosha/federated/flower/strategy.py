@@ -15,11 +15,11 @@ from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import non_negative, positive, positive_integer
 from mosha.federated.checkpoint import Checkpoint
 from mosha.federated.client_side import ClientSide
-from mosha.federated.distributed import Distributed
 from mosha.federated.federation import Ask, Block
 from mosha.federated.flower.records import arrays_of, record_of
 from mosha.federated.layout import Layout
 from mosha.federated.server_side import ServerSide
+from mosha.federated.shared_noise import Distributed
 from mosha.federated.training import History, Round, train
 
 try:

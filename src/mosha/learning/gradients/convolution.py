@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mosha.learning.gradients.convolved import Convolved, How, convolution_backward
+from mosha.learning.gradients.convolution_records import Convolved, How, convolution_backward
 from mosha.learning.gradients.dense import Forward, lowered
 from mosha.learning.gradients.tape import Tape
 

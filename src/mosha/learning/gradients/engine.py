@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.learning.gradients.allocator import keep_freed_memory
 from mosha.learning.gradients.any_module import any_forward
 from mosha.learning.gradients.attention import attention_forward, is_plain_attention
 from mosha.learning.gradients.convolution import convolution_forward
 from mosha.learning.gradients.dense import dense_forward
 from mosha.learning.gradients.embedding import bag_forward, embedding_forward
-from mosha.learning.gradients.freed_memory import keep_freed_memory
-from mosha.learning.gradients.normalisation import group_forward, instance_forward, layer_forward, root_forward
+from mosha.learning.gradients.normalization import group_forward, instance_forward, layer_forward, root_forward
 from mosha.learning.gradients.norms import RowNorms
-from mosha.learning.gradients.noted import Noted, is_plain
+from mosha.learning.gradients.recording import Noted, is_plain
 from mosha.learning.gradients.records import Record
 from mosha.learning.gradients.recurrent import gru_forward, lstm_forward
+from mosha.learning.gradients.shared_parameters import added
 from mosha.learning.gradients.tape import Key, Tape
-from mosha.learning.gradients.tied import added
 from mosha.learning.gradients.validator import check_layers
 
 __all__ = ["Batch", "Engine", "Landing", "Rule"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from mosha.learning.clipping import clipping_rule
-from mosha.learning.gradients import convolved
-from mosha.learning.gradients.convolved import Convolved, How, Pieces
+from mosha.learning.gradients import convolution_records
+from mosha.learning.gradients.convolution_records import Convolved, How, Pieces
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.gradients.norms import CANCELLATION, row_norms_squared
 
@@ -43,7 +43,7 @@ def one_by_one(x, g, weight, how):
 
 def in_small_pieces(record):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(convolved, "PIECE", 64)
+        patch.setattr(convolution_records, "PIECE", 64)
         return record.formed()
 
 
@@ -143,11 +143,11 @@ def test_a_row_is_formed_by_one_kind_of_convolution_however_many_were_drawn(chan
         asked.append((how.groups > 1, 4 * weight.numel()))
         return None, torch.zeros(weight.shape), None
 
-    monkeypatch.setattr(convolved, "convolution_backward", noted)
+    monkeypatch.setattr(convolution_records, "convolution_backward", noted)
     weight, how = torch.empty(1).expand(channels, channels, 3, 3), How([1, 1], [1, 1], [1, 1], 1)
     for rows in range(1, 12):
         x, g = torch.zeros(rows, channels, 1, 1), torch.zeros(rows, channels, 1, 1)
         assert Convolved(x, g, weight, how, 1).per_unit().shape == (rows, *weight.shape)
         assert Convolved(x, g, weight, how, 1)._of_formed(slice(0, 1)).shape == (1,)
     assert len({grouped for grouped, _ in asked}) == 1
-    assert max(size for _, size in asked) <= max(convolved.PIECE, 4 * weight.numel())
+    assert max(size for _, size in asked) <= max(convolution_records.PIECE, 4 * weight.numel())

@@ -14,8 +14,8 @@ from mosha.core.randomness import Rng
 from mosha.exact.grid import HELD, noised
 from mosha.exact.statistic import root_up
 from mosha.federated.clipping import STEPS
-from mosha.federated.secret import Marked
-from mosha.federated.turns import Turn
+from mosha.federated.noise_secret import Marked
+from mosha.federated.round_number import Turn
 from mosha.noise import discrete_gaussian
 
 __all__ = ["MOST_BANDS", "CorrelatedRounds", "Inverse", "scale_of", "whole_sensitivity"]
@@ -46,7 +46,7 @@ def scale_of(bands: int) -> float:
 
 
 def whole_sensitivity(bands: int, participations: int) -> float:
-    """How far one client moves all encoded rounds together, in the Euclidean norm; proved in `correlated.md`."""
+    """How far one client moves all encoded rounds together, in the Euclidean norm; proved in `correlated_rounds.md`."""
     return root_up(participations * sum(c * c for c in encoder(bands)) * STEPS**2)
 
 

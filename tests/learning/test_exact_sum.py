@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from torch import Size, nn
 
 from mosha import learning
+from mosha.learning.exact_sum import WholeSum, scaled
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.mechanism import Answer, Gradients
+from mosha.learning.noisy_gradients import Answer, Gradients
 from mosha.learning.plan import SHARE
 from mosha.learning.updates import Updates
-from mosha.learning.whole_sum import WholeSum, scaled
 from mosha.noise import SeededRandom
 
 sizes = st.lists(st.integers(1, 70), min_size=1, max_size=5)

@@ -23,16 +23,16 @@ from mosha.exact.grid import enlarged
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clipping import clip_in_range, lengths
 from mosha.federated.federation import Federation, accepted
-from mosha.federated.optimiser import FedAvg, Floats, OuterOptimiser
+from mosha.federated.optimizer import FedAvg, Floats, OuterOptimiser
+from mosha.federated.plan import MOST, check_terms, counted, rounds_so_far
 from mosha.federated.pricing import chosen_noise, sold
+from mosha.federated.round_number import Turn
 from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.secure.keys import Ring
 from mosha.federated.secure.rotation import Rotation
 from mosha.federated.secure.rounding import longest_rounded, rounded
 from mosha.federated.secure.session import Session
 from mosha.federated.server_side import COORDINATES
-from mosha.federated.terms import MOST, check_terms, counted, rounds_so_far
-from mosha.federated.turns import Turn
 from mosha.noise import discrete_gaussian
 
 __all__ = ["Distributed", "Opened", "SecureFederation"]
@@ -77,7 +77,7 @@ class Distributed:
         For whoever sees the opened sums (the server included): neighbours are federations in which one client has data
         or sends zeros with its noise. A client adds an integer vector of length at most B (`rounded`) and a discrete
         Gaussian share of variance s^2 / survivors; the shares of at least `survivors` clients are as good as one
-        discrete Gaussian of parameter s (`distributed.md`), s >= noise_multiplier B. Reducing modulo 2**32 is
+        discrete Gaussian of parameter s (`shared_noise.md`), s >= noise_multiplier B. Reducing modulo 2**32 is
         post-processing. That the server sees nothing but sums is what `secure_aggregation.md` proves and assumes.
 
     >>> plan = Distributed(rounds=10, clients=100, clip=1.0, survivors=80).calibrate(epsilon=8, delta=1e-5)

@@ -17,7 +17,7 @@ from mosha.core.unit import Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
 from mosha.exact.counts import Histogram
 from mosha.exact.statistic import Sensitivity, Steps
-from mosha.learning.choosing.accuracy_release import validation_parts
+from mosha.learning.choosing.accuracy import validation_parts
 from mosha.learning.linear.rows import label_codes
 from mosha.mechanisms import additive
 

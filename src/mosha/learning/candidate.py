@@ -13,13 +13,13 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Person
+from mosha.learning.batches import Sampler
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.kept import Kept
-from mosha.learning.mechanism import Gradients
+from mosha.learning.model_buffers import Kept
+from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_kept, probe
-from mosha.learning.sampling import Sampler
 from mosha.learning.training import check_optimizer, check_precision, losses_by
 from mosha.learning.updates import Updates
 

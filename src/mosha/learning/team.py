@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import distributed
 
 from mosha.core.errors import InvalidParameter
-from mosha.learning.mechanism import Answer, Gradients, State
+from mosha.learning.noisy_gradients import Answer, Gradients, State
 from mosha.noise import secure
 
 __all__ = ["Team"]

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mosha.learning.gradients.convolution_grams import between_places, between_windows
 from mosha.learning.gradients.norms import CANCELLATION, Squares, gram_norms_squared, row_norms_squared
 from mosha.learning.gradients.records import Record, silenced, weighted
-from mosha.learning.gradients.window_grams import between_places, between_windows
 
 __all__ = ["Convolved", "How", "Pieces", "convolution_backward"]
 

@@ -16,15 +16,15 @@ from torch import Tensor, nn
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
+from mosha.learning.batches import Sampler
 from mosha.learning.clipping import clipping_rule
 from mosha.learning.correlated import STEPS, coefficients
+from mosha.learning.dropout_randomness import SecretCoins
+from mosha.learning.exact_sum import WholeSum, scaled
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Batch, Engine, Landing, Rule
 from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
-from mosha.learning.sampling import Sampler
-from mosha.learning.secret_coins import SecretCoins
-from mosha.learning.whole_sum import WholeSum, scaled
 from mosha.noise import add_discrete_gaussian, scaled_discrete_gaussian
 
 __all__ = ["Answer", "Gradients", "State"]
@@ -65,7 +65,7 @@ class Gradients:
         `grid.sigma` steps on every coordinate. Proof and assumptions: `rounding.md`. So the joint law of
         all steps is no easier to tell apart than `plan.event` says.
 
-    `reduce` and `share` are for several processes: see `distributed.py`.
+    `reduce` and `share` are for several processes: see `team.py`.
     """
 
     def __init__(self, plan: DPSGD, engine: Engine, losses: Callable[[nn.Module, Any], Tensor]) -> None:
