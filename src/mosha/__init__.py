@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mosha.connect.language.expression import col as col
     from mosha.core.account import Account as Account
     from mosha.core.account import Run as Run
+    from mosha.core.language import set_language as set_language
     from mosha.core.measurement import Measurement as Measurement
     from mosha.core.private_log import keep_private_log as keep_private_log
     from mosha.core.release import Receipt as Receipt
@@ -81,6 +82,7 @@ _NAMES = {
     "keep_private_log": "core.private_log",
     "protect": "tables",
     "query": "sql",
+    "set_language": "core.language",
 } | dict.fromkeys(
     ["Client", "Edge", "Event", "Example", "Member", "Neighbours", "Node", "Person", "Row", "Self", "Unit", "Window"],
     "core.unit",

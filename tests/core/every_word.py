@@ -82,7 +82,7 @@ def every_guarantee():
 def every_error():
     built = {
         "AccountFrozen": errors.AccountFrozen(account="visits", failures=3),
-        "BudgetExceeded": errors.BudgetExceeded(account="visits", measure="epsilon", asked=1.0, spent=0.5, limit=1.2),
+        "BudgetExceeded": errors.BudgetExceeded(account="visits", measure="epsilon", asked=1.0, used=0.5, limit=1.2),
         "AccountExpired": errors.AccountExpired(account="visits/zhang", ended="2027-04-01T00:00:00+00:00"),
         "MissingExtra": errors.MissingExtra("plot", needed_for="a picture"),
     }

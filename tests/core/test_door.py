@@ -53,7 +53,7 @@ class Purse(Account):
         cost = sum(count for _, count in measurement.event.parts())
         if self.spent + cost > self.limit:
             raise errors.BudgetExceeded(
-                account=self.name, measure="events", asked=cost, spent=self.spent, limit=self.limit
+                account=self.name, measure="events", asked=cost, used=self.spent, limit=self.limit
             )
         self.spent += cost
         self.log.append("reserved")
@@ -136,7 +136,7 @@ def test_refused_means_unread_and_unspent():
         purse.open(counting(event=events.Laplace(1) * 2)).step(Untouchable())
     assert purse.spent == 0
     assert purse.log == []
-    assert (refusal.value.asked, refusal.value.spent, refusal.value.limit) == (2, 0, 1)
+    assert (refusal.value.asked, refusal.value.used, refusal.value.limit) == (2, 0, 1)
 
 
 def test_one_step_more_than_was_paid_for_is_refused_unread():

@@ -45,16 +45,16 @@ def test_a_wrong_argument_is_also_a_value_error_and_a_missing_extra_an_import_er
 
 
 def test_a_refusal_says_asked_spent_and_limit_and_that_nothing_was_spent():
-    refusal = errors.BudgetExceeded(account="visits", measure="epsilon", asked=1.0, spent=0.5, limit=1.2)
+    refusal = errors.BudgetExceeded(account="visits", measure="epsilon", asked=1.0, used=0.5, limit=1.2)
     assert str(refusal) == (
-        "account 'visits' cannot pay: this release would bring epsilon to 1.5 of 1.2 (spent 0.5). "
-        "No data was read, nothing was spent."
+        "account 'visits' cannot pay: this release would bring epsilon to 1.5 of 1.2 (0.5 is spent). "
+        "No data was read. Nothing was spent."
     )
-    assert (refusal.asked, refusal.spent, refusal.limit) == (1.0, 0.5, 1.2)
+    assert (refusal.asked, refusal.used, refusal.limit) == (1.0, 0.5, 1.2)
 
 
 def test_what_others_hang_on_an_error_is_not_told():
     error = errors.DataError("what went wrong.")
     error._hung_on = "by another program"
     error.add_note("and a note")
-    assert error.to_dict() == {"error": "DataError", "message": "what went wrong."}
+    assert error.to_dict() == {"error": "DataError", "code": "data_error", "message": "what went wrong."}

@@ -28,7 +28,7 @@ def test_the_door_admits_an_event_for_its_own_neighbours_only(event, suited, nei
     if neighbours in suited:
         account.open(measurement)
     else:
-        with pytest.raises(mosha.errors.InvalidParameter, match="neighbours"):
+        with pytest.raises(mosha.errors.InvalidParameter, match="neighbo"):
             account.open(measurement)
         assert account.spent == 0
 

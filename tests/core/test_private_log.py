@@ -85,4 +85,4 @@ def test_a_file_that_others_can_read_is_refused(tmp_path):
 
 def test_a_log_that_cannot_be_written_changes_no_answer(monkeypatch, tmp_path):
     monkeypatch.setenv("MOSHA_PRIVATE_LOG", str(tmp_path / "no" / "folder.log"))
-    assert "failed inside" in str(fail())
+    assert "failed on the private side" in str(fail())

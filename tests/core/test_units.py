@@ -57,7 +57,7 @@ def test_only_a_unit_that_can_be_all_of_a_person_names_a_population(unit):
         assert units.Unit.from_dict(arguments).of == "everybody"
     else:
         assert isinstance(unit, units.Event | units.Window | units.Edge)
-        with pytest.raises(InvalidParameter, match="not all of a person"):
+        with pytest.raises(InvalidParameter, match="not hide all of a person"):
             units.Unit.from_dict(arguments)
 
 

@@ -99,7 +99,7 @@ def test_the_limit_is_reached_exactly_and_never_passed(ledger):
     assert refusal.value.account == "visits"
     assert refusal.value.measure == "epsilon"
     assert refusal.value.limit == pytest.approx(1)
-    assert refusal.value.spent == pytest.approx(1)
+    assert refusal.value.used == pytest.approx(1)
     assert refusal.value.asked == pytest.approx(1e-6)
 
 

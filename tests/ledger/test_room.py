@@ -55,7 +55,7 @@ def test_ten_times_a_tenth_are_one_and_are_shown_as_one(event, limits):
     assert not LAST_DIGITS.search(told)
     with pytest.raises(errors.BudgetExceeded) as refusal:
         account.open(asking(events.Approx(2.0, 1e-7)))
-    assert (refusal.value.spent, refusal.value.limit) == (1.0, 1.0)
+    assert (refusal.value.used, refusal.value.limit) == (1.0, 1.0)
 
 
 def test_a_delta_that_does_not_fit_is_compared_with_the_delta_that_was_given():

@@ -104,30 +104,28 @@ class Account(ABC):
             rng: a secure generator; the operating system's by default.
         """
         if not isinstance(measurement, Measurement):
-            raise InvalidParameter(f"an account opens measurements, not {type(measurement).__name__}.")
+            raise InvalidParameter("core.not_a_measurement", parameter="measurement", kind=type(measurement).__name__)
         if not self.unit.covers(measurement.unit):
             raise WrongUnit(
-                f"account {self.name!r} protects {self.unit.describe()}; {measurement.name} is built for "
-                f"{measurement.unit.describe()}. Open an account for that unit. Nothing was spent."
+                "core.wrong_unit",
+                account=self.name,
+                spent="nothing",
+                protected=self.unit.phrase(),
+                measurement=measurement.name,
+                needed=measurement.unit.phrase(),
             )
         if not measurement.event.suits(measurement.unit.neighbours):
+            unit = measurement.unit.phrase()
             raise InvalidParameter(
-                f"the event of {measurement.name} prices other neighbours than those of its unit, where "
-                f"{measurement.unit.describe()}: samples and disjoint parts are priced for one kind. Nothing was spent."
+                "core.price_for_other_neighbors", spent="nothing", measurement=measurement.name, unit=unit
             )
         rng = self._randomness() if rng is None else rng
         if not (isinstance(rng, Rng) and rng.secure is True):
-            raise InsecureRandomness(
-                f"account {self.name!r} refuses a predictable generator: whoever knows the seed can subtract "
-                "the noise. Leave rng out, or call measurement.step yourself on public test data."
-            )
+            raise InsecureRandomness("core.predictable_randomness", account=self.name, parameter="rng", spent="nothing")
         if getattr(rng, "replayable", False):
-            raise InsecureRandomness(
-                f"account {self.name!r} refuses a generator that can be made again: two runs would share their noise, "
-                "and its difference would be the data's. Leave rng out; a measurement that replays derives its own."
-            )
+            raise InsecureRandomness("core.replayable_randomness", account=self.name, parameter="rng", spent="nothing")
         if key is not None and (not isinstance(key, str) or not key):
-            raise InvalidParameter("key must be a non-empty string.")
+            raise InvalidParameter("core.empty_key", parameter="key")
         return Run(measurement, self._reserve(measurement, key), rng)
 
 
@@ -174,7 +172,7 @@ class Run:
         """The next step: the only line where private data meets randomness."""
         with self._lock:
             if not self._open:
-                raise RunClosed(f"this run of {self.measurement.name} is closed. No data was read.")
+                raise RunClosed("core.run_closed", measurement=self.measurement.name)
             if not self._unsettled:
                 self._admit(1)
             known, answer = self._stored()  # what waits to be noted, answer or failure, goes before anything else
@@ -193,13 +191,15 @@ class Run:
     def _admit(self, steps: int) -> None:
         if self.remaining <= 0:
             raise HorizonExceeded(
-                f"{self.measurement.name} was paid for {self.measurement.horizon} step(s) and all were taken. "
-                "Open another run. No data was read."
+                "core.horizon_reached", measurement=self.measurement.name, horizon=self.measurement.horizon
             )
         if steps > self.remaining:
             raise HorizonExceeded(
-                f"{steps} steps were given, and {self.remaining} of the {self.measurement.horizon} that "
-                f"{self.measurement.name} was paid for are left. No data was read."
+                "core.horizon_too_short",
+                measurement=self.measurement.name,
+                horizon=self.measurement.horizon,
+                steps=steps,
+                remaining=self.remaining,
             )
 
     def _stored(self) -> tuple[bool, Any]:
@@ -241,11 +241,7 @@ class Run:
             vars(problem).pop("__notes__", None)
         except BaseException as error:  # noqa: BLE001  (even a panic of native code: its text may hold data)
             self._note(number, error)
-            problem = StepFailed(
-                f"step {number} of {self.measurement.name} failed inside the private side. A failure may depend "
-                "on the data, so the reason is not shown and the price stays paid. Try the measurement on "
-                "public data of the same shape: measurement.step(measurement.init(), data, ask, rng)."
-            )
+            problem = StepFailed("core.step_failed", step=number, measurement=self.measurement.name)
         else:
             self._state = state  # first: where noting fails, the reservation keeps the answer and not the state
             self._state_after = number
@@ -256,11 +252,11 @@ class Run:
             self._met, self._unsettled = met, 0
         elif isinstance(problem, Interrupted):
             self._interrupt(number)
-            _say_paid(problem, "The payment stays; a release with the same key asks once more.")
+            problem.spent = "waits"
         else:
             self._reservation.failed(number)
             self._pass_by(steps)
-            _say_paid(problem, "The price of this step stays paid.")
+            problem.spent = "paid"
         raise problem
 
     def _interrupt(self, number: int) -> None:
@@ -290,13 +286,3 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _say_paid(problem: MoshaError, sentence: str) -> None:
-    """Let an error of a step that was paid for say so; elsewhere the same error is free."""
-    said = str(problem)
-    if "stays paid" not in said:
-        told = f"{said.replace(' Nothing was spent.', '')} {sentence}"
-        problem.args = (told, *problem.args[1:])
-        if isinstance(problem, ImportError):  # which keeps its sentence in a place of its own
-            problem.msg = told

@@ -36,14 +36,9 @@ def price_tag(asked: Any, **budget: float) -> Measurement | Event:
         return price_tag(asked.calibrate(**budget))
     found = asked if isinstance(asked, Event | Measurement) else _own_price(asked)
     if found is None:
-        raise InvalidParameter(
-            f"the price of this {type(asked).__name__} is not known: give an event, a measurement, a question with its "
-            "budget (epsilon=...), or a plan. Nothing was spent."
-        )
+        raise InvalidParameter("core.unknown_price", spent="nothing", kind=type(asked).__name__)
     if budget:
-        raise InvalidParameter(
-            f"{_article(asked)} has its own price already: leave out {' and '.join(sorted(budget))}."
-        )
+        raise InvalidParameter("core.own_price", kind=type(asked).__name__, budget=sorted(budget))
     return found
 
 
@@ -62,7 +57,3 @@ def _own_price(asked: Any) -> Measurement | Event | None:
         return None
     found = build()
     return found if isinstance(found, Measurement) else None
-
-
-def _article(asked: Any) -> str:
-    return "an event" if isinstance(asked, Event) else f"this {type(asked).__name__}"

@@ -31,13 +31,17 @@
     │   └── LedgerTampered                 rows were edited, removed, reordered or rolled back
     └── MissingExtra (ImportError)         an optional part is not installed
 
-A message says what, why and what next. It holds public numbers only: never a value, a count or
-a choice that depends on private data. Attributes are for programs, `str(error)` is for people.
+An error is data first: a `code` that never changes, the `parameter` that was wrong, the `account`, what was `spent`,
+and `public` fields. Its sentence is made of them when somebody reads it, in the reader's language (`mosha/sentences`):
+it says what, why and what next. Nothing in it depends on private data: no value, no count, no choice.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Literal, Self
+
+from mosha.core.language import Language, current_language, is_code, say, translate
 
 __all__ = [
     "AccountExpired",
@@ -73,20 +77,89 @@ __all__ = [
 ]
 
 
+Spent = Literal["nothing", "paid", "waits"]
+
+
 class MoshaError(Exception):
-    """The root: `except MoshaError` catches all that Mosha raises on purpose."""
+    """The root: `except MoshaError` catches all that Mosha raises on purpose.
+
+    Args:
+        code: which error it is (`folder.words`, listed in the reference); it never changes.
+        parameter: the name of the argument that is wrong.
+        account: the name of the account that it is about.
+        spent: "nothing", "paid" (the price stays paid) or "waits" (the payment waits for its key); None if money does
+            not come into it.
+        public: the public facts that the sentence names.
+
+    >>> error = InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0)
+    >>> error.code, error.parameter, error.public
+    ('core.not_positive', 'epsilon', {'value': -1.0})
+    >>> print(error)
+    epsilon must be above zero, not -1.
+    """
+
+    spent: Spent | None = None
+
+    def __init__(
+        self,
+        code: str = "",
+        /,
+        *,
+        parameter: str | None = None,
+        account: str | None = None,
+        spent: Spent | None = None,
+        **public: Any,
+    ) -> None:
+        super().__init__(code)
+        self.code = code if is_code(code) else re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        self.parameter = parameter
+        self.account = account
+        if spent is not None:
+            self.spent = spent
+        self.public = public
+
+    def render(self, language: Language | None = None) -> str:
+        """The sentence, in a language of your choice.
+
+        >>> InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0).render("zh")
+        'epsilon 必须大于零，不能是 -1。'
+        """
+        language = language or current_language()
+        closing = "" if self.spent is None else say(f"core.closing_{self.spent}", language)
+        if is_code(self.args[0] if self.args else ""):
+            said = say(self.code, language, **self._fields())
+        else:
+            said = str(self.args[0]) if self.args else say(f"core.{self.code}", language)
+            if self.spent not in {None, "nothing"}:
+                said = said.replace(" Nothing was spent.", "")
+            closing = "" if closing in said or ("nothing was spent" in said and self.spent == "nothing") else closing
+        return f"{said}{'' if language == 'zh' or not closing else ' '}{closing}"
+
+    def _fields(self) -> dict[str, Any]:
+        named = {"parameter": self.parameter, "account": self.account}
+        return {name: value for name, value in named.items() if value is not None} | self.public
+
+    def __str__(self) -> str:
+        return self.render()
 
     def to_dict(self) -> dict[str, Any]:
-        """The error for programs: its name, its sentence and its public attributes."""
-        public = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        return {"error": type(self).__name__, "message": str(self), **public}
+        """The error for programs: its kind, its code, its sentence and its public fields."""
+        own = {name: value for name, value in vars(self).items() if not name.startswith("_") and name != "public"}
+        named = {"code": self.code, "spent": self.spent} | own
+        said = {name: value for name, value in named.items() if value is not None}
+        return {"error": type(self).__name__, "message": str(self), **said, **self.public}
+
+    def with_spent(self, spent: Spent) -> Self:
+        """The same error, where something else became of the money."""
+        self.spent = spent
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """An error must survive the way back from a worker process, whatever its constructor looks like."""
-        return _revived, (type(self), self.args, vars(self))
+        return _revive, (type(self), self.args, vars(self))
 
 
-def _revived(kind: type[MoshaError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> MoshaError:
+def _revive(kind: type[MoshaError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> MoshaError:
     error = kind.__new__(kind, *arguments)
     vars(error).update(attributes)
     return error
@@ -120,9 +193,11 @@ class WrongUnit(MoshaError):
 class BudgetExceeded(MoshaError):
     """The account cannot pay. No data was read, nothing was spent.
 
-    `asked`, `spent` and `limit` are in the unit named by `measure` ("epsilon", "rho", "delta", ...), and so is
-    `reached`: what would be spent with this release, the sum of the two or less. `advice` is one more sentence.
+    `asked`, `used` and `limit` are in the unit named by `measure` ("epsilon", "rho", "delta", ...), as is `reached`:
+    what would be used with this release, the sum of the two or less. `advice` is one more sentence.
     """
+
+    spent: Spent | None = "nothing"
 
     def __init__(
         self,
@@ -130,21 +205,27 @@ class BudgetExceeded(MoshaError):
         account: str,
         measure: str,
         asked: float,
-        spent: float,
+        used: float,
         limit: float,
         reached: float | None = None,
         advice: str = "",
     ) -> None:
-        self.account = account
         self.measure = measure
         self.asked = asked
-        self.spent = spent
+        self.used = used
         self.limit = limit
-        self.reached = asked + spent if reached is None else reached
-        super().__init__(
-            f"account {account!r} cannot pay: this release would bring {measure} to {self.reached:.6g} "
-            f"of {limit:.6g} (spent {spent:.6g}). No data was read, nothing was spent." + (advice and f" {advice}")
-        )
+        self.reached = asked + used if reached is None else reached
+        self.advice = advice
+        super().__init__("core.budget_exceeded", account=account)
+
+    def render(self, language: Language | None = None) -> str:
+        """The sentence, and the advice after it."""
+        advice = translate(self.advice, language or current_language())
+        return super().render(language) + (advice and f" {advice}")
+
+    def _fields(self) -> dict[str, Any]:
+        numbers = {"asked": self.asked, "used": self.used, "limit": self.limit, "reached": self.reached}
+        return super()._fields() | {"measure": self.measure} | numbers
 
 
 class InsecureRandomness(MoshaError):
@@ -218,14 +299,14 @@ class AccountRetired(LedgerError):
 class AccountExpired(LedgerError):
     """The account was granted until a date, which has passed. No data was read, nothing was spent."""
 
+    spent: Spent | None = "nothing"
+
     def __init__(self, *, account: str, ended: str) -> None:
-        self.account = account
         self.ended = ended
-        super().__init__(
-            f"account {account!r} was granted until {ended}, and that has passed: it pays for nothing more. What "
-            "was released under a key can still be read. Its owner can make a new grant. No data was read, nothing was "
-            "spent."
-        )
+        super().__init__("core.account_expired", account=account)
+
+    def _fields(self) -> dict[str, Any]:
+        return super()._fields() | {"ended": self.ended}
 
 
 class PolicyViolation(LedgerError):
@@ -239,14 +320,11 @@ class AccountFrozen(LedgerError):
     """
 
     def __init__(self, *, account: str, failures: int, paid: bool = False) -> None:
-        self.account = account
         self.failures = failures
-        spent = "What was paid stays paid, and its key asks again afterwards." if paid else "Nothing was spent."
-        super().__init__(
-            f"account {account!r} is frozen: {failures} paid questions failed on the private side since it was last "
-            "looked at, and a failure may tell something about a row. Its owner finds the reasons in the private log "
-            f"and lifts it: account.lift(), or `mosha ledger lift`. {spent}"
-        )
+        super().__init__("core.account_frozen", account=account, spent="waits" if paid else "nothing")
+
+    def _fields(self) -> dict[str, Any]:
+        return super()._fields() | {"failures": self.failures}
 
 
 class LedgerKeyRefused(LedgerError):
@@ -255,10 +333,15 @@ class LedgerKeyRefused(LedgerError):
     `needed` and `given` are the names of keys, or None.
     """
 
-    def __init__(self, message: str, *, needed: str | None = None, given: str | None = None) -> None:
+    spent: Spent | None = "nothing"
+
+    def __init__(self, code: str, /, *, needed: str | None = None, given: str | None = None, **public: Any) -> None:
         self.needed = needed
         self.given = given
-        super().__init__(message)
+        super().__init__(code, **public)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"needed": self.needed, "given": self.given} | super()._fields()
 
 
 class LedgerUnavailable(LedgerError):
@@ -274,4 +357,8 @@ class MissingExtra(MoshaError, ImportError):
 
     def __init__(self, extra: str, *, needed_for: str) -> None:
         self.extra = extra
-        super().__init__(f"{needed_for} needs the extra {extra!r}: pip install '.[{extra}]' in a clone of mosha.")
+        self.needed_for = needed_for
+        super().__init__("core.missing_extra")
+
+    def _fields(self) -> dict[str, Any]:
+        return super()._fields() | {"extra": self.extra, "needed_for": self.needed_for}

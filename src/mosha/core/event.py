@@ -210,20 +210,20 @@ def _event(described: dict[str, Any]) -> Event:
     name = arguments.pop("kind", None)
     kind = Event.kinds.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise InvalidParameter(f"unknown kind of event: {name!r}. It may come from a newer version of mosha.")
+        raise InvalidParameter("core.unknown_event", kind=str(name))
     try:
         event = kind(**{key: _revived(value) for key, value in arguments.items()})
     except InvalidParameter:
         raise
     except (TypeError, ValueError, AttributeError):
-        raise InvalidParameter(f"the fields of this {name!r} event are not the known ones.") from None
+        raise InvalidParameter("core.unknown_event_fields", kind=str(name)) from None
     return compose(event.parts()) if isinstance(event, Composed) else event
 
 
 def from_dict(described: dict[str, Any]) -> Event:
     """The event that `to_dict` described."""
     if not isinstance(described, dict) or described.get("mosha") != VERSION:
-        raise InvalidParameter(f"this is not an event of version {VERSION}: read it with the version that wrote it.")
+        raise InvalidParameter("core.other_event_version", version=VERSION)
     return _event({key: value for key, value in described.items() if key != "mosha"})
 
 
@@ -239,6 +239,6 @@ def from_json(text: str | bytes) -> Event:
     except InvalidParameter:
         raise
     except ValueError:
-        raise InvalidParameter("this is not JSON.") from None
+        raise InvalidParameter("core.not_json") from None
     except RecursionError:
-        raise InvalidParameter("this event is nested too deeply.") from None
+        raise InvalidParameter("core.event_too_deep") from None

@@ -59,14 +59,14 @@ def _check(event: Event, /, **checks: Any) -> None:
 
 def _is_event(name: str, value: Any) -> Event:
     if not isinstance(value, Event):
-        raise InvalidParameter(f"{name} must be an event (see mosha.events), not {type(value).__name__}.")
+        raise InvalidParameter("core.not_an_event", parameter=name, kind=type(value).__name__)
     return value
 
 
 def _one_of(*choices: str) -> Any:
     def check(name: str, value: Any) -> str:
         if value not in choices:
-            raise InvalidParameter(f"{name} must be one of {', '.join(choices)}.")
+            raise InvalidParameter("core.unknown_option", parameter=name, options=[repr(choice) for choice in choices])
         return str(value)
 
     return check
@@ -137,7 +137,7 @@ class RandomizedResponse(Event):
     def __post_init__(self) -> None:
         _check(self, epsilon=positive, categories=positive_integer)
         if self.categories < 2:
-            raise InvalidParameter("randomized response needs at least 2 categories.")
+            raise InvalidParameter("core.one_category", parameter="categories")
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class Renyi(Event):
         orders = tuple(real("orders", a) for a in self.orders)
         values = tuple(non_negative("values", v) for v in self.values)
         if not orders or len(orders) != len(values) or min(orders) <= 1 or list(orders) != sorted(set(orders)):
-            raise InvalidParameter("Renyi needs one value for each order; orders are above 1 and increase.")
+            raise InvalidParameter("core.renyi_orders", parameter="orders")
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "values", values)
 
@@ -223,11 +223,13 @@ class Sampled(Event):
     def __post_init__(self) -> None:
         _check(self, event=_is_event, rate=positive)
         if self.rate > 1:
-            raise InvalidParameter(f"rate must lie in (0, 1], got {self.rate:g}.")
+            raise InvalidParameter("core.not_a_rate", parameter="rate", value=self.rate)
         try:
             object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
         except ValueError:
-            raise InvalidParameter("neighbours must be 'add-remove' or 'replace-one'.") from None
+            raise InvalidParameter(
+                "core.unknown_option", parameter="neighbours", options=[repr(str(kind)) for kind in Neighbours]
+            ) from None
 
     def suits(self, neighbours: Neighbours) -> bool:
         return self.neighbours is neighbours and self.event.suits(neighbours)
@@ -248,9 +250,9 @@ class FixedSizeSampled(Event):
     def __post_init__(self) -> None:
         _check(self, event=_is_event, size=positive_integer, population=positive_integer)
         if not isinstance(self.replacement, bool):
-            raise InvalidParameter("replacement must be True or False.")
+            raise InvalidParameter("core.not_true_or_false", parameter="replacement")
         if self.size > self.population and not self.replacement:
-            raise InvalidParameter("a sample without replacement cannot be larger than the population.")
+            raise InvalidParameter("core.sample_above_population", parameter="size")
 
     def suits(self, neighbours: Neighbours) -> bool:
         return neighbours is Neighbours.REPLACE_ONE and self.event.suits(neighbours)
@@ -276,7 +278,7 @@ class Shuffled(Event):
         if self.categories is not None:
             _check(self, categories=positive_integer)
             if self.categories < 2:
-                raise InvalidParameter("randomized response needs at least 2 categories.")
+                raise InvalidParameter("core.one_category", parameter="categories")
 
 
 @dataclass(frozen=True)
@@ -323,21 +325,21 @@ class Selected(Event):
         check = _one_of("poisson", "negative-binomial")
         _check(self, event=_is_event, mean=positive, distribution=check, shape=real)
         if self.shape <= -1:
-            raise InvalidParameter("shape must be above -1.")
+            raise InvalidParameter("core.shape_too_small", parameter="shape")
         if self.distribution == "negative-binomial" and self.mean < 1:
-            raise InvalidParameter("a number of runs that is at least one has a mean of at least one.")
+            raise InvalidParameter("core.mean_below_one", parameter="mean")
 
 
 @dataclass(frozen=True)
 class Parallel(Event):
-    """Events on disjoint parts of the data: each unit is in at most one part, so the dearest one is the price."""
+    """Events on disjoint parts of the data: each unit is in at most one part, and the most expensive one is the price."""
 
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
         events = tuple(_is_event("events", e) for e in self.events)
         if not events:
-            raise InvalidParameter("Parallel needs at least one event.")
+            raise InvalidParameter("core.no_events", parameter="events")
         object.__setattr__(self, "events", tuple(sorted(set(events), key=lambda e: e.to_json())))
 
     def suits(self, neighbours: Neighbours) -> bool:

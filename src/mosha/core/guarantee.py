@@ -74,11 +74,11 @@ class Guarantee:
         arguments = dict(stored)
         kind = kinds.get(str(arguments.pop("guarantee", "")))
         if kind is None:
-            raise InvalidParameter("this is not the description of a known guarantee.")
+            raise InvalidParameter("core.unknown_guarantee")
         try:
             return kind(**arguments)
         except TypeError:
-            raise InvalidParameter(f"the fields of this {kind.__name__} guarantee are not the known ones.") from None
+            raise InvalidParameter("core.unknown_guarantee_fields", kind=kind.__name__) from None
 
 
 @dataclass(frozen=True)

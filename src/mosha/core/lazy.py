@@ -40,6 +40,7 @@ def loaded_when_used(
     names: Mapping[str, str],
     modules: Collection[str] = (),
     before: Callable[[str], None] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package; to be called below `__all__`.
 
@@ -48,9 +49,15 @@ def loaded_when_used(
         names: for each public name the module of the package that has it.
         modules: modules that are public by themselves; a mapping says where in the package each of them is.
         before: called with a name before its module is loaded: the place to ask for an extra that is missing.
+        renamed: old names and what they are called now; an old name works with a DeprecationWarning.
     """
 
     def load(name: str) -> Any:
+        if renamed and name in renamed:
+            from mosha.core.deprecation import warn_of_old_name  # noqa: PLC0415  (only old names need it)
+
+            warn_of_old_name(f"{package}.{name}", f"{package}.{renamed[name]}")
+            return getattr(sys.modules[package], renamed[name])
         if name in modules:
             place = modules[name] if isinstance(modules, Mapping) else name
             value: Any = importlib.import_module(f"{package}.{place}")

@@ -67,16 +67,16 @@ class Measurement:
     def __post_init__(self) -> None:
         object.__setattr__(self, "horizon", positive_integer("horizon", self.horizon))
         if not isinstance(self.unit, Unit):
-            raise InvalidParameter("a measurement needs the unit whose presence it hides.")
+            raise InvalidParameter("core.measurement_without_unit", parameter="unit")
         if not isinstance(self.event, Event):
-            raise InvalidParameter("a measurement needs the event that prices it (see mosha.events).")
+            raise InvalidParameter("core.measurement_without_event", parameter="event")
         if self.delta is not None:
             object.__setattr__(self, "delta", strict_probability("delta", self.delta))
 
     def forecast(self, confidence: float = 0.95) -> Any:
         """The half-width of the error bar that an answer will have, before anything is spent."""
         if self.error is None:
-            raise InvalidParameter(f"{self.name} has no forecast: its error depends on the data.")
+            raise InvalidParameter("core.no_forecast", measurement=self.name)
         return self.error(strict_probability("confidence", confidence), None)
 
     def map(self, function: Callable[[Any], Any]) -> Measurement:

@@ -14,13 +14,13 @@ __all__ = ["non_negative", "positive", "positive_integer", "probability", "real"
 def real(name: str, value: Any) -> float:
     """A finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidParameter(f"{name} must be a number, not {type(value).__name__}.")
+        raise InvalidParameter("core.not_a_number", parameter=name, kind=type(value).__name__)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InvalidParameter(f"{name} must be finite, got {number}.")
+        raise InvalidParameter("core.not_finite", parameter=name, value=str(number))
     return number
 
 
@@ -32,7 +32,7 @@ def positive(name: str, value: Any) -> float:
     """
     number = real(name, value)
     if number <= 0:
-        raise InvalidParameter(f"{name} must be above zero, got {number:g}.")
+        raise InvalidParameter("core.not_positive", parameter=name, value=number)
     return number
 
 
@@ -40,7 +40,7 @@ def non_negative(name: str, value: Any) -> float:
     """A finite number, zero or above."""
     number = real(name, value)
     if number < 0:
-        raise InvalidParameter(f"{name} must not be negative, got {number:g}.")
+        raise InvalidParameter("core.negative", parameter=name, value=number)
     return number
 
 
@@ -48,7 +48,7 @@ def probability(name: str, value: Any) -> float:
     """A number in [0, 1): where 1 stands for no promise at all, it is refused."""
     number = real(name, value)
     if not 0 <= number < 1:
-        raise InvalidParameter(f"{name} must lie in [0, 1), got {number:g}.")
+        raise InvalidParameter("core.not_below_one", parameter=name, value=number)
     return number
 
 
@@ -56,8 +56,8 @@ def strict_probability(name: str, value: Any) -> float:
     """A number in (0, 1)."""
     number = real(name, value)
     if not 0 < number < 1:
-        percent = f" Write {number / 100:g} for {number:g}%." if 1 < number < 100 else ""
-        raise InvalidParameter(f"{name} must lie strictly between 0 and 1, got {number:g}.{percent}")
+        code = "core.percent" if 1 < number < 100 else "core.not_between_zero_and_one"
+        raise InvalidParameter(code, parameter=name, value=number, share=number / 100)
     return number
 
 
@@ -72,7 +72,7 @@ def positive_integer(name: str, value: Any) -> int:
     except (AttributeError, TypeError):
         number = None
     if number is None or isinstance(value, bool):
-        raise InvalidParameter(f"{name} must be a whole number, not {type(value).__name__}.")
+        raise InvalidParameter("core.not_whole", parameter=name, kind=type(value).__name__)
     if number < 1:
-        raise InvalidParameter(f"{name} must be at least 1, got {number}.")
+        raise InvalidParameter("core.below_one", parameter=name, value=number)
     return int(number)

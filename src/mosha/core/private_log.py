@@ -52,12 +52,12 @@ def keep_private_log(path: str | os.PathLike[str]) -> None:
     try:
         file = os.open(place, flags, 0o600)
     except OSError as error:
-        raise InvalidParameter(f"the private log {str(path)!r} cannot be written: {error.strerror}.") from None
+        raise InvalidParameter(
+            "core.log_not_writable", parameter="path", path=str(path), reason=error.strerror
+        ) from None
     if os.name == "posix" and os.fstat(file).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         os.close(file)
-        raise InvalidParameter(
-            f"the private log {str(path)!r} can be read by others: it may quote private rows. chmod 600 it first."
-        )
+        raise InvalidParameter("core.log_readable_by_others", parameter="path", path=str(path))
     handler = logging.StreamHandler(os.fdopen(file, "a", encoding="utf-8"))
     handler.setFormatter(logging.Formatter("%(message)s"))
     _kept.add(place)

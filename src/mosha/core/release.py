@@ -117,10 +117,7 @@ class Release:
     def error(self, confidence: float = 0.95) -> Any:
         """Half-width of the error bar: the noise stays within it with this probability."""
         if self._error is None:
-            raise InvalidParameter(
-                "this release has no error bar: the width of its noise is private, or the answer was changed later "
-                "(by map): then take the error bar of the release before."
-            )
+            raise InvalidParameter("core.no_error_bar")
         return self._error(strict_probability("confidence", confidence), self.value)
 
     def map(self, function: Callable[[Any], Any]) -> Release:
@@ -130,7 +127,7 @@ class Release:
     def plot(self) -> Any:
         """A picture of the answer with its error bars (needs the extra `plot`)."""
         if self._draw is None:
-            raise InvalidParameter("this release has no picture of its own: plot its value instead.")
+            raise InvalidParameter("core.no_picture")
         return self._draw(self.value, self._bar())
 
     def _bar(self) -> Any:

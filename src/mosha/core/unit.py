@@ -24,6 +24,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import Language, Phrase, phrase, say
 from mosha.core.number import positive, positive_integer
 
 __all__ = [
@@ -50,8 +51,13 @@ class Neighbours(StrEnum):
     ADD_REMOVE = "add-remove"
     REPLACE_ONE = "replace-one"
 
-    def describe(self) -> str:
-        return "is added or removed" if self is Neighbours.ADD_REMOVE else "is replaced by another"
+    def phrase(self) -> Phrase:
+        """How they differ, in words."""
+        return phrase("core.added_or_removed" if self is Neighbours.ADD_REMOVE else "core.replaced")
+
+    def describe(self, language: Language | None = None) -> str:
+        """How they differ, in words of a language."""
+        return say(self.phrase().code, language)
 
 
 def _limit() -> Any:
@@ -65,7 +71,6 @@ class Unit:
 
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     of: str | None = None
-    noun: ClassVar[str]
     whole_person: ClassVar[bool] = False  # whether one unit can be all that the data hold of a person
     kinds: ClassVar[dict[str, type[Unit]]] = {}
 
@@ -77,8 +82,8 @@ class Unit:
         try:
             object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
         except ValueError:
-            names = ", ".join(repr(str(n)) for n in Neighbours)
-            raise InvalidParameter(f"neighbours must be one of {names}.") from None
+            kinds = [repr(str(kind)) for kind in Neighbours]
+            raise InvalidParameter("core.unknown_option", parameter="neighbours", options=kinds) from None
         if self.of is not None:
             self._check_population()
         for f in fields(self):
@@ -93,15 +98,9 @@ class Unit:
 
     def _check_population(self) -> None:
         if not is_population_name(self.of):
-            raise InvalidParameter(
-                f"of=... names a population: 1 to {LONGEST} printable characters, without '/', without spaces at its "
-                "ends."
-            )
+            raise InvalidParameter("core.bad_population_name", parameter="of", longest=LONGEST)
         if not self.whole_person:
-            raise InvalidParameter(
-                f"{type(self).__name__} hides {self.noun}, which is not all of a person: it cannot be of a population "
-                "of persons. Use a unit that hides whole persons, such as Person(column, of=...)."
-            )
+            raise InvalidParameter("core.part_of_a_person", parameter="of", unit=type(self).__name__)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -130,14 +129,25 @@ class Unit:
         """
         return self._kind == other._kind and other.of in (None, self.of)
 
-    def describe(self) -> str:
-        """The unit in words.
+    def describe(self, language: Language | None = None) -> str:
+        """The unit in words of a language.
 
         >>> Person("patient_id", at_most=5).describe()
         "one person (all rows of one 'patient_id') is added or removed"
         """
-        whose = "" if self.of is None else f" of the population {self.of!r}"
-        return f"{self.noun}{whose} {self.neighbours.describe()}"
+        described = self.phrase()
+        return say(described.code, language, **described.fields)
+
+    def phrase(self) -> Phrase:
+        """The unit in words, as a part of a sentence."""
+        population = {} if self.of is None else {"population": self.of}
+        code = "core.unit" if self.of is None else "core.unit_of_population"
+        return phrase(code, noun=self.noun, differs=self.neighbours.phrase(), **population)
+
+    @property
+    def noun(self) -> Phrase:
+        """What is hidden, in words."""
+        return phrase(f"core.noun_{type(self).__name__.lower()}")
 
     def to_dict(self) -> dict[str, Any]:
         described = {"unit": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
@@ -155,11 +165,11 @@ class Unit:
         arguments = dict(stored)
         kind = Unit.kinds.get(str(arguments.pop("unit", "")))
         if kind is None:
-            raise InvalidParameter("this is not the description of a known unit.")
+            raise InvalidParameter("core.unknown_unit")
         try:
             return kind(**arguments)
         except TypeError:
-            raise InvalidParameter(f"the fields of this {kind.__name__} unit are not the known ones.") from None
+            raise InvalidParameter("core.unknown_unit_fields", kind=kind.__name__) from None
 
 
 def is_population_name(name: Any) -> bool:
@@ -176,12 +186,11 @@ class Member(Unit):
     that the neighbours are of the same kind. Nothing is measured at this unit itself.
     """
 
-    noun: ClassVar[str] = "one person"
     whole_person: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.of is None:
-            raise InvalidParameter("Member needs of=..., the name of the population.")
+            raise InvalidParameter("core.member_without_population", parameter="of")
         super().__post_init__()
 
     def covers(self, other: Unit) -> bool:
@@ -190,9 +199,9 @@ class Member(Unit):
 
 @dataclass(frozen=True)
 class Row(Unit):
-    """One row. `at_most` says that one person may own so many rows, without naming whose they are.
+    """One row. `at_most` says how many rows one person may own, without naming whose they are.
 
-    Nothing in the data says whose a row is, so `at_most` cannot be enforced: it is part of the promise.
+    Nothing in the data identifies the owner of a row, so `at_most` cannot be enforced: it is part of the promise.
     """
 
     at_most: int = 1
@@ -203,10 +212,10 @@ class Row(Unit):
         super().__post_init__()
 
     @property
-    def noun(self) -> str:  # type: ignore[override]
+    def noun(self) -> Phrase:
         if self.at_most == 1:
-            return "one row" if self.of is None else "a person with at most one row"
-        return f"a person with at most {self.at_most} rows"
+            return phrase("core.noun_row" if self.of is None else "core.noun_person_with_one_row")
+        return phrase("core.noun_person_with_rows", rows=self.at_most)
 
 
 @dataclass(frozen=True)
@@ -226,19 +235,17 @@ class Person(Unit):
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
-            raise InvalidParameter("Person needs the name of the column that says whose a row is.")
+            raise InvalidParameter("core.unit_without_column", parameter="column", unit="Person")
         super().__post_init__()
 
     @property
-    def noun(self) -> str:  # type: ignore[override]
-        return f"one person (all rows of one {self.column!r})"
+    def noun(self) -> Phrase:
+        return phrase("core.noun_person", column=self.column)
 
 
 @dataclass(frozen=True)
 class Event(Unit):
     """One reading of one person at one time (the unit of streams, not a price: see `mosha.events`)."""
-
-    noun: ClassVar[str] = "one event"
 
 
 @dataclass(frozen=True)
@@ -253,20 +260,18 @@ class Window(Unit):
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
-            raise InvalidParameter("Window needs the name of the column that says whose a row is.")
+            raise InvalidParameter("core.unit_without_column", parameter="column", unit="Window")
         object.__setattr__(self, "steps", positive_integer("steps", self.steps))
         super().__post_init__()
 
     @property
-    def noun(self) -> str:  # type: ignore[override]
-        return f"all that one person (one {self.column!r}) does within any {self.steps} consecutive steps"
+    def noun(self) -> Phrase:
+        return phrase("core.noun_window", column=self.column, steps=self.steps)
 
 
 @dataclass(frozen=True)
 class Edge(Unit):
     """One edge of a graph; the vertices are public."""
-
-    noun: ClassVar[str] = "one edge"
 
 
 @dataclass(frozen=True)
@@ -274,7 +279,6 @@ class Node(Unit):
     """One vertex with all its edges; projection enforces `max_degree`."""
 
     max_degree: int | None = _limit()
-    noun: ClassVar[str] = "one vertex with all its edges"
     whole_person: ClassVar[bool] = True
 
 
@@ -282,7 +286,6 @@ class Node(Unit):
 class Example(Unit):
     """One training example."""
 
-    noun: ClassVar[str] = "one training example"
     whole_person: ClassVar[bool] = True
 
 
@@ -290,7 +293,6 @@ class Example(Unit):
 class Client(Unit):
     """One client of a federation with all its data."""
 
-    noun: ClassVar[str] = "one client with all its data"
     whole_person: ClassVar[bool] = True
 
 
@@ -299,5 +301,4 @@ class Self(Unit):
     """The owner of the device: any value could have been any other."""
 
     neighbours: Neighbours = field(default=Neighbours.REPLACE_ONE, kw_only=True)
-    noun: ClassVar[str] = "the device's own value"
     whole_person: ClassVar[bool] = True

@@ -124,7 +124,7 @@ def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceede
     rule, total = terms.rule, asked + spent
     delta = 0 if rule.amount_left(spent, way, asked.delta) == 0 else asked.delta
     left, beside = rule.amount_left(spent, way, delta), f" and delta {as_float(delta):.3g}" if delta else ""
-    prices = {"asked": asked, "spent": spent, "reached": total}
+    prices = {"asked": asked, "used": spent, "reached": total}
     numbers = {name: rule.amount_of(price, way) for name, price in prices.items()}
     numbers["limit"], measure = rule.amount_limit, rule.measure
     lacking = _lacking_delta(rule.limits(way), total)

@@ -144,7 +144,7 @@ class Lease(Account):
         if price.amount <= self._left[position].amount and price.rho <= self._left[position].rho:
             measure, (asks, spends, limits) = "delta", (value.as_floats()[1] for value in (price, spent, slice_))
         name = f"{terms.name} (lease)"
-        return BudgetExceeded(account=name, measure=measure, asked=asks, spent=spends, limit=limits)
+        return BudgetExceeded(account=name, measure=measure, asked=asks, used=spends, limit=limits)
 
     def _hand_back(self, event: Event, kept: Event) -> None:
         """Steps that were never started return to the slice, where every payer's rule allows it."""
@@ -182,7 +182,7 @@ class Lease(Account):
             try:
                 frozen = self._storage.write(self._count_first)
             except AccountFrozen as refusal:
-                self._frozen = (refusal.account, refusal.failures)
+                self._frozen = (str(refusal.account), refusal.failures)
                 break
             self._uncounted.popleft()
             if frozen is not None:

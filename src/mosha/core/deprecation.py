@@ -1,0 +1,59 @@
+"""Names that changed: the old ones work for one minor version and warn."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mosha.core.errors import InvalidParameter
+
+__all__ = ["renamed_argument", "warn_of_old_name"]
+
+Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
+
+
+def warn_of_old_name(old: str, new: str, *, depth: int = 3) -> None:
+    """Warn that `old` is now called `new`; `depth` is how many calls above this one the user's line is."""
+    warnings.warn(
+        f"{old} is now called {new}; the old name goes with the next minor version.", DeprecationWarning, depth
+    )
+
+
+def renamed_argument(**renamed: str) -> Callable[[Wrapped], Wrapped]:
+    """A function or class that still takes arguments by their old names (`old="new"`), with a DeprecationWarning.
+
+    >>> @renamed_argument(low="lowest")
+    ... def first(*, lowest):
+    ...     return lowest
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     first(low=3)
+    3
+    >>> seen[0].category.__name__
+    'DeprecationWarning'
+    """
+
+    def wrap(wrapped: Wrapped) -> Wrapped:
+        if isinstance(wrapped, type):
+            wrapped.__init__ = _take_old_names(wrapped.__init__, wrapped.__name__, renamed)  # type: ignore[misc]
+            return wrapped
+        return _take_old_names(wrapped, getattr(wrapped, "__name__", "function"), renamed)  # type: ignore[return-value]
+
+    return wrap
+
+
+def _take_old_names(function: Callable[..., Any], name: str, renamed: dict[str, str]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*positional: Any, **named: Any) -> Any:
+        for old, new in renamed.items():
+            if old in named:
+                if new in named:
+                    raise InvalidParameter("core.both_names", parameter=new, old=old)
+                warn_of_old_name(f"the argument {old!r} of {name}", repr(new))
+                named[new] = named.pop(old)
+        return function(*positional, **named)
+
+    return call

@@ -1,0 +1,144 @@
+"""Laws of sentences: every code has its words in both languages, with the same fields, and every raise names them."""
+
+import ast
+import json
+import pickle
+import string
+from pathlib import Path
+
+import pytest
+
+import mosha
+from mosha.core import language
+from mosha.core.deprecation import renamed_argument
+from mosha.core.errors import InvalidParameter, StepFailed
+from mosha.core.language import LANGUAGES, is_code, phrase, say, templates
+from mosha.core.options import choose
+
+SOURCE = Path(mosha.__file__).parent
+FOLDERS = sorted(file.stem for file in (SOURCE / "sentences").glob("*.toml"))
+RESERVED = {"parameter", "account", "spent"}
+
+
+def every_entry():
+    return [(folder, name, entry) for folder in FOLDERS for name, entry in templates(folder).items()]
+
+
+def fields_of(template):
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
+
+
+def raised_codes():
+    """Each call whose first argument is a literal code: the code and the names of its keywords, or None for `**`."""
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+                code = node.args[0].value
+                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                if (
+                    is_code(code)
+                    and code.split(".")[0] in FOLDERS
+                    and (name[:1].isupper() or name in {"say", "phrase"})
+                ):
+                    named = [keyword.arg for keyword in node.keywords]
+                    yield file.relative_to(SOURCE), name, code, None if None in named else set(named)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "entry"), every_entry(), ids=lambda part: part if isinstance(part, str) else ""
+)
+def test_a_sentence_stands_in_every_language_with_the_same_fields(folder, name, entry):
+    assert set(entry) == set(LANGUAGES)
+    assert fields_of(entry["en"]) == fields_of(entry["zh"])
+    assert name == "unit" or any("\u4e00" <= letter <= "\u9fff" for letter in entry["zh"])
+    assert "Nothing was spent" not in entry["en"] or name == "closing_nothing"
+
+
+def test_every_code_that_is_raised_has_a_sentence_whose_fields_are_given():
+    found = list(raised_codes())
+    assert len(found) > 40
+    problems = []
+    for file, kind, code, given in found:
+        folder, name = code.split(".")
+        entry = templates(folder).get(name)
+        if entry is None:
+            problems.append(f"{file}: {code} has no sentence")
+        elif given is not None and kind not in {"BudgetExceeded", "MissingExtra", "AccountFrozen", "AccountExpired"}:
+            missing = fields_of(entry["en"]) - given
+            if missing and not (kind == "LedgerKeyRefused" and missing <= {"needed", "given"}):
+                problems.append(f"{file}: {code} needs {missing}")
+            unused = given - fields_of(entry["en"]) - RESERVED - {"nearest", "language"}
+            if unused and kind in {"say", "phrase"}:
+                problems.append(f"{file}: {code} is given {unused}")
+    assert not problems, "\n".join(problems)
+
+
+def test_a_sentence_follows_the_language_that_was_chosen(monkeypatch):
+    error = InvalidParameter("core.not_positive", parameter="epsilon", value=-1.0, spent="nothing")
+    assert str(error) == "epsilon must be above zero, not -1. Nothing was spent."
+    monkeypatch.setenv("MOSHA_LANG", "zh_CN.UTF-8")
+    assert str(error) == error.render("zh") == "epsilon 必须大于零，不能是 -1。没有花费任何预算。"  # noqa: RUF001
+    mosha.set_language("en")
+    try:
+        assert str(error) == error.render("en")
+    finally:
+        mosha.set_language(None)
+
+
+def test_a_phrase_in_a_sentence_follows_its_language_and_survives_other_processes():
+    unit = mosha.Person("pid").phrase()
+    assert unit == "one person (all rows of one 'pid') is added or removed"
+    error = InvalidParameter("core.price_for_other_neighbors", measurement="m", unit=unit)
+    assert "一个人" in error.render("zh")
+    twin = pickle.loads(pickle.dumps(error))
+    assert twin.render("zh") == error.render("zh")
+    assert json.loads(json.dumps(error.to_dict()))["unit"] == unit
+
+
+def test_what_was_spent_closes_the_sentence_and_can_change():
+    error = StepFailed("core.step_failed", step=1, measurement="count")
+    assert "paid" not in str(error)
+    error.spent = "paid"
+    assert str(error).endswith("The price of this step stays paid.")
+    assert error.to_dict()["spent"] == "paid"
+
+
+def test_a_sentence_that_is_missing_or_lacks_a_field_is_its_code_and_no_error():
+    assert say("core.no_such_sentence", x=1) == "core.no_such_sentence: x=1"
+    assert say("core.not_positive", parameter="epsilon").startswith("core.not_positive")
+    assert say("core.own_price", kind="{parameter.__class__}", budget=["a"]).startswith("this {parameter.__class__}")
+
+
+def test_lists_are_joined_as_each_language_does():
+    assert say("core.unknown_option", "en", parameter="x", options=["a", "b", "c"]) == "x must be a, b or c."
+    assert say("core.unknown_option", "zh", parameter="x", options=["a", "b", "c"]) == "x 只能是 a、b或 c。"
+    assert say("core.unknown_option", "en", parameter="x", options=["a"]) == "x must be a."
+
+
+def test_an_argument_that_was_renamed_is_taken_by_both_names_and_not_by_both_at_once():
+    @renamed_argument(n="population")
+    def count(*, population):
+        return population
+
+    with pytest.warns(DeprecationWarning, match="'population'"):
+        assert count(n=3) == 3
+    with pytest.raises(InvalidParameter) as refusal:
+        count(n=3, population=3)
+    assert refusal.value.code == "core.both_names"
+
+
+def test_an_option_is_one_of_its_words_or_an_old_spelling():
+    assert choose("sampling", "poisson", ["poisson", "fixed_size"]) == "poisson"
+    with pytest.warns(DeprecationWarning, match="fixed_size"):
+        assert (
+            choose("sampling", "fixed size", ["poisson", "fixed_size"], renamed={"fixed size": "fixed_size"})
+            == "fixed_size"
+        )
+    with pytest.raises(InvalidParameter) as refusal:
+        choose("sampling", "all", ["poisson", "fixed_size"])
+    assert str(refusal.value) == "sampling must be 'poisson' or 'fixed_size'."
+
+
+def test_templates_name_fields_and_nothing_inside_of_them():
+    assert phrase("core.closing_nothing") == "Nothing was spent."
+    assert language.read_language("") == "en"
