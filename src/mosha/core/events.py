@@ -332,7 +332,7 @@ class Selected(Event):
 
 @dataclass(frozen=True)
 class Parallel(Event):
-    """Events on disjoint parts of the data: each unit is in at most one part, and the most expensive one is the price."""
+    """Events on disjoint parts of the data: a unit is in at most one part; the most expensive is the price."""
 
     events: tuple[Event, ...]
 
