@@ -10,7 +10,7 @@ import mosha
 from mosha import events
 from mosha.core import errors
 from mosha.core.account import Account, Run
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 
@@ -327,7 +327,8 @@ def test_an_answer_that_was_kept_is_returned_without_reading_the_data():
 def in_chunks(step=None, **changes):
     """A measurement that answers for as many steps as there are letters."""
     taken = step or (lambda state, data, ask, rng: (data, state + len(data)))
-    return counting(taken, event=events.Laplace(1) * 5, horizon=5, passed=lambda state: state, covers=len, **changes)
+    chunks = StatePolicy(passed=lambda state: state, covers=len)
+    return counting(taken, **{"event": events.Laplace(1) * 5, "horizon": 5, "state": chunks} | changes)
 
 
 def test_an_answer_for_several_steps_is_held_to_those_that_are_left_before_it_starts():

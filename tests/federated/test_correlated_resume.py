@@ -38,7 +38,7 @@ def test_the_state_after_an_answer_is_the_state_that_the_step_left():
     state = again = measurement.init()
     for number in range(1, 7):
         answer, state = measurement.step(state, Listed(SENT), Ask(number, np.zeros(4)), secure())
-        again = measurement.resume(again, answer)
+        again = measurement.state.resume(again, answer)
         assert all((one == other).all() for one, other in zip(state[0], again[0], strict=True))
         assert (again[0][0] == exact_sum(number)).all()
         assert state[1].number == again[1].number == number + 1

@@ -100,7 +100,7 @@ def test_probe_7_noise_follows_the_clip_in_force_and_not_the_next_one():
     answer, after = measurement.step(measurement.init(), Listed({}), ASK, secure())
     assert answer["clip"] == 2.0 != after[0]
     assert plan.decoder()({"steps": np.full(3, STEPS), "clip": 2.0})[0] == pytest.approx(2.0 / 100)
-    assert measurement.resume(measurement.init(), answer) == after
+    assert measurement.state.resume(measurement.init(), answer) == after
 
 
 def test_the_bit_of_an_adaptive_clip_is_inside_the_sensitivity():

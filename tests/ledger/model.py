@@ -17,6 +17,7 @@ from dataclasses import replace
 import mosha
 from mosha import errors, events
 from mosha.accounting.rules import FREE
+from mosha.core.measurement import StatePolicy
 from mosha.ledger.charge import Charge
 from tests.ledger.place import PERSON, asking
 
@@ -87,7 +88,7 @@ class History:
         leased = account in self.leases
         asked = asking(event * horizon, horizon=horizon, step=step)
         if self.dice.random() < 0.5:  # found again by its key, the run goes on after its last answer
-            asked = replace(asked, resume=lambda state, answer: state)
+            asked = replace(asked, state=StatePolicy(resume=lambda state, answer: state))
         run = account.open(asked, key=key)
         self.runs.append(run)
 

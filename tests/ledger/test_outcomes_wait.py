@@ -6,14 +6,14 @@ import pytest
 
 import mosha
 from mosha import errors, events
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, StatePolicy
 from tests.ledger.place import PERSON, asking
 
 CHEAP = events.Laplace(10_000)
 OUTCOMES = {"answer": None, "failure": ValueError, "interruption": errors.DeadlineExceeded, "refusal": errors.DataError}
 
 
-def ending(before, kind, **more):
+def ending(before, kind, covers=len, **more):
     """A measurement that does `before()` and then answers, or breaks by an error of this kind."""
 
     def step(state, data, ask, rng):
@@ -22,8 +22,8 @@ def ending(before, kind, **more):
             raise kind("one row did this.")
         return "answer", state + len(data)
 
-    options = {"unit": PERSON, "event": CHEAP * 5, "horizon": 5, "init": lambda: 0, "covers": len}
-    return Measurement(step=step, passed=lambda state: state, **options | more)
+    options = {"unit": PERSON, "event": CHEAP * 5, "horizon": 5, "init": lambda: 0}
+    return Measurement(step=step, state=StatePolicy(passed=lambda state: state, covers=covers), **options | more)
 
 
 def see(run, data="ab", times=3):

@@ -11,7 +11,7 @@ def test_a_step_that_replays_survives_any_number_of_crashes(place):
     def killed(state, data, ask, rng):
         raise KeyboardInterrupt
 
-    whole = dataclasses.replace(counting(), replays=True)
+    whole = dataclasses.replace(counting(), state=dataclasses.replace(counting().state, replays=True))
     run = account(place).open(whole, key="k")
     run.step(1)
     for _ in range(4):

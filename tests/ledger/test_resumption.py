@@ -5,14 +5,14 @@ import dataclasses
 import pytest
 
 from mosha import errors
+from mosha.core.measurement import StatePolicy
 from tests.ledger.place import PERSON, asking
 
 
-def counting(horizon=4, **fields):
+def counting(horizon=4, resume=lambda state, answer: answer):
     """Each step answers with the sum so far: the state is the last answer."""
     step = lambda state, data, ask, rng: (state + data, state + data)
-    made = dataclasses.replace(asking(step=step, horizon=horizon), init=lambda: 0, **fields)
-    return dataclasses.replace(made, resume=lambda state, answer: answer) if not fields else made
+    return dataclasses.replace(asking(step=step, horizon=horizon), init=lambda: 0, state=StatePolicy(resume=resume))
 
 
 def account(place):

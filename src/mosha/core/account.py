@@ -164,7 +164,7 @@ class Run:
     @property
     def _left(self) -> int:
         """The same, for whoever may know what became of the last step."""
-        passed = self.measurement.passed
+        passed = self.measurement.state.passed
         taken = self._taken if passed is None else max(self._taken, self._lost + passed(self._state))
         return self.measurement.horizon - taken
 
@@ -179,11 +179,11 @@ class Run:
             number = self._taken + 1
             if not known:
                 self._unsettled = 0 if self._broken_off else self._unsettled
-                steps = 1 if self.measurement.covers is None else self.measurement.covers(data)
+                steps = 1 if self.measurement.state.covers is None else self.measurement.state.covers(data)
                 self._admit(steps)
                 answer = self._answer(number, steps, data, ask)
-            elif self.measurement.resume is not None and self._state_after < number:
-                self._state = self.measurement.resume(self._state, answer)
+            elif self.measurement.state.resume is not None and self._state_after < number:
+                self._state = self.measurement.state.resume(self._state, answer)
                 self._state_after = number
             self._taken, self._unsettled = number, 0
             return Release(answer, self.receipt, number, self.measurement.error, self.measurement.draw)
@@ -212,7 +212,7 @@ class Run:
                 return self._reservation.stored(self._taken + 1)
             except StepFailed:
                 ours, steps = self._unsettled > 0, max(1, self._unsettled)
-                if not (ours or self.measurement.replays or self.measurement.resume is not None):
+                if not (ours or self.measurement.state.replays or self.measurement.state.resume is not None):
                     raise
                 self._pass_by(steps)
                 if ours and self._left <= 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -12,11 +12,44 @@ from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 
-__all__ = ["Measurement"]
+__all__ = ["Measurement", "StatePolicy"]
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Data = TypeVar("Data", default=Any)
+    Ask = TypeVar("Ask", default=Any)
+    State = TypeVar("State", default=Any)
+    Answer = TypeVar("Answer", default=Any)
+    Mapped = TypeVar("Mapped")
+else:  # a parameter that is left out is anything; Python 3.13 can say so itself
+    from typing import TypeVar
+
+    Data, Ask, State, Answer, Mapped = (TypeVar(name) for name in ("Data", "Ask", "State", "Answer", "Mapped"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
+class StatePolicy(Generic[Data, State, Answer]):
+    """What becomes of the state of a run between its steps and between processes.
+
+    Fields:
+        resume: (state, answer) -> the state after a step that an earlier process answered, if the state can be found
+            from the answers (and from what the measurement keeps elsewhere): a run that is opened again under its key
+            goes on after the last answer. None if the state ends with the process.
+        replays: a step whose answer was written down is always answered so, and one that was not has left nothing, so
+            it may be started as often as it takes.
+        passed: (state) -> how many steps lie behind it, if one answer may cover several; None if each covers one.
+        covers: (data) -> how many steps an answer about such data covers: a public number, known without reading them.
+    """
+
+    resume: Callable[[State, Answer], State] | None = None
+    replays: bool = False
+    passed: Callable[[State], int] | None = None
+    covers: Callable[[Data], int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement(Generic[Data, Ask, State, Answer]):
     """What may be asked of private data, with the price of the whole run.
 
     Guarantee:
@@ -32,13 +65,7 @@ class Measurement:
         step: (state, data, ask, rng) -> (answer, next state), pure; `ask` is public, `rng` the only randomness.
         init: the state before the first step.
         horizon: how many steps `event` pays for.
-        resume: (state, answer) -> the state after a step that an earlier process answered, where the state can be had
-            from the answers (and from what the measurement keeps elsewhere): a run that is opened again under its key
-            goes on after the last answer. None where the state ends with the process.
-        replays: a step whose answer was written down is answered so for ever, and one that was not has left nothing, so
-            that it may be started as often as it takes.
-        passed: (state) -> how many steps lie behind it, where one answer may cover several; None where each is for one.
-        covers: (data) -> how many steps an answer about such data covers: a public number, had without reading them.
+        state: what becomes of the state between steps and between processes.
         error: (confidence, answer) -> half-width of the error bar of each part of the answer; `answer` is None
             for a forecast. A function of public things only.
         draw: (answer, error at 95%) -> a picture.
@@ -51,15 +78,12 @@ class Measurement:
 
     unit: Unit
     event: Event
-    step: Callable[[Any, Any, Any, Rng], tuple[Any, Any]]
-    init: Callable[[], Any] = lambda: None
+    step: Callable[[State, Data, Ask, Rng], tuple[Answer, State]]
+    init: Callable[[], State] = lambda: None  # type: ignore[assignment, return-value]
     horizon: int = 1
-    resume: Callable[[Any, Any], Any] | None = None
-    replays: bool = False
-    passed: Callable[[Any], int] | None = None
-    covers: Callable[[Any], int] | None = None
-    error: Callable[[float, Any], Any] | None = None
-    draw: Callable[[Any, Any], Any] | None = None
+    state: StatePolicy[Data, State, Answer] = StatePolicy()  # noqa: RUF009
+    error: Callable[[float, Answer | None], Any] | None = None
+    draw: Callable[[Answer, Any], Any] | None = None
     name: str = "measurement"
     question: str = ""
     delta: float | None = None
@@ -79,11 +103,13 @@ class Measurement:
             raise InvalidParameter("core.no_forecast", measurement=self.name)
         return self.error(strict_probability("confidence", confidence), None)
 
-    def map(self, function: Callable[[Any], Any]) -> Measurement:
+    def map(self, function: Callable[[Answer], Mapped]) -> Measurement[Data, Ask, State, Mapped]:
         """The same measurement with post-processed answers: the price stays."""
 
-        def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        def step(state: State, data: Data, ask: Ask, rng: Rng) -> tuple[Mapped, State]:
             answer, state = self.step(state, data, ask, rng)
             return function(answer), state
 
-        return replace(self, step=step, resume=None, error=None, draw=None)
+        policy: Any = replace(self.state, resume=None)
+        changed: Any = replace(self, state=policy, error=None, draw=None)
+        return cast("Measurement[Data, Ask, State, Mapped]", replace(changed, step=step))

@@ -14,7 +14,7 @@ from mosha import accounting
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.number import probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self as OwnValue
@@ -166,7 +166,7 @@ class ClientSide:
             step=step,
             init=Turn,
             horizon=horizon,
-            resume=lambda turn, answer: turn.after(),  # noqa: ARG005  (an answer is one round more)
+            state=StatePolicy(resume=lambda turn, _: turn.after()),  # an answer is one round more
             name=name,
             question=question,
         )

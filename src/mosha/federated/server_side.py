@@ -15,7 +15,7 @@ from mosha import accounting
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
@@ -205,7 +205,7 @@ class ServerSide:
             step=rounds.step,
             init=rounds.init,
             horizon=self.rounds,
-            resume=rounds.resume,
+            state=StatePolicy(resume=rounds.resume),
             name="federated rounds, noise at the server",
             question=fingerprint(self, self.unit, width, about),
         )

@@ -15,7 +15,7 @@ from mosha import accounting
 from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
@@ -240,7 +240,7 @@ class Distributed:
             step=step,
             init=Turn,
             horizon=self.rounds,
-            resume=lambda turn, answer: turn.after(),  # noqa: ARG005  (an answer is one round more)
+            state=StatePolicy(resume=lambda turn, _: turn.after()),  # an answer is one round more
             name="federated rounds, noise of all clients",
             question=fingerprint(self, self.unit, width, about),
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, RunClosed
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler
 from mosha.learning.clipping import clipping_rule
@@ -100,7 +100,7 @@ class Gradients:
             event=self.plan.sold_as,
             init=self.first,
             step=self._kept_elsewhere if keyed else self.step,
-            resume=self._found_again if keyed else None,
+            state=StatePolicy(resume=self._found_again if keyed else None),
             horizon=self.plan.steps,
             name=f"{type(self.plan).__name__}({self.plan.steps} steps)",
             question=question,

@@ -70,7 +70,9 @@ class Order:
             raise InvalidParameter(f"key must be 1 to {LONGEST} printable characters. Nothing was spent.")
         asked = str(measurement.question)
         what = measurement.event, measurement.horizon, str(measurement.name), key, asked
-        return Order(scope, payers, *what, resumable=measurement.resume is not None, replays=measurement.replays)
+        return Order(
+            scope, payers, *what, resumable=measurement.state.resume is not None, replays=measurement.state.replays
+        )
 
     def described(self) -> dict[str, Any]:
         what = {"event": self.event.to_dict(), "horizon": self.horizon, "name": self.name}

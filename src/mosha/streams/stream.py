@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mosha.core.errors import SourceUnavailable
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import fingerprint
@@ -109,8 +109,7 @@ def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
         step=step,
         init=lambda: begin(plan),
         horizon=plan.horizon,
-        passed=lambda state: state.time,
-        covers=steps_in,
+        state=StatePolicy(passed=lambda state: state.time, covers=steps_in),
         error=error,
         name=f"{name}({title(plan.statistic)})",
         question=fingerprint(plan.statistic, unit, name, plan.name, plan.readout, plan.horizon, plan.presence),

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mosha.core.account import Account
 from mosha.core.errors import AlreadyReleased, HorizonExceeded, InvalidParameter, StateRefused
-from mosha.core.measurement import Measurement
+from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
 from mosha.core.release import Release
 from mosha.exact.bounding import entries
@@ -153,11 +153,13 @@ class _Durable:
             event=made.event,
             step=self.step,
             init=lambda: _Held(0),
-            resume=lambda held, _: _Held(held.number + 1),
-            replays=True,
             horizon=made.horizon,
-            passed=self._passed,
-            covers=made.covers,
+            state=StatePolicy(
+                resume=lambda held, _: _Held(held.number + 1),
+                replays=True,
+                passed=self._passed,
+                covers=made.state.covers,
+            ),
             error=made.error,
             draw=made.draw,
             name=made.name,
