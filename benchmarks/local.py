@@ -18,7 +18,7 @@ from mosha import audit, guarantees
 from mosha.accounting.measures import blanket, pure, shuffle
 from mosha.audit.own.local import own_entries
 from mosha.local import Distribution, Frequency, Shares, consistent
-from mosha.local.protocols.numeric import numeric_named, worst_variance
+from mosha.local.protocols.numeric import numeric_by_name, worst_variance
 from mosha.local.protocols.planar import radius_quantile
 
 BEST: Final = 4 * math.e / (math.e - 1) ** 2  # n times the squared error of optimised unary at epsilon 1
@@ -141,7 +141,7 @@ def _told_the_law(shares: Shares, total: float) -> NDArray[np.float64]:
 def numbers() -> list[Row]:
     rows = []
     for epsilon, bar in ((0.5, 16.67), (1.0, 4.289), (2.0, 1.042), (4.0, 0.2190)):
-        found = worst_variance(numeric_named("hybrid", epsilon))
+        found = worst_variance(numeric_by_name("hybrid", epsilon))
         rows.append(Row(f"hybrid mean, epsilon {epsilon:g}", "theory", bar / found, 0.9995, f"{found:.4f}", f"{bar:g}"))
     survey, distances = Distribution(between=(0, 1), epsilon=1.0), []
     for _ in range(20):

@@ -22,7 +22,7 @@ from mosha.streams.noise.blt import design
 from mosha.streams.noise.toeplitz import lower_bound, root_coefficients
 from mosha.streams.noise.tree import binary_deviation
 from mosha.streams.plan import Budget
-from mosha.streams.service.state_text import plain
+from mosha.streams.service.state_text import to_plain
 from mosha.streams.stream import begin, new_tape
 from tests.streams import missed
 
@@ -225,7 +225,7 @@ def memory() -> list[Row]:
         together = min(1 << 16, max(1 << 10, state.time))
         _, state = stream.step(state, Batches.at(np.zeros(0), steps=np.zeros(0, int), count=together), None, rng)
         if state.time & (state.time - 1) == 0 and state.time.bit_length() % 2:
-            seen[state.time] = (len(json.dumps(plain(state))), _resident())
+            seen[state.time] = (len(json.dumps(to_plain(state))), _resident())
     first, last = seen[1 << 18], seen[1 << 24]
     text = max(size for size, _ in seen.values())
     rows.append(Row("bytes of state, 2^10 to 2^24 steps, buffers", "1 kB", 1024 / text, 1.0, f"{text} B", "1024 B"))

@@ -14,10 +14,10 @@ from mosha.core.errors import InvalidParameter
 from mosha.graphs import Graph, NoisyAdjacency, compare_models, protect, similarity
 from mosha.graphs.data.louvain import modularity
 from mosha.graphs.question import answer_of
-from mosha.graphs.statistics.degrees import consistent_sequence, distribution, tail
+from mosha.graphs.statistics.degrees import consistent_sequence, distribution, distribution_tail
 from mosha.graphs.statistics.ladder import Rungs
 from mosha.graphs.statistics.subgraphs import TriangleCount
-from mosha.graphs.synthesis.adjacency import flip_positions, flip_rate, pair_of
+from mosha.graphs.synthesis.adjacency import flip_positions, flip_rate, pairs_of_cells
 from mosha.graphs.synthesis.generators import clustered_graph
 from mosha.graphs.synthesis.seeds import coverage, greedy_seeds
 from tests.graphs.real_graphs import real
@@ -30,7 +30,7 @@ def asked(question, graph, **price):
 
 
 def rung_counts(rungs, widths, draws):
-    edges = np.cumsum([rungs.statistic.reach(rungs.raised(widths), s) for s in range(200)])
+    edges = np.cumsum([rungs.statistic.reach(rungs.raise_to_floor(widths), s) for s in range(200)])
     noise = np.abs([rungs.draw(widths, SECURE) for _ in range(draws)])
     return np.searchsorted(edges, noise)
 
@@ -139,12 +139,12 @@ def test_a_chosen_bound_serves_a_degree_distribution():
 
 def test_degrees_beyond_a_bound_go_on_as_they_fall_below_it_and_a_cliff_stays():
     counts = 5000 * (1 - np.exp(-np.arange(1, 201) / 20))
-    beyond = tail(counts[:32], 5000.0, 200)
+    beyond = distribution_tail(counts[:32], 5000.0, 200)
     assert np.abs(beyond[:-1] - counts[32:199] / 5000).max() < 0.02
-    assert (tail(np.zeros(32), 5000.0, 64) == 1.0).all()  # everybody has degree 32 or is cut there
-    assert (tail(np.full(32, 5000.0), 5000.0, 64) == 1.0).all()
+    assert (distribution_tail(np.zeros(32), 5000.0, 64) == 1.0).all()  # everybody has degree 32 or is cut there
+    assert (distribution_tail(np.full(32, 5000.0), 5000.0, 64) == 1.0).all()
     for vertices in (0.0, -3.0):
-        assert (tail(np.zeros(32), vertices, 64) == 1.0).all()
+        assert (distribution_tail(np.zeros(32), vertices, 64) == 1.0).all()
         assert (distribution(np.zeros(4), vertices) == 1.0).all()
 
 
@@ -204,10 +204,10 @@ def test_randomized_response_flips_at_its_rate_and_cells_are_pairs():
     assert abs(flipped.size / 1e6 - truth) < 6.5 * math.sqrt(truth / 1e6)
     assert (np.diff(flipped) > 0).all()
     n = 70
-    pairs = pair_of(np.arange(n * (n - 1) // 2))
+    pairs = pairs_of_cells(np.arange(n * (n - 1) // 2))
     assert len({tuple(pair) for pair in pairs.tolist()}) == n * (n - 1) // 2
     assert (pairs[:, 0] < pairs[:, 1]).all()
-    large = pair_of(np.array([2**31 * (2**31 - 1) // 2 - 1]))
+    large = pairs_of_cells(np.array([2**31 * (2**31 - 1) // 2 - 1]))
     assert large.tolist() == [[2**31 - 2, 2**31 - 1]]
 
 

@@ -45,7 +45,7 @@ def states(statistic, n):
 
 def ladder_law(rungs, exact, widths, reach=400):
     """log P(y) for y in -reach..reach, from the definition: the rung of each integer."""
-    steps = np.array([rungs.statistic.reach(rungs.raised(widths), s) for s in range(8)])
+    steps = np.array([rungs.statistic.reach(rungs.raise_to_floor(widths), s) for s in range(8)])
     steps = np.append(steps, np.full(reach, steps[-1]))  # n - 2 was reached long before
     rung = np.searchsorted(np.cumsum(steps), np.abs(np.arange(-reach, reach + 1) - exact))
     sizes = 2.0 * steps
@@ -171,7 +171,7 @@ def test_triangles_after_a_projection_would_move_further_than_a_bounded_degree_s
     counts = []
     for n in (6, 7):
         graph = Graph.of([edge for edge in edges if edge[1] < n], vertices=n)
-        kept = kernels().projected(graph.starts, graph.ends, 2)[1]
+        kept = kernels().project_degrees(graph.starts, graph.ends, 2)[1]
         sources = np.repeat(np.arange(n), graph.degrees)
         counts.append(Graph.of(np.stack([sources[kept], graph.ends[kept]], axis=1), vertices=n).triangles)
     assert abs(counts[1] - counts[0]) > math.comb(2, 2)

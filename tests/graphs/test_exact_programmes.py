@@ -10,7 +10,7 @@ import scipy.optimize
 from scipy.optimize import linprog
 
 from mosha.graphs import Graph
-from mosha.graphs.data.exact_programme import maximise
+from mosha.graphs.data.exact_programme import maximize
 from mosha.graphs.statistics import forests, lipschitz
 from mosha.graphs.statistics.forests import bounded_forest
 from mosha.graphs.statistics.lipschitz import capped_triangles, triangles_capped_at_edges
@@ -31,7 +31,7 @@ def test_fractions_find_what_floats_find():
         table = RNG.integers(0, 4, size=(5, 7))
         table[0] += 1
         gains, limits = RNG.integers(0, 5, 7), RNG.integers(0, 9, 5)
-        value, prices = maximise(
+        value, prices = maximize(
             [{i: int(a) for i, a in enumerate(column) if a} for column in table.T], gains.tolist(), limits.tolist()
         )
         assert float(value) == pytest.approx(-linprog(-gains, A_ub=table, b_ub=limits).fun, abs=1e-9)

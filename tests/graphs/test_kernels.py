@@ -35,7 +35,7 @@ def both(name, *arguments):
 def test_both_kinds_of_kernels_give_the_same_integers(vertices, edges):
     generator = np.random.default_rng()
     pairs = generator.integers(0, max(vertices, 1), (edges if vertices else 0, 2))
-    for ours, theirs in zip(*both("rows_of", pairs[:, 0], pairs[:, 1], vertices), strict=True):
+    for ours, theirs in zip(*both("compress_rows", pairs[:, 0], pairs[:, 1], vertices), strict=True):
         assert np.array_equal(ours, theirs)
     graph = random_graph(generator, vertices, edges) if vertices else Graph.of([], vertices=0)
     rows = (graph.starts, graph.ends)
@@ -44,14 +44,14 @@ def test_both_kinds_of_kernels_give_the_same_integers(vertices, edges):
         assert ours == theirs, name
     for name in ("triangles_at", "distance_counts"):
         assert np.array_equal(*both(name, *rows)), name
-    listed, other = (set(map(frozenset, found.tolist())) for found in both("listed_triangles", *rows))
+    listed, other = (set(map(frozenset, found.tolist())) for found in both("list_triangles", *rows))
     assert listed == other
     assert len(listed) == graph.triangles
     for bound in (1, 3):
-        for ours, theirs in zip(*both("projected", *rows, bound), strict=True):
+        for ours, theirs in zip(*both("project_degrees", *rows, bound), strict=True):
             assert np.array_equal(ours, theirs)
     values = generator.normal(size=vertices)
-    assert np.allclose(*both("isotonic", values))
+    assert np.allclose(*both("fit_isotonic", values))
 
 
 def test_common_neighbours_are_counted_over_all_pairs_joined_or_not():
@@ -72,7 +72,7 @@ def test_a_projection_keeps_the_bound_and_loses_nothing_below_it():
 
 def test_isotonic_regression_is_increasing_and_keeps_the_sum():
     values = np.random.default_rng().normal(size=400)
-    fitted = compiled.isotonic(values)
+    fitted = compiled.fit_isotonic(values)
     assert (np.diff(fitted) >= 0).all()
     assert fitted.sum() == pytest.approx(values.sum())
-    assert np.array_equal(compiled.isotonic(np.sort(values)), np.sort(values))
+    assert np.array_equal(compiled.fit_isotonic(np.sort(values)), np.sort(values))

@@ -39,7 +39,7 @@ def law_of(draw, monkeypatch, *, fixed=(), longest=64):
     """report -> probability; paths that grow longer than `longest` choices are left out."""
     script, law = Script(dict(fixed)), {}
     for module in MODULES:
-        monkeypatch.setattr(f"mosha.local.{module}.below", script.below, raising=False)
+        monkeypatch.setattr(f"mosha.local.{module}.draw_below", script.below, raising=False)
     while True:
         try:
             report = draw(Limited(script, longest))

@@ -122,10 +122,10 @@ def test_the_ends_of_a_share_stay_between_nothing_and_all():
 
 def test_a_survey_says_what_it_is():
     tea = local.Frequency(["tea", "coffee"], epsilon=2)
-    assert repr(tea) == "<Frequency of 2 values ('tea', 'coffee'), k-ary, epsilon 2, 2 bytes a report>"
+    assert repr(tea) == "<Frequency of 2 values ('tea', 'coffee'), k-ary, epsilon 2, 2 bytes per report>"
     assert repr(local.Frequency(range(1000), epsilon=1)).startswith("<Frequency of 1000 values (0, 1, 2, ...), ")
     mean = local.Mean(between=(0, 120), epsilon=2)
-    assert repr(mean) == "<Mean between 0 and 120, hybrid, epsilon 2, 3 bytes a report>"
+    assert repr(mean) == "<Mean between 0 and 120, hybrid, epsilon 2, 3 bytes per report>"
     assert repr(local.Distribution(between=(0, 1), epsilon=1)).startswith("<Distribution between 0 and 1, averaged, ")
     assert repr(local.Several({"x": mean, "y": tea})).startswith("<Several of 'x': mean, 'y': frequency, epsilon 2, ")
     assert "permanent 2" in repr(AGAIN)

@@ -119,12 +119,12 @@ def test_collectors_that_counted_the_same_file_do_not_merge():
     one.deliveries.note(data, "here")
     other.deliveries.note(data, "there")
     again = Collector.from_bytes(SURVEY, one.to_bytes())
-    assert again.deliveries.known(data, "elsewhere") == len(data)
+    assert again.deliveries.count_known(data, "elsewhere") == len(data)
     with pytest.raises(DataError, match="files"):
         one.merge(other)
     other.deliveries = Deliveries()
     other.merge(one)
-    assert other.deliveries.known(data + b"more", "elsewhere") == len(data)
+    assert other.deliveries.count_known(data + b"more", "elsewhere") == len(data)
 
 
 def test_a_state_of_before_files_were_known_is_read():

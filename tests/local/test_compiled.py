@@ -29,11 +29,11 @@ def path(request, monkeypatch):
 
 
 def parted(size, value, wanted, first, second):
-    """What `parted` makes of every given pair of words."""
+    """What `split_values` makes of every given pair of words."""
     shape = len(first), (size + 63) // 64
     words = [np.ascontiguousarray(coins, np.uint64).reshape(shape) for coins in (first, second)]
     sets, missing = np.zeros(shape, np.uint64), np.full(len(first), wanted)
-    compiled.parted(*words, np.full(len(first), value), size, sets, missing)
+    compiled.split_values(*words, np.full(len(first), value), size, sets, missing)
     return sets, missing
 
 
@@ -73,7 +73,7 @@ def test_one_step_takes_each_that_fits_equally_often(size, value, start, lacks):
     for word in range(0, count, 1 if size < 10 else 16):
         sets, missing = np.array([[start] + [0] * ((size - 1) // 64)], np.uint64), np.array([lacks])
         pool = np.array([word], np.uint16)
-        done = compiled.evened(sets, values[:1], held[:1], missing, size - 1, pool, 16, 0)
+        done = compiled.even_out(sets, values[:1], held[:1], missing, size - 1, pool, 16, 0)
         changed = sum(int(part) << 64 * j for j, part in enumerate(sets[0])) ^ start
         assert (done == 1) == (missing[0] == 0) == (changed != 0)
         if changed:
@@ -90,10 +90,10 @@ def test_work_goes_on_where_a_pool_ended():
     values, held = np.arange(9), np.arange(9) % 2 == 0
     whole, parts = np.zeros((9, 1), np.uint64), np.zeros((9, 1), np.uint64)
     wanted = np.full(9, 4)
-    assert compiled.evened(whole, values, held, wanted.copy(), 9, words, 16, 0) == 9
+    assert compiled.even_out(whole, values, held, wanted.copy(), 9, words, 16, 0) == 9
     row = 0
     for start in range(0, 400, 3):
-        row = compiled.evened(parts, values, held, wanted, 9, words[start : start + 3], 16, row)
+        row = compiled.even_out(parts, values, held, wanted, 9, words[start : start + 3], 16, row)
         if row == 9:
             break
     assert row == 9
@@ -119,7 +119,7 @@ def test_large_batches_support_values_and_pairs_as_often_as_claimed(protocol, pa
     count, own = 40_000, protocol.size - 3
     assert count * protocol.width >= randomiser._MANY
     rows = protocol.draw_many(np.full(count, own), secure())
-    assert protocol.possible(rows).all()
+    assert protocol.find_possible(rows).all()
     bits = np.unpackbits(rows, axis=1, bitorder="little")[:, : protocol.size].astype(np.float64)
     together = bits.T @ bits
     claimed = np.full((protocol.size, protocol.size), float(protocol.pairs[1]))
@@ -142,4 +142,4 @@ def test_the_test_of_pairs_can_fail(monkeypatch):
 
 
 def test_a_small_batch_loads_no_compiler():
-    assert randomiser.loops(1000) is None
+    assert randomiser.compiled_loops(1000) is None

@@ -58,7 +58,7 @@ def test_a_report_and_its_collection_never_read_the_declaration_again(kind, monk
         raise AssertionError("the declaration was written out again")
 
     monkeypatch.setattr(type(survey), "to_json", again)
-    monkeypatch.setattr(type(survey), "_asked", again)
+    monkeypatch.setattr(type(survey), "_question_fields", again)
     reports = [survey.report(value_of(survey)) for _ in range(50)]
     collector.add(reports)
     collector.add(survey.reports([value_of(survey)] * 50))

@@ -47,7 +47,7 @@ def projective_law(protocol, value, monkeypatch):
     """A zero vector is drawn again: the law of the first round, given that it was not zero."""
     told = {}
     for orthogonal, share in ((True, protocol.truth), (False, 1 - protocol.truth)):
-        monkeypatch.setattr(projective, "happens", lambda *_, fixed=orthogonal: fixed)
+        monkeypatch.setattr(projective, "flip_coin", lambda *_, fixed=orthogonal: fixed)
         once = protocol.coordinates + (0 if orthogonal else 1)
         law = law_of_one_round(lambda rng: protocol.draw(value, rng), monkeypatch, once)
         total = sum(law.values())
@@ -66,7 +66,7 @@ def law_of_one_round(draw, monkeypatch, once):
             raise every_path.TooLong
         return script.below(bound, rng)
 
-    monkeypatch.setattr(projective, "below", below)
+    monkeypatch.setattr(projective, "draw_below", below)
     while True:
         try:
             report = draw(None)
@@ -110,7 +110,7 @@ def test_reports_support_values_as_often_as_claimed(kind, size, small_odds, monk
 
 def supports(protocol, report):
     rows = np.frombuffer(report, np.uint8)[None]
-    assert protocol.possible(rows).all()
+    assert protocol.find_possible(rows).all()
     return protocol.supports(protocol.tally(rows)).astype(bool)
 
 
@@ -122,7 +122,7 @@ def test_batches_support_values_as_often_as_claimed(kind, size, epsilon):
     count, value = 6_000, size // 2
     rows = protocol.draw_many(np.full(count, value), secure())
     assert rows.shape == (count, protocol.width)
-    assert protocol.possible(rows).all()
+    assert protocol.find_possible(rows).all()
     found = protocol.supports(protocol.tally(rows))
     claimed = np.full(size, float(protocol.lie))
     claimed[value] = protocol.truth
@@ -191,7 +191,7 @@ def test_draws_below_a_bound_are_uniform_whatever_the_bytes(monkeypatch):
                 def bytes(self, n, drawn=drawn):
                     return next(drawn)[:n]
 
-            value = device.below(bound, Rng())
+            value = device.draw_below(bound, Rng())
             if len(list(drawn)) == 1 or bound == 1:
                 counts[value] += 1
         assert len(set(counts.values())) == 1, bound

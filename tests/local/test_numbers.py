@@ -8,7 +8,7 @@ import pytest
 from mosha.core.errors import InvalidParameter
 from mosha.local import Distribution, Frequency, Mean, Several
 from mosha.local.distribution import half_width
-from mosha.local.protocols.numeric import METHODS, numeric_named, worst_variance
+from mosha.local.protocols.numeric import METHODS, numeric_by_name, worst_variance
 from tests.local import golden
 
 
@@ -16,12 +16,12 @@ from tests.local import golden
 def test_golden_worst_variances(name, method):
     """The window has 65534 cells, which moves its variance by less than a ten-thousandth."""
     for parameters, expected in golden.rows("ldp", name):
-        assert worst_variance(numeric_named(method, parameters["eps"])) == pytest.approx(expected, rel=1e-4)
+        assert worst_variance(numeric_by_name(method, parameters["eps"])) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(("epsilon", "expected"), [(0.5, 16.67), (1, 4.289), (2, 1.042), (4, 0.2190)])
 def test_the_hybrid_keeps_its_worst_case(epsilon, expected):
-    assert worst_variance(numeric_named("hybrid", epsilon)) == pytest.approx(expected, rel=5e-4)
+    assert worst_variance(numeric_by_name("hybrid", epsilon)) == pytest.approx(expected, rel=5e-4)
 
 
 def test_golden_half_widths_of_square_waves():

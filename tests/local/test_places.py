@@ -8,7 +8,7 @@ import pytest
 from mosha.core.errors import InvalidParameter
 from mosha.local import DeviceRandom, Location, distance, remap
 from mosha.local.location import bearing, destination
-from mosha.local.protocols.planar import STEPS, _geometric, _kept, _on_ring, planar_steps, radius_quantile
+from mosha.local.protocols.planar import STEPS, _draw_on_ring, _geometric, _is_kept, planar_steps, radius_quantile
 from tests.local import golden
 
 PARIS = (48.8566, 2.3522)
@@ -51,12 +51,12 @@ def test_rings_hold_each_step_once():
         for place in range(max(1, 8 * ring)):
             from mosha.local.protocols import planar
 
-            original = planar.below
-            planar.below = lambda bound, rng, place=place: place
+            original = planar.draw_below
+            planar.draw_below = lambda bound, rng, place=place: place
             try:
-                steps.add(_on_ring(ring, Fixed()))
+                steps.add(_draw_on_ring(ring, Fixed()))
             finally:
-                planar.below = original
+                planar.draw_below = original
         assert steps == {
             (i, j) for i in range(-ring, ring + 1) for j in range(-ring, ring + 1) if max(abs(i), abs(j)) == ring
         }
@@ -67,7 +67,7 @@ def test_geometric_steps_and_kept_steps_have_their_law():
     for point in (50, 256, 700):
         share = math.exp(-point / STEPS)
         assert abs(np.mean(drawn >= point) - share) < DEVIATIONS * math.sqrt(share * (1 - share) / len(drawn))
-    kept = np.mean([_kept(2 * 300 * 300, 300, DeviceRandom()) for _ in range(3000)])
+    kept = np.mean([_is_kept(2 * 300 * 300, 300, DeviceRandom()) for _ in range(3000)])
     share = math.exp(-300 * (math.sqrt(2) - 1) / STEPS)
     assert abs(kept - share) < DEVIATIONS * math.sqrt(share * (1 - share) / 3000)
 
@@ -95,7 +95,7 @@ def test_reports_are_as_far_away_as_announced():
 
 def test_a_place_outside_is_moved_to_the_edge():
     place = Location(PARIS, 1000.0, 10.0)
-    edge = place._inside((48.0, 3.0))
+    edge = place._move_inside((48.0, 3.0))
     assert distance(PARIS, edge) == pytest.approx(1000, rel=1e-6)
     assert bearing(PARIS, edge) == pytest.approx(bearing(PARIS, (48.0, 3.0)), abs=1e-6)
     assert distance(edge, place.report((48.0, 3.0))) < 10
@@ -188,4 +188,4 @@ def test_a_step_whose_word_ties_with_its_chance_is_decided_by_more_digits(ring):
         (word, 2**64 - 1, False),
         (word + 1, 0, False),
     ]:
-        assert _kept(2 * ring * ring, ring, Scripted(first, rest)) is expected
+        assert _is_kept(2 * ring * ring, ring, Scripted(first, rest)) is expected

@@ -18,7 +18,7 @@ def account(path, epsilon=4.0):
 
 def test_one_report_has_exactly_the_law_of_randomized_response_at_epsilon():
     others = 2
-    first, kept = SURVEY._first.truth, SURVEY.kept
+    first, kept = SURVEY._first.truth, SURVEY.truth_rate
     told = first * kept + (1 - first) * (1 - kept) / others
     assert told == SURVEY.randomiser.truth
     assert 0 < kept < 1
@@ -49,7 +49,7 @@ def test_later_values_are_not_read(tmp_path):
     survey = Repeated(["a", "b", "c"], permanent=12.0, epsilon=8.0)
     device = Device(purse)
     device.report(survey, "a")
-    permanent = purse.open(survey.once, key=f"{survey.id.hex()}/always").step("c").value[0]
+    permanent = purse.open(survey.permanent_measurement, key=f"{survey.id.hex()}/always").step("c").value[0]
     for later in "bc":
         told = [device.report(survey, later)[1] for _ in range(100)]
         assert told.count(permanent) > 88
@@ -75,8 +75,8 @@ def test_a_value_that_cannot_be_told_costs_nothing(tmp_path):
 def test_the_collector_estimates_from_one_report_a_device():
     reports = []
     for value in ["a"] * 3000 + ["b"] * 1000:
-        permanent = SURVEY._first.draw(SURVEY._own(value), DeviceRandom())
-        reports.append(SURVEY.told(permanent, DeviceRandom()))
+        permanent = SURVEY._first.draw(SURVEY._encode(value), DeviceRandom())
+        reports.append(SURVEY.report_permanent(permanent, DeviceRandom()))
     shares = SURVEY.estimate(reports)
     assert abs(shares.raw[0] - 0.75) < 2 * shares.error(1 - 1e-9)[0]
 

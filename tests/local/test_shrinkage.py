@@ -5,7 +5,7 @@ import pytest
 
 from mosha.local import Frequency
 from mosha.local.collect.consistency import consistent
-from mosha.local.collect.shrinkage import shrunk
+from mosha.local.collect.shrinkage import shrink_shares
 from mosha.local.protocols.choice import best
 
 RANKS = np.arange(1, 101)
@@ -29,7 +29,7 @@ def test_all_shares_together_have_less_error_than_by_norm_sub(shape, reports):
     told, lie = float(protocol.truth), float(protocol.lie)
     spread = np.sqrt((truth * told * (1 - told) + (1 - truth) * lie * (1 - lie)) / reports) / (told - lie)
     raw = truth + spread * np.random.default_rng().standard_normal((12, 100))
-    ours = np.array([consistent(shrunk(row, protocol, reports)) for row in raw])
+    ours = np.array([consistent(shrink_shares(row, protocol, reports)) for row in raw])
     theirs = np.array([consistent(row) for row in raw])
     assert np.sum((ours - truth) ** 2) < 1.2 * np.sum((theirs - truth) ** 2)
     assert np.sum((ours - truth) ** 2) < 1.2 * np.sum((raw - truth) ** 2)
@@ -53,8 +53,8 @@ def test_the_shares_of_real_reports_are_consistent_and_near():
 def test_large_shares_and_small_domains_stand_for_themselves():
     protocol = best(100, 1.0).protocol
     raw = np.full(100, 0.5)
-    assert shrunk(raw, protocol, 10**6).tolist() == raw.tolist()
-    assert shrunk(raw[:10] / 100, best(10, 1.0).protocol, 10**4).tolist() == (raw[:10] / 100).tolist()
+    assert shrink_shares(raw, protocol, 10**6).tolist() == raw.tolist()
+    assert shrink_shares(raw[:10] / 100, best(10, 1.0).protocol, 10**4).tolist() == (raw[:10] / 100).tolist()
 
 
 def test_one_share_far_from_many_equal_ones_is_kept():
@@ -63,4 +63,4 @@ def test_one_share_far_from_many_equal_ones_is_kept():
     spread = np.sqrt(3.7 / reports)
     raw = np.full(100, 3.0 * spread)
     raw[7] = 14 * spread
-    assert abs(shrunk(raw, protocol, reports)[7] - raw[7]) < 1.5 * spread
+    assert abs(shrink_shares(raw, protocol, reports)[7] - raw[7]) < 1.5 * spread

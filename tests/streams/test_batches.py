@@ -74,7 +74,7 @@ def test_many_steps_are_as_many_single_ones_whether_compiled_or_not(monkeypatch)
     counts = np.arange(20_000) % 5
     at = Batches.at(np.ones(counts.sum()), steps=np.repeat(np.arange(20_000), counts), count=20_000)
     quick, _ = answers(stream, [at], 9)
-    monkeypatch.setattr("mosha.streams.noise.lifted.MANY", 1 << 40)
+    monkeypatch.setattr("mosha.streams.noise.exact_toeplitz.MANY", 1 << 40)
     assert np.array_equal(quick, answers(stream, [at], 9)[0])
     first = [[1] * count for count in counts[:300].tolist()]
     assert np.array_equal(quick[:300], answers(stream, first, 9)[0])

@@ -15,7 +15,7 @@ from mosha.federated.correlated_rounds import CorrelatedRounds
 from mosha.streams import alarm, counter, histogram, mean, serve
 from mosha.streams.noise.tree import SignedTree
 from mosha.streams.stream import new_tape
-from mosha.streams.window import adaptive
+from mosha.streams.w_event import adaptive
 
 EVENT, WINDOW = mosha.Event(), mosha.Window("who", 4)
 HORIZON = 64
@@ -121,7 +121,7 @@ def test_a_stream_that_is_taken_up_again_goes_on_with_the_past_of_its_noise(hori
             drawn.append(int(tape.block(time // tape.size)[time % tape.size, 0]))
         state, start = plan.mechanism.settle(state, tape), stop
         assert state.since == stop == state.time
-    exact, total, _ = plan.mechanism._lifting._exactly(drawn, 0, [0] * len(plan.mechanism.buffers))
+    exact, total, _ = plan.mechanism._lifting._lift_exactly(drawn, 0, [0] * len(plan.mechanism.buffers))
     assert max(abs(one - other) for one, other in zip(lifted, exact, strict=True)) <= 1
     assert state.total == total
 
@@ -134,7 +134,7 @@ def test_a_state_of_the_last_version_is_taken_up(tmp_path, monkeypatch):
     with other() as watched:
         durable = watched._durable
         block = new_tape(durable.measurement.plan, durable._past_source).block(0)
-        exact = durable.measurement.plan.mechanism._lifting._exactly(block[:5, 0], 0, [0] * 7)[0]
+        exact = durable.measurement.plan.mechanism._lifting._lift_exactly(block[:5, 0], 0, [0] * 7)[0]
         assert durable.state.inner.noise == exact[-1]
 
     saved = module.Checkpoint.save
@@ -143,7 +143,7 @@ def test_a_state_of_the_last_version_is_taken_up(tmp_path, monkeypatch):
     )
     with one() as old:
         monkeypatch.setattr(
-            old._durable, "_with_tape", lambda state, plan, rng: module.replace(state, tape=new_tape(plan, old_source))
+            old._durable, "_attach_tape", lambda state, plan, rng: module.replace(state, tape=new_tape(plan, old_source))
         )
         old_source = lambda block: noise.KeyedRandom(
             old._durable._checkpoint.noise_key, old._durable.charter, old._durable.payment, "block", block

@@ -9,8 +9,8 @@ import mosha
 from mosha import Event, Person, errors, noise, streams
 from mosha.mechanisms import Count
 from mosha.streams import Batches
-from mosha.streams.best import best
 from mosha.streams.bounding import exact_step, exact_steps
+from mosha.streams.planner import best
 
 
 class Raises:

@@ -8,8 +8,8 @@ import pytest
 from mosha import Event, noise
 from mosha.streams import counter, histogram
 from mosha.streams.noise.blt import design
-from mosha.streams.noise.lifted import LiftedToeplitz
-from mosha.streams.noise.lifting import LIMIT, SPAN, Lifting
+from mosha.streams.noise.exact_toeplitz import LiftedToeplitz
+from mosha.streams.noise.exact_toeplitz_blocks import LIMIT, SPAN, Lifting
 from mosha.streams.stream import new_tape
 
 PLANS = [counter(unit=Event(), horizon=horizon, rho=0.5).plan for horizon in (500, 1 << 20, 1 << 32)]
@@ -29,7 +29,7 @@ def drawn(level, steps=4 * SPAN, width=1):
 
 def exactly(lift, column, total=0, buffers=None):
     count = len(lift._betas)
-    return lift._exactly(column, total, list(buffers or [0] * count))
+    return lift._lift_exactly(column, total, list(buffers or [0] * count))
 
 
 @pytest.mark.parametrize("lift", LIFTINGS)
@@ -92,7 +92,7 @@ def test_chunks_give_the_very_numbers_that_steps_give(plan):
         singles.append(value)
     moving, chunks = plan.mechanism.start(1), []
     for part in np.array_split(data, 7):
-        values, moving = plan.mechanism.chunk(moving, part, other)
+        values, moving = plan.mechanism.step_many(moving, part, other)
         chunks += values.tolist()
     assert chunks == singles
     assert moving == state
@@ -118,14 +118,14 @@ def test_the_compiled_spans_give_the_same_whole_numbers(size, width):
 
 
 def test_compiled_digits_are_the_number_and_round_like_it():
-    compiled = pytest.importorskip("mosha.streams.noise.lifting_compiled")
+    compiled = pytest.importorskip("mosha.streams.noise.exact_toeplitz_compiled")
     for bits in (1, 20, 52, 53, 54, 55, 60, 61, 64, 100, 119, 121, 139):
         for _ in range(60):
             number = random.getrandbits(bits)
             if bits > 54:  # near ties
                 number = (number >> (bits - 54) | 1) << (bits - 54)
             for near in (number, -number, number + 1, number - 1):
-                digits = np.array(compiled.digits_of(near))
+                digits = np.array(compiled.to_digits(near))
                 assert compiled.from_digits(digits) == near
                 assert compiled.rounded(digits) == float(near)
                 decay = random.getrandbits(160)

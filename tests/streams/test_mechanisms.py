@@ -10,7 +10,7 @@ from mosha import Event, Person, Window, noise
 from mosha.mechanisms import Count
 from mosha.streams import Decayed, Instant, Running, Sliding, counter, histogram
 from mosha.streams.candidates import Question, candidates
-from mosha.streams.noise.lifted import BandedToeplitz, LiftedToeplitz
+from mosha.streams.noise.exact_toeplitz import BandedToeplitz, LiftedToeplitz
 from mosha.streams.noise.tape import Law, Tape
 from mosha.streams.noise.tree import SignedTree
 from mosha.streams.plan import Budget

@@ -12,7 +12,7 @@ from mosha.mechanisms import Count
 from mosha.streams import Clock, Epochs, group, rising, smooth
 from mosha.streams.bounding import exact_step
 from mosha.streams.presence import presence_of
-from mosha.streams.window import _share, adaptive
+from mosha.streams.w_event import _share, adaptive
 
 
 def counted(unit, steps, *, apart=1, horizon=100):

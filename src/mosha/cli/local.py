@@ -55,7 +55,7 @@ def declare(
     if out is None or as_json:
         write_json(json.loads(text)) if as_json else typer.echo(text)
         return
-    typer.echo(f"{survey.kind}: {survey.bytes_per_report} bytes a report, epsilon {epsilon:g}; written to {out}")
+    typer.echo(f"{survey.kind}: {survey.bytes_per_report} bytes per report, epsilon {epsilon:g}; written to {out}")
 
 
 def _write_new(out: Path, data: bytes, *, force: bool) -> None:
@@ -186,7 +186,7 @@ def collect(
     sources = [Source.of(path, read(path)) for path in files] if files else [Source(sys.stdin.buffer.read(), None)]
     with nullcontext() if state is None else held(state.resolve()):
         collector, known = _collected(asked, sources, None if state is None else state.resolve())
-    estimate = None if state is not None and not collector.enough else collector.estimate()
+    estimate = None if state is not None and not collector.has_enough else collector.estimate()
     if table is not None and estimate is not None:
         write(table, csv_of(estimate))
     _tell(collector, estimate, known, as_json=as_json)
@@ -212,7 +212,7 @@ def _tell(collector: Collector, estimate: Any, known: int, *, as_json: bool) -> 
         counted = {"survey": collector.survey.id.hex(), "accepted": collector.accepted, "rejected": collector.rejected}
         write_json(counted | {"known": known, "needed": FEWEST, "estimate": shown})
         return
-    console().print(collector.told + (f"; {known} known from before were not counted again" if known else ""))
+    console().print(collector.summary + (f"; {known} known from before were not counted again" if known else ""))
     if shown is None:
         each = " of each question" if collector.survey.kind == "several" else ""
         console().print(f"stored {collector.accepted}; an estimate needs {FEWEST}{each}")

@@ -40,7 +40,7 @@ def count(collector: Collector, source: Source, *, goes_on: bool) -> int:
         return 0
     if source.name and goes_on:
         data = data[: _whole(data, collector.survey.bytes_per_report)]
-    before = collector.deliveries.known(data, name)
+    before = collector.deliveries.count_known(data, name)
     if data and before == len(data):  # the same once more
         collector.rejected["replayed"] += len(_reports(data))
         return 0

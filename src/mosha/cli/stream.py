@@ -240,7 +240,7 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
     from mosha.exact.statistic import fingerprint  # noqa: PLC0415
     from mosha.ledger.storage.key import find_key_file  # noqa: PLC0415
     from mosha.streams import Clock, serve  # noqa: PLC0415
-    from mosha.streams.service.checkpoint import checked_place  # noqa: PLC0415
+    from mosha.streams.service.checkpoint import check_place  # noqa: PLC0415
 
     file, name = given.file, given.name
     check_file(file, [given.time_column, *needs, *filter(None, [getattr(made.unit, "column", None)])])
@@ -252,7 +252,7 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
         clock = Clock(start=kept.start, every=given.every, column=given.time_column, lateness=late)
         until = None if given.until is None else checked_time(given.until)
         strict_probability("confidence", given.confidence)
-        checked_place(place)
+        check_place(place)
     if until is not None and until < clock.start + clock.every:
         raise InvalidParameter(
             f"--until comes before the first step, which begins at {stamp(clock.start)}, is over: nothing would be "

@@ -21,7 +21,7 @@ from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge
 from mosha.graphs.data.graph import Graph
-from mosha.graphs.data.picture import compared
+from mosha.graphs.data.picture import draw_comparison
 from mosha.graphs.statistics.ladder import ladder
 from mosha.graphs.statistics.subgraphs import TriangleCount
 from mosha.graphs.synthesis.adjacency import flip_positions, flip_rate
@@ -86,7 +86,7 @@ def triangle_report(
     return exact + int(unbounded_laplace(Fraction(laplace_multiplier(epsilon)) * steps, 1, rng=rng or secure())[0])
 
 
-def _checked(data: Any, count: int) -> Graph:
+def _check_graph(data: Any, count: int) -> Graph:
     if data.vertices != count:
         raise DataError("this graph does not have the declared vertices.")
     return data  # type: ignore[no-any-return]
@@ -97,7 +97,7 @@ def local_degrees(epsilon: float, *, count: int) -> Measurement:
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
-        graph = _checked(data, count)
+        graph = _check_graph(data, count)
         return np.array([degree_report(graph.neighbours(v), epsilon=epsilon, rng=rng) for v in range(count)]), state
 
     event = DiscreteLaplace(laplace_multiplier(epsilon) * 2) * 2
@@ -121,7 +121,7 @@ def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
-        graph = _checked(data, count)
+        graph = _check_graph(data, count)
         noisy = np.zeros((count, count), np.bool_)
         rows = [graph.neighbours(v) for v in range(count)]
         for v in range(count):
@@ -163,4 +163,4 @@ def compare_models(graph: Graph, *, epsilon: float, draws: int = 20) -> tuple[di
             error(local, graph.triangles, float),
         ),
     }
-    return rows, compared(rows, names=("central", "local"), title=f"epsilon {epsilon:g}: who is trusted")
+    return rows, draw_comparison(rows, names=("central", "local"), title=f"epsilon {epsilon:g}: who is trusted")

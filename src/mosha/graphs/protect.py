@@ -15,7 +15,7 @@ from mosha.graphs.data.reading import read
 from mosha.graphs.question import Question
 from mosha.graphs.sensitivity_table import sensitivities
 from mosha.graphs.statistics import counting, degree_questions, subgraph_questions
-from mosha.graphs.statistics.bounded import expected
+from mosha.graphs.statistics.bounded import expect_on_public
 from mosha.graphs.statistics.choice_of_bound import CHOICE_SHARE
 from mosha.graphs.statistics.statistic import check_unit
 from mosha.graphs.synthesis.adjacency import adjacency
@@ -102,7 +102,7 @@ class ProtectedGraph:
                 "max_degree=... is asked at edge level without a method; at node level it is Node(max_degree=...)."
             )
 
-    def _in_memory(self, needed: bool = True) -> None:  # noqa: FBT001, FBT002  (one line says when)
+    def _require_memory(self, needed: bool = True) -> None:  # noqa: FBT001, FBT002  (one line says when)
         if needed and not isinstance(self.graph, Graph):
             raise InvalidParameter("this question needs a graph in memory, not on Spark. Nothing was spent.")
 
@@ -119,44 +119,44 @@ class ProtectedGraph:
         known = self.graph.labels
         return range(self._count) if known is None else tuple(getattr(known, "tolist", lambda: known)())
 
-    def _asked(self, title: str, build: Any, guess: Any = None) -> Question:
+    def _ask(self, title: str, build: Any, guess: Any = None) -> Question:
         worst = self.sensitivities().get(title)
         return Question(title, build, self.graph, self.account, worst, guess)
 
-    def _like_edges(self, like: Any) -> Any:
+    def _guess_from(self, like: Any) -> Any:
         """What a public graph says of the bound on degrees, for a forecast."""
-        return expected(self.unit, like, 1 - CHOICE_SHARE) if isinstance(self.unit, Node) else None
+        return expect_on_public(self.unit, like, 1 - CHOICE_SHARE) if isinstance(self.unit, Node) else None
 
     def edges(self) -> Question:
         """How many edges there are."""
-        return self._asked("edges", lambda e, _: counting.edges(self.unit, e, most=self._pairs), self._like_edges)
+        return self._ask("edges", lambda e, _: counting.edges(self.unit, e, most=self._pairs), self._guess_from)
 
     def vertices(self) -> Question:
         """How many vertices there are; at edge level that is public and refused."""
-        return self._asked("vertices", lambda e, _: counting.vertices(self.unit, e))
+        return self._ask("vertices", lambda e, _: counting.vertices(self.unit, e))
 
     def density(self) -> Question:
         """The part of all pairs of vertices that are edges."""
-        return self._asked("density", lambda e, _: counting.density(self.unit, e, count=self._count))
+        return self._ask("density", lambda e, _: counting.density(self.unit, e, count=self._count))
 
     def average_degree(self) -> Question:
         """Twice the edges over the vertices."""
-        return self._asked("average degree", lambda e, _: counting.average_degree(self.unit, e, count=self._count))
+        return self._ask("average degree", lambda e, _: counting.average_degree(self.unit, e, count=self._count))
 
     def maximum_degree(self) -> Question:
         """The highest degree."""
         most = max(self._count - 1, 0) if isinstance(self.unit, Edge) else None
-        return self._asked("maximum degree", lambda e, _: counting.maximum_degree(self.unit, e, most=most))
+        return self._ask("maximum degree", lambda e, _: counting.maximum_degree(self.unit, e, most=most))
 
     def components(self) -> Question:
         """How many connected components there are; at node level by forests of bounded degree."""
-        self._in_memory(isinstance(self.unit, Node))
-        return self._asked("components", lambda e, _: counting.components(self.unit, e, most=self._count))
+        self._require_memory(isinstance(self.unit, Node))
+        return self._ask("components", lambda e, _: counting.components(self.unit, e, most=self._count))
 
     def degree_sequence(self) -> Question:
         """All degrees in increasing order."""
         build = degree_questions.degree_sequence
-        return self._asked("degree sequence", lambda e, _: build(self.unit, e, count=self._count))
+        return self._ask("degree sequence", lambda e, _: build(self.unit, e, count=self._count))
 
     def degree_histogram(self, *, up_to: int | None = None) -> Question:
         """How many vertices have degree 0, 1, ..., `up_to` (4095 unless told); higher degrees count as the last one."""
@@ -164,17 +164,17 @@ class ProtectedGraph:
             positive_integer("up_to", up_to)
         length = max(1, min(self._count, MOST_BINS) if up_to is None else up_to + 1)
         build = degree_questions.degree_histogram
-        return self._asked("degree histogram", lambda e, _: build(self.unit, e, length=length))
+        return self._ask("degree histogram", lambda e, _: build(self.unit, e, length=length))
 
     def cumulative_degrees(self) -> Question:
         """How many vertices have degree at most 0, 1, ..."""
         build = degree_questions.cumulative_degrees
-        return self._asked("cumulative degrees", lambda e, _: build(self.unit, e, count=self._count))
+        return self._ask("cumulative degrees", lambda e, _: build(self.unit, e, count=self._count))
 
     def degree_distribution(self) -> Question:
         """The part of the vertices with degree at most 0, 1, ..."""
         build = degree_questions.degree_distribution
-        return self._asked("degree distribution", lambda e, _: build(self.unit, e, count=self._count))
+        return self._ask("degree distribution", lambda e, _: build(self.unit, e, count=self._count))
 
     def triangles(self, *, method: str | None = None, max_degree: int | None = None) -> Question:
         """How many triangles there are: the ladder, or smooth sensitivity where delta is paid; or under a bound.
@@ -182,9 +182,9 @@ class ProtectedGraph:
         At node level a forecast is that of the noise alone, and the answer has no error bar: see `node_triangles`.
         """
         self._bound_for_edges(max_degree, method)
-        self._in_memory(isinstance(self.unit, Node) or max_degree is not None)
+        self._require_memory(isinstance(self.unit, Node) or max_degree is not None)
         build = subgraph_questions.triangles
-        return self._asked(
+        return self._ask(
             "triangles",
             lambda e, d: build(self.unit, e, d, count=self._count, method=method, max_degree=max_degree),
             lambda like: {"width": like.most_common_neighbours, "cap": like.most_common_neighbours},
@@ -194,7 +194,7 @@ class ProtectedGraph:
         """How many stars with so many leaves there are; at edge level perhaps with degrees clamped to a bound."""
         self._bound_for_edges(max_degree, method)
         build = subgraph_questions.stars
-        return self._asked(
+        return self._ask(
             "stars",
             lambda e, d: build(self.unit, leaves, e, d, count=self._count, method=method, max_degree=max_degree),
             lambda like: {"width": like.highest_degrees()[0], "max_degree": like.highest_degrees()[0]},
@@ -202,33 +202,33 @@ class ProtectedGraph:
 
     def seeds(self, k: int) -> Question:
         """The numbers of k vertices whose neighbourhoods together cover the most."""
-        self._in_memory()
-        return self._asked("seeds", lambda e, _: seeds(self.unit, e, k=k, count=self._count))
+        self._require_memory()
+        return self._ask("seeds", lambda e, _: seeds(self.unit, e, k=k, count=self._count))
 
     def communities(self) -> Question:
         """A community for each vertex."""
-        self._in_memory()
-        return self._asked("communities", lambda e, _: communities(self.unit, e, count=self._count))
+        self._require_memory()
+        return self._ask("communities", lambda e, _: communities(self.unit, e, count=self._count))
 
     def best_partition(self, partitions: Any, *, density: float) -> Question:
         """Which of some public partitions holds the most edges inside, beyond a public density."""
-        self._in_memory()
-        return self._asked(
+        self._require_memory()
+        return self._ask(
             "best partition",
             lambda e, _: best_partition(self.unit, e, partitions=partitions, density=density, count=self._count),
         )
 
     def adjacency(self) -> Question:
         """The adjacency matrix under randomized response; read it with `NoisyAdjacency.of(answer)`."""
-        self._in_memory()
-        return self._asked("adjacency", lambda e, _: adjacency(self.unit, e, count=self._count))
+        self._require_memory()
+        return self._ask("adjacency", lambda e, _: adjacency(self.unit, e, count=self._count))
 
     def synthetic(self, kind: str = "clustered") -> Question:
         """A whole graph, as pairs of vertices: "clustered", "communities" or "filter"."""
-        self._in_memory()
-        return self._asked("synthetic", lambda e, _: synthetic(self.unit, e, count=self._count, kind=kind))
+        self._require_memory()
+        return self._ask("synthetic", lambda e, _: synthetic(self.unit, e, count=self._count, kind=kind))
 
     def clustering(self) -> Question:
         """The global clustering coefficient; at node level without an error bar, as its triangles have none."""
         build = subgraph_questions.clustering
-        return self._asked("clustering", lambda e, d: build(self.unit, e, d, count=self._count))
+        return self._ask("clustering", lambda e, d: build(self.unit, e, d, count=self._count))

@@ -69,29 +69,29 @@ class Collector:
         if delivery is not None and not isinstance(delivery, bytes):
             raise InvalidParameter("delivery is bytes, such as the hash of a file; nothing was counted.")
         if isinstance(reports, Batch):
-            self._batch(reports)
+            self._add_batch(reports)
         elif isinstance(reports, bytes | bytearray | memoryview):
-            self._bytes(bytes(reports))
+            self._add_bytes(bytes(reports))
         elif not isinstance(reports, Iterable):
             raise InvalidParameter(f"reports are bytes or batches, not {type(reports).__name__}.")
         elif delivery is not None and delivery in self._batches:
             self.rejected["replayed"] += sum(1 for _ in reports)
         else:
-            self._singles(reports, tickets)
+            self._add_singles(reports, tickets)
             self._batches |= {delivery} if delivery is not None else set()
         return self.accepted - before
 
-    def _bytes(self, data: bytes) -> None:
+    def _add_bytes(self, data: bytes) -> None:
         if len(data) <= self.survey.randomiser.width + 1:
-            self._singles([data], None)
+            self._add_singles([data], None)
             return
         for batch in read_batches(data):
             if isinstance(batch, Batch):
-                self._batch(batch)
+                self._add_batch(batch)
             else:
                 self.rejected["malformed"] += batch.reports
 
-    def _batch(self, batch: Batch) -> None:
+    def _add_batch(self, batch: Batch) -> None:
         if batch.survey != self.survey.id or batch.rows.shape[1] != self.survey.randomiser.width:
             self.rejected["foreign"] += len(batch)
         elif batch.number in self._batches:
@@ -100,14 +100,14 @@ class Collector:
             self._batches.add(batch.number)
             self._count(batch.rows)
 
-    def _singles(self, reports: Iterable[bytes], tickets: Sequence[bytes] | None) -> None:
+    def _add_singles(self, reports: Iterable[bytes], tickets: Sequence[bytes] | None) -> None:
         kept: list[bytes] = []
         listed = list(reports) if tickets is not None else reports
         if tickets is not None:
             if not isinstance(tickets, Sequence) or len(tickets) != len(listed):  # type: ignore[arg-type]
                 raise InvalidParameter("there must be one ticket for each report.")
             self._tickets = self._tickets or Tickets(self._ticket_bits)
-            fresh = self._tickets.fresh(tickets)
+            fresh = self._tickets.take_new(tickets)
             self.rejected["replayed"] += int(len(fresh) - fresh.sum())
             listed = [report for report, new in zip(listed, fresh, strict=True) if new]
         for report in listed:
@@ -129,7 +129,7 @@ class Collector:
         return True
 
     def _count(self, rows: NDArray[np.uint8]) -> None:
-        possible = self.survey.randomiser.possible(rows)
+        possible = self.survey.randomiser.find_possible(rows)
         if not possible.all():
             self.rejected["impossible"] += int(len(rows) - possible.sum())
             rows = rows[possible]
@@ -146,7 +146,7 @@ class Collector:
             raise InvalidParameter("a collector merges with another collector; nothing was changed.")
         if other.survey.id != self.survey.id:
             raise DataError("only collectors of one survey can be merged; nothing was changed.")
-        if other is self or self._batches & other._batches or self.deliveries.shares(other.deliveries):
+        if other is self or self._batches & other._batches or self.deliveries.overlaps(other.deliveries):
             raise DataError("both collectors have counted some of the same batches or files; nothing was changed.")
         if other._tickets is not None:
             if self._tickets is None:
@@ -160,9 +160,9 @@ class Collector:
 
     def estimate(self) -> Any:
         """What the survey asks, with error bars; free."""
-        if not self.enough:
+        if not self.has_enough:
             refusal = DataError(
-                f"{self.told}: at least {FEWEST} reports are needed for an estimate with an error bar"
+                f"{self.summary}: at least {FEWEST} reports are needed for an estimate with an error bar"
                 f"{', of each question' if self.survey.kind == 'several' else ''}."
             )
             vars(refusal).update(accepted=self.accepted, rejected=dict(self.rejected), needed=FEWEST)
@@ -170,12 +170,12 @@ class Collector:
         return self.survey.decode(self.counters, self.accepted)
 
     @property
-    def enough(self) -> bool:
+    def has_enough(self) -> bool:
         """Whether there are reports enough for an estimate."""
-        return self.survey.answered(self.counters, self.accepted) >= FEWEST
+        return self.survey.count_answers(self.counters, self.accepted) >= FEWEST
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What was counted and what was not, and why: "3 reports counted, 800 rejected: 800 foreign"."""
         why = ", ".join(f"{count} {reason}" for reason, count in self.rejected.items() if count)
         reports = "report" if self.accepted == 1 else "reports"
@@ -188,11 +188,11 @@ class Collector:
             "survey": self.survey.id.hex(),
             "accepted": self.accepted,
             "rejected": self.rejected,
-            "counters": _packed(self.counters.astype("<i8").tobytes()),
+            "counters": _pack(self.counters.astype("<i8").tobytes()),
             "batches": sorted(number.hex() for number in self._batches),
             "files": self.deliveries.to_list(),
             "ticket_bits": self._ticket_bits,
-            "tickets": None if self._tickets is None else _packed(self._tickets.seen.tobytes()),
+            "tickets": None if self._tickets is None else _pack(self._tickets.seen.tobytes()),
         }
         return json.dumps(state, sort_keys=True).encode()
 
@@ -204,13 +204,13 @@ class Collector:
             if state["mosha-collector"] != _STATE or state["survey"] != survey.id.hex():
                 raise DataError("this is the state of a collector of another survey or version.")
             found = Collector(survey, ticket_bits=int(state["ticket_bits"]))
-            counters = np.frombuffer(_unpacked(state["counters"]), "<i8").astype(np.int64)
+            counters = np.frombuffer(_unpack(state["counters"]), "<i8").astype(np.int64)
             found.accepted = int(state["accepted"])
             found.rejected = {reason: int(state["rejected"][reason]) for reason in REASONS}
             found._batches = {bytes.fromhex(number) for number in state["batches"]}
             found.deliveries = Deliveries.from_list(state.get("files", []))  # states of before have none
             if state["tickets"] is not None:
-                seen = np.frombuffer(_unpacked(state["tickets"]), np.uint8).copy()
+                seen = np.frombuffer(_unpack(state["tickets"]), np.uint8).copy()
                 found._tickets = Tickets(8 * len(seen), seen)
         except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
             raise DataError("this is not the state of a collector.") from None
@@ -220,12 +220,12 @@ class Collector:
         return found
 
     def __repr__(self) -> str:
-        return f"<Collector: {self.told}>"
+        return f"<Collector: {self.summary}>"
 
 
-def _packed(data: bytes) -> str:
+def _pack(data: bytes) -> str:
     return base64.b85encode(zlib.compress(data)).decode()
 
 
-def _unpacked(text: str) -> bytes:
+def _unpack(text: str) -> bytes:
     return zlib.decompress(base64.b85decode(text))

@@ -98,16 +98,16 @@ def compare(n: int, size: int, epsilon: float, *, delta: float = 1e-6) -> Compar
     if not 2 <= people <= _MOST_PEOPLE or size < 2:
         raise InvalidParameter(f"a comparison needs from two to {_MOST_PEOPLE:,} people, and at least two values.")
     local = best(size, epsilon).protocol
-    shuffled = _shuffled(people, size, epsilon, delta)
+    shuffled = _shuffled_model(people, size, epsilon, delta)
     models = (
-        _central(epsilon),
-        _model("shuffle", "the shuffler", shuffled, people),
-        _model("local", "nobody", local, people),
+        _central_model(epsilon),
+        _local_model("shuffle", "the shuffler", shuffled, people),
+        _local_model("local", "nobody", local, people),
     )
     return Comparison(people, size, epsilon, delta, models)
 
 
-def _central(epsilon: float) -> Model:
+def _central_model(epsilon: float) -> Model:
     from mosha.noise import discrete_laplace
 
     scale = 2 / epsilon
@@ -119,14 +119,14 @@ def _central(epsilon: float) -> Model:
     )  # fmt: skip
 
 
-def _shuffled(people: int, size: int, epsilon: float, delta: float) -> Protocol:
+def _shuffled_model(people: int, size: int, epsilon: float, delta: float) -> Protocol:
     """Of general and of k-ary reports, those with the smaller error among all whose batch keeps the promise."""
-    general = _largest(lambda local: shuffle.delta(local, people, epsilon), epsilon, delta)
-    k_ary = _largest(lambda local: blanket.delta(local, people, epsilon, categories=size), epsilon, delta)
+    general = _largest_epsilon(lambda local: shuffle.delta(local, people, epsilon), epsilon, delta)
+    k_ary = _largest_epsilon(lambda local: blanket.delta(local, people, epsilon, categories=size), epsilon, delta)
     return min(best(size, general).protocol, KAry(size, k_ary), key=lambda protocol: protocol.variance)
 
 
-def _largest(price: Any, epsilon: float, delta: float) -> float:
+def _largest_epsilon(price: Any, epsilon: float, delta: float) -> float:
     """The largest local epsilon whose batch costs at most `delta` at `epsilon`; a report alone always keeps its own."""
     low, high = epsilon, LARGEST_EPSILON
     if epsilon >= LARGEST_EPSILON:
@@ -137,14 +137,14 @@ def _largest(price: Any, epsilon: float, delta: float) -> float:
     return low
 
 
-def _model(name: str, trusts: str, protocol: Protocol, people: int) -> Model:
+def _local_model(name: str, trusts: str, protocol: Protocol, people: int) -> Model:
     how = f"{protocol.name} reports of epsilon {protocol.epsilon:.3g}, {1 + protocol.width} bytes"
     deviation = math.sqrt(people * protocol.variance)
     runs = max(1, 60 // protocol.size)
-    return Model(name, trusts, how, protocol.epsilon, deviation, _simulated(protocol, people, runs), runs)
+    return Model(name, trusts, how, protocol.epsilon, deviation, _simulate_error(protocol, people, runs), runs)
 
 
-def _simulated(protocol: Protocol, people: int, runs: int) -> float:
+def _simulate_error(protocol: Protocol, people: int, runs: int) -> float:
     """The root mean squared error of the counts of values that nobody holds, scaled to so many people."""
     from mosha.noise import secure
 

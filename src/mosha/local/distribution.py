@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive, probability, real
-from mosha.local.mean import checked_range, share_of_range, shares_of_range
+from mosha.local.mean import check_range, share_of_range, shares_of_range
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.window import Window
-from mosha.local.survey import Survey, enough
+from mosha.local.survey import Survey, require_reports
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ class Density:
         return float(self.shares @ (edges[1:] + edges[:-1]) / 2)
 
     @cached_property
-    def _repeated(self) -> NDArray[np.float64]:
+    def _resamples(self) -> NDArray[np.float64]:
         """Estimates from simulated collections; made of public numbers alone, so the same each time and free."""
         import numpy as np
 
@@ -77,7 +77,7 @@ class Density:
 
         from mosha.local.estimate import deviations
 
-        missed = np.cumsum(self._repeated - self.shares, axis=1)
+        missed = np.cumsum(self._resamples - self.shares, axis=1)
         spread = np.sqrt(np.mean(missed**2, axis=0))
         return np.concatenate([[0.0], deviations(confidence) * spread[:-1], [0.0]])
 
@@ -98,7 +98,7 @@ class Density:
         from mosha.local.estimate import Interval, deviations
 
         middles = (self.edges[1:] + self.edges[:-1]) / 2
-        missed = (self._repeated - self.shares) @ middles
+        missed = (self._resamples - self.shares) @ middles
         return Interval(self.mean, deviations(confidence) * float(np.sqrt(np.mean(missed**2))))
 
     def below(self, value: float) -> float:
@@ -156,35 +156,35 @@ class Distribution(Survey):
 
     def __init__(self, *, between: tuple[float, float], epsilon: float, smoothing: str = "averaged") -> None:
         self.epsilon = positive("epsilon", epsilon)
-        self.between = checked_range(between)
+        self.between = check_range(between)
         if smoothing not in ("averaged", "em"):
             raise InvalidParameter("smoothing is 'averaged' or 'em'.")
         self.smoothing = smoothing
         self.randomiser = square_wave(self.epsilon)
 
-    def _asked(self) -> dict[str, Any]:
+    def _question_fields(self) -> dict[str, Any]:
         return {"between": list(self.between), "smoothing": self.smoothing}
 
     @classmethod
-    def _declared(cls, fields: dict[str, Any]) -> Distribution:
+    def _from_fields(cls, fields: dict[str, Any]) -> Distribution:
         low, high = fields["between"]
         return cls(between=(low, high), epsilon=fields["epsilon"], smoothing=fields["smoothing"])
 
-    def _shown(self) -> str:
+    def _describe(self) -> str:
         return f"between {self.between[0]:g} and {self.between[1]:g}, {self.smoothing}"
 
-    def _own(self, value: Any) -> float:
+    def _encode(self, value: Any) -> float:
         return share_of_range(value, self.between)
 
-    def _own_many(self, values: Any) -> NDArray[np.float64]:
+    def _encode_many(self, values: Any) -> NDArray[np.float64]:
         return shares_of_range(values, self.between)
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Density:
-        from mosha.local.collect.smoothing import averaged, expectation_maximisation, law_of_cells
+        from mosha.local.collect.smoothing import average_densities, expectation_maximization, law_of_cells
 
-        count = enough(reports)
+        count = require_reports(reports)
         law = law_of_cells(self.randomiser, BINS)
-        smooth = averaged if self.smoothing == "averaged" else expectation_maximisation
+        smooth = average_densities if self.smoothing == "averaged" else expectation_maximization
         shares = smooth(law, counters)
         expected = law @ shares
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive_integer, strict_probability
 from mosha.local.collect.consistency import consistent
-from mosha.local.collect.shrinkage import shrunk
-from mosha.local.frequency import label_key
+from mosha.local.collect.shrinkage import shrink_shares
+from mosha.local.frequency import identify_label
 from mosha.local.protocols.protocol import Protocol
 
 __all__ = ["Interval", "Shares", "deviations", "poisoning"]
@@ -72,7 +72,7 @@ class Shares:
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Consistent shares: shrunk towards where most shares are, if there are values enough, then Norm-Sub."""
-        return consistent(shrunk(self.raw, self.protocol, self.reports))
+        return consistent(shrink_shares(self.raw, self.protocol, self.reports))
 
     @property
     def counts(self) -> NDArray[np.float64]:
@@ -144,13 +144,13 @@ class Shares:
 
     def _place(self, value: Any) -> int:
         try:
-            return self._numbers[label_key(value)]
+            return self._numbers[identify_label(value)]
         except (KeyError, TypeError):
             raise InvalidParameter("this is no value of the survey.") from None
 
     @cached_property
     def _numbers(self) -> dict[tuple[str, Any], int]:
-        return {label_key(label): number for number, label in enumerate(self.values)}
+        return {identify_label(label): number for number, label in enumerate(self.values)}
 
 
 def poisoning(protocol: Protocol, fakes: int, reports: int, *, values: int = 1) -> float:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive
-from mosha.local.protocols.choice import best, protocol_named
+from mosha.local.protocols.choice import best, protocol_by_name
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.survey import Survey, checked_sequence, enough
+from mosha.local.survey import Survey, check_sequence, require_reports
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mosha.local.estimate import Shares
 
-__all__ = ["Frequency", "label_key"]
+__all__ = ["Frequency", "identify_label"]
 
 
 class Frequency(Survey):
@@ -59,37 +59,39 @@ class Frequency(Survey):
         bytes_per_report: int = 8,
     ) -> None:
         self.epsilon = positive("epsilon", epsilon)
-        self.values = _labels(values, other)
+        self.values = _check_labels(values, other)
         self.other = other
-        self._places = None if isinstance(self.values, range) else {label_key(v): i for i, v in enumerate(self.values)}
+        self._places = (
+            None if isinstance(self.values, range) else {identify_label(v): i for i, v in enumerate(self.values)}
+        )
         size = len(self.values)
         if protocol is None:
             self.randomiser = best(size, self.epsilon, bytes_per_report=bytes_per_report).protocol
         else:
-            self.randomiser = protocol_named(protocol, size, self.epsilon)
+            self.randomiser = protocol_by_name(protocol, size, self.epsilon)
 
     @property
     def protocol(self) -> Protocol:
         """How devices report."""
         return self.randomiser
 
-    def _asked(self) -> dict[str, Any]:
+    def _question_fields(self) -> dict[str, Any]:
         values = {"range": len(self.values)} if isinstance(self.values, range) else list(self.values)
         return {"values": values, "other": self.other}
 
     @classmethod
-    def _declared(cls, fields: dict[str, Any]) -> Frequency:
+    def _from_fields(cls, fields: dict[str, Any]) -> Frequency:
         values, other = fields["values"], fields["other"]
         listed = range(values["range"]) if isinstance(values, dict) else list(values)
         if other is not None:
-            listed = [value for value in listed if label_key(value) != label_key(other)]
+            listed = [value for value in listed if identify_label(value) != identify_label(other)]
         return cls(listed, epsilon=fields["epsilon"], other=other, protocol=fields["protocol"])
 
-    def _shown(self) -> str:
+    def _describe(self) -> str:
         few = ", ".join(repr(value) for value in self.values[:3])
         return f"of {len(self.values)} values ({few}{', ...' if len(self.values) > 3 else ''}), {self.randomiser.name}"
 
-    def _own(self, value: Any) -> int:
+    def _encode(self, value: Any) -> int:
         place = self._place(value)
         if place is None:
             raise InvalidParameter(
@@ -106,12 +108,12 @@ class Frequency(Survey):
                 number = None
             return number if number is not None and 0 <= number < len(self.values) else None
         try:
-            place = self._places.get(label_key(value))
+            place = self._places.get(identify_label(value))
         except TypeError:  # not hashable
             place = None
-        return self._places[label_key(self.other)] if place is None and self.other is not None else place
+        return self._places[identify_label(self.other)] if place is None and self.other is not None else place
 
-    def _own_many(self, values: Any) -> NDArray[np.int64]:
+    def _encode_many(self, values: Any) -> NDArray[np.int64]:
         import numpy as np
 
         if isinstance(values, str | bytes | Mapping | AbstractSet) or getattr(values, "ndim", 1) != 1:
@@ -126,20 +128,20 @@ class Frequency(Survey):
         listed = values.tolist() if isinstance(values, np.ndarray) else values
         if not isinstance(listed, Iterable):
             raise InvalidParameter("values must be a list, one value for each report: nothing was drawn.")
-        return np.fromiter((self._own(value) for value in listed), np.int64)
+        return np.fromiter((self._encode(value) for value in listed), np.int64)
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Shares:
         import numpy as np
 
         from mosha.local.estimate import Shares
 
-        count = enough(reports)
+        count = require_reports(reports)
         supports = self.randomiser.supports(counters).astype(np.float64)
         truth, lie = float(self.randomiser.truth), float(self.randomiser.lie)
         return Shares(self.values, count, (supports / count - lie) / (truth - lie), self.randomiser)
 
 
-def label_key(value: Any) -> tuple[str, Any]:
+def identify_label(value: Any) -> tuple[str, Any]:
     """True, 1 and 1.0 are three labels; whole numbers of any library are one."""
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return "bool", bool(value)
@@ -148,8 +150,8 @@ def label_key(value: Any) -> tuple[str, Any]:
     return "str" if isinstance(value, str) else type(value).__name__, value
 
 
-def _labels(values: Any, other: Any) -> Sequence[Any]:
-    listed = checked_sequence(values)
+def _check_labels(values: Any, other: Any) -> Sequence[Any]:
+    listed = check_sequence(values)
     if len(listed) + (other is not None) < 2:
         raise InvalidParameter(
             "a survey of categories needs at least two values; a label for all others is one of them."
@@ -160,6 +162,6 @@ def _labels(values: Any, other: Any) -> Sequence[Any]:
     for label in labels:
         if not isinstance(label, str | int):
             raise InvalidParameter("labels are texts, whole numbers or booleans: JSON must carry them.")
-    if len({label_key(label) for label in labels}) != len(labels):
+    if len({identify_label(label) for label in labels}) != len(labels):
         raise InvalidParameter("two values of the survey are the same.")
     return tuple(labels)

@@ -16,7 +16,7 @@ from mosha.core.unit import Self
 from mosha.local.protocols.device import DeviceRandom
 from mosha.local.protocols.planar import STEPS, planar_steps, radius_quantile
 
-__all__ = ["EARTH", "Location", "checked_place", "distance"]
+__all__ = ["EARTH", "Location", "check_place", "distance"]
 
 EARTH = 6_371_008.8  # mean radius in metres
 Point = tuple[float, float]
@@ -29,7 +29,7 @@ def distance(one: Point, other: Point) -> float:
     >>> round(distance((48.8566, 2.3522), (51.5074, -0.1278)) / 1000)
     344
     """
-    (a, b), (c, d) = ((math.radians(x), math.radians(y)) for x, y in (checked_place(one), checked_place(other)))
+    (a, b), (c, d) = ((math.radians(x), math.radians(y)) for x, y in (check_place(one), check_place(other)))
     half = math.sin((c - a) / 2) ** 2 + math.cos(a) * math.cos(c) * math.sin((d - b) / 2) ** 2
     return 2 * EARTH * math.asin(min(1.0, math.sqrt(half)))
 
@@ -61,7 +61,7 @@ class Location:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "centre", checked_place(self.centre))
+        object.__setattr__(self, "centre", check_place(self.centre))
         object.__setattr__(self, "within", positive("within", self.within))
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         if abs(self.centre[0]) + math.degrees(self.within / EARTH) > 85:
@@ -120,7 +120,7 @@ class Location:
         return self._report(place, DeviceRandom())
 
     def _report(self, place: Point, rng: Rng) -> Point:
-        x, y = self._cell(self._inside(checked_place(place)))
+        x, y = self._cell(self._move_inside(check_place(place)))
         i, j = planar_steps(rng)
         return self._place_of(x + i, y + j)
 
@@ -137,7 +137,7 @@ class Location:
         if count > _MOST_REPORTS or not isinstance(places, Iterable):
             raise InvalidParameter(f"a way is a list of places, at_most up to {_MOST_REPORTS:,}: nothing was drawn.")
         share = Location(self.centre, self.within, self.epsilon / count)
-        way = [checked_place(place) for place in places][:count] or [self.centre]
+        way = [check_place(place) for place in places][:count] or [self.centre]
         way += [way[-1]] * (count - len(way))
         return [share.report(place) for place in way]
 
@@ -147,7 +147,7 @@ class Location:
             from matplotlib.figure import Figure
         except ImportError:
             raise MissingExtra("plot", needed_for="a picture on a map") from None
-        latitude, longitude = checked_place(reported)
+        latitude, longitude = check_place(reported)
         figure = Figure(figsize=(5, 5), layout="constrained")
         axes = figure.add_subplot()
         turn = [2 * math.pi * k / 120 for k in range(121)]
@@ -164,7 +164,7 @@ class Location:
         axes.legend(frameon=False)
         return figure
 
-    def _inside(self, place: Point) -> Point:
+    def _move_inside(self, place: Point) -> Point:
         """The place itself, or where the way to it from the centre leaves the region."""
         away = distance(self.centre, place)
         if away <= self.within:
@@ -200,7 +200,7 @@ def destination(start: Point, direction: float, metres: float) -> Point:
     return math.degrees(c), (start[1] + math.degrees(east) + 180) % 360 - 180
 
 
-def checked_place(place: Any) -> Point:
+def check_place(place: Any) -> Point:
     """A latitude and a longitude, or a refusal that does not tell them."""
     try:
         latitude, longitude = (math.nan if isinstance(x, str | bytes | bool) else float(x) for x in place)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer, real
-from mosha.local.protocols.numeric import METHODS, Numeric, numeric_named
-from mosha.local.survey import Survey, enough
+from mosha.local.protocols.numeric import METHODS, Numeric, numeric_by_name
+from mosha.local.survey import Survey, require_reports
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Average", "Mean", "checked_range", "share_of_range", "shares_of_range"]
+__all__ = ["Average", "Mean", "check_range", "share_of_range", "shares_of_range"]
 
 
 @dataclass(frozen=True)
@@ -75,31 +75,31 @@ class Mean(Survey):
 
     def __init__(self, *, between: tuple[float, float], epsilon: float, method: str = "hybrid") -> None:
         self.epsilon = positive("epsilon", epsilon)
-        self.between = checked_range(between)
+        self.between = check_range(between)
         self.method = method
-        self.randomiser = numeric_named(method, self.epsilon)
+        self.randomiser = numeric_by_name(method, self.epsilon)
 
-    def _asked(self) -> dict[str, Any]:
+    def _question_fields(self) -> dict[str, Any]:
         return {"between": list(self.between), "method": self.method}
 
     @classmethod
-    def _declared(cls, fields: dict[str, Any]) -> Mean:
+    def _from_fields(cls, fields: dict[str, Any]) -> Mean:
         if fields["method"] not in METHODS:
             raise InvalidParameter("this survey has an unknown method.")
         low, high = fields["between"]
         return cls(between=(low, high), epsilon=fields["epsilon"], method=fields["method"])
 
-    def _shown(self) -> str:
+    def _describe(self) -> str:
         return f"between {self.between[0]:g} and {self.between[1]:g}, {self.method}"
 
-    def _own(self, value: Any) -> float:
+    def _encode(self, value: Any) -> float:
         return share_of_range(value, self.between)
 
-    def _own_many(self, values: Any) -> NDArray[np.float64]:
+    def _encode_many(self, values: Any) -> NDArray[np.float64]:
         return shares_of_range(values, self.between)
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Average:
-        count = enough(reports)
+        count = require_reports(reports)
         first, second = self.randomiser.moments(counters)
         low, high = self.between
         deviation = math.sqrt(max(0.0, second - first**2))
@@ -107,7 +107,7 @@ class Mean(Survey):
         return Average(low + width * first, count, width * deviation, width * self.randomiser.reach)
 
 
-def checked_range(between: Any) -> tuple[float, float]:
+def check_range(between: Any) -> tuple[float, float]:
     """A range whose ends are finite and in order."""
     try:
         low, high = between
@@ -122,7 +122,7 @@ def checked_range(between: Any) -> tuple[float, float]:
 def share_of_range(value: Any, between: tuple[float, float]) -> float:
     """How far along the range the value lies, from 0 to 1; beyond the ends it is clamped."""
     try:
-        number = math.nan if _no_number(value) else float(value)
+        number = math.nan if _is_no_number(value) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isnan(number):
@@ -138,7 +138,7 @@ def shares_of_range(values: Any, between: tuple[float, float]) -> NDArray[np.flo
     try:
         given = np.asarray(values)
         listed = values if isinstance(values, list | tuple) else given.tolist() if given.dtype.kind == "O" else ()
-        known = not given.size or (given.dtype.kind in "iufO" and not any(_no_number(value) for value in listed))
+        known = not given.size or (given.dtype.kind in "iufO" and not any(_is_no_number(value) for value in listed))
         array: NDArray[np.float64] = given.astype(np.float64) if known else np.array([math.nan])
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameter("the survey asks for numbers: nothing was drawn.") from None
@@ -148,6 +148,6 @@ def shares_of_range(values: Any, between: tuple[float, float]) -> NDArray[np.flo
     return (np.clip(array, low, high) - low) / (high - low)
 
 
-def _no_number(value: Any) -> bool:
+def _is_no_number(value: Any) -> bool:
     """A text that looks like a number is none, nor is a truth."""
     return isinstance(value, bool | str | bytes | bytearray) or type(value).__name__ in ("bool", "bool_")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
-from mosha.local.location import EARTH, Location, Point, checked_place
+from mosha.local.location import EARTH, Location, Point, check_place
 
 __all__ = ["remap"]
 
@@ -43,7 +43,7 @@ def remap(location: Location, reported: Point, *, cells: Sequence[Point], prior:
         raise InvalidParameter("remap needs one prior weight for each cell, and cells are (latitude, longitude).")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any() or not np.isfinite(places).all():
         raise InvalidParameter("prior weights are finite and zero or above, and not all zero.")
-    away = _metres(places, np.asarray([checked_place(reported)]))[:, 0]
+    away = _metres(places, np.asarray([check_place(reported)]))[:, 0]
     with np.errstate(divide="ignore"):
         likely = np.log(weights) - location.epsilon / location.stretch * away
     chances = np.exp(likely - likely.max())

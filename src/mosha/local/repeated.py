@@ -14,7 +14,7 @@ from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self
 from mosha.local.frequency import Frequency
-from mosha.local.protocols.device import DeviceRandom, below, happens
+from mosha.local.protocols.device import DeviceRandom, draw_below, flip_coin
 from mosha.local.protocols.k_ary import KAry
 from mosha.local.protocols.wire import tag_of
 
@@ -40,7 +40,7 @@ class Repeated(Frequency):
         one because the value has changed would tell when it did.
 
     >>> survey = Repeated(["on", "off"], permanent=2.0, epsilon=1.0)
-    >>> float(round(survey.kept, 4))
+    >>> float(round(survey.truth_rate, 4))
     0.8034
     """
 
@@ -57,7 +57,7 @@ class Repeated(Frequency):
         self._first = KAry(self.randomiser.size, self.permanent)
 
     @property
-    def kept(self) -> Fraction:
+    def truth_rate(self) -> Fraction:
         """The probability that a report tells the permanent answer."""
         others = self.randomiser.size - 1
         truth = self._first.truth
@@ -68,12 +68,12 @@ class Repeated(Frequency):
     def permanent_odds(self) -> Odds:
         return self._first.odds
 
-    def _asked(self) -> dict[str, Any]:
+    def _question_fields(self) -> dict[str, Any]:
         odds = [self.permanent_odds.top, self.permanent_odds.bottom]
-        return super()._asked() | {"permanent": self.permanent, "permanent odds": odds}
+        return super()._question_fields() | {"permanent": self.permanent, "permanent odds": odds}
 
     @classmethod
-    def _declared(cls, fields: dict[str, Any]) -> Repeated:
+    def _from_fields(cls, fields: dict[str, Any]) -> Repeated:
         values, other = fields["values"], fields["other"]
         listed = range(values["range"]) if isinstance(values, dict) else list(values)
         listed = [value for value in listed if other is None or value != other] if other is not None else listed
@@ -100,26 +100,26 @@ class Repeated(Frequency):
         """
         return super().reports(values)
 
-    def _shown(self) -> str:
-        return f"{super()._shown()}, permanent {self.permanent:g}"
+    def _describe(self) -> str:
+        return f"{super()._describe()}, permanent {self.permanent:g}"
 
     @property
-    def once(self) -> Measurement:
+    def permanent_measurement(self) -> Measurement:
         """The permanent answer, to be paid from the device's own account."""
         first = self._first
         return Measurement(
             unit=Self(),
             event=RandomizedResponse(self.permanent, first.size),
-            step=lambda state, data, ask, rng: (first.draw(self._own(data), rng), state),  # noqa: ARG005
+            step=lambda state, data, ask, rng: (first.draw(self._encode(data), rng), state),  # noqa: ARG005
             name="permanent answer",
             question=self.id.hex(),
         )
 
-    def told(self, permanent: bytes, rng: Rng) -> bytes:
+    def report_permanent(self, permanent: bytes, rng: Rng) -> bytes:
         """A report made of a permanent answer: free, as often as one likes."""
-        answer, kept = int.from_bytes(permanent, "little"), self.kept
-        if not happens(kept.numerator, kept.denominator, rng):
-            other = below(self.randomiser.size - 1, rng)
+        answer, kept = int.from_bytes(permanent, "little"), self.truth_rate
+        if not flip_coin(kept.numerator, kept.denominator, rng):
+            other = draw_below(self.randomiser.size - 1, rng)
             answer = other + (other >= answer)
         return bytes([tag_of(self.id)]) + answer.to_bytes(self.randomiser.width, "little")
 
@@ -158,7 +158,7 @@ class Device:
             raise InvalidParameter("repeated collection needs a Repeated survey; others are paid report by report.")
         if not isinstance(period, str) or not period:
             raise InvalidParameter("period must be a non-empty text.")
-        survey._own(value)  # a value that cannot be told is refused before anything is paid
+        survey._encode(value)  # a value that cannot be told is refused before anything is paid
         rng = DeviceRandom()
-        run = self.account.open(survey.once, key=f"{survey.id.hex()}/{period}", rng=rng)
-        return survey.told(run.step(value).value, rng)
+        run = self.account.open(survey.permanent_measurement, key=f"{survey.id.hex()}/{period}", rng=rng)
+        return survey.report_permanent(run.step(value).value, rng)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below
+from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.randomiser import Randomiser
 from mosha.local.survey import Survey
@@ -50,7 +50,7 @@ class OneOf(Randomiser):
         return len(self.parts) + sum(part.cells for part in self.parts)
 
     def draw(self, value: tuple[Any, ...], rng: Rng) -> bytes:
-        asked = below(len(self.parts), rng)
+        asked = draw_below(len(self.parts), rng)
         report = self.parts[asked].draw(value[asked], rng)
         return bytes([asked]) + report + bytes(self.width - 1 - len(report))
 
@@ -70,14 +70,14 @@ class OneOf(Randomiser):
                 rows[mine, 1 : 1 + part.width] = part.draw_many(values[number][mine], rng)
         return rows
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         import numpy as np
 
         found = np.zeros(len(reports), np.bool_)
         for number, part in enumerate(self.parts):
             mine = np.flatnonzero(reports[:, 0] == number)
             clear = ~reports[mine, 1 + part.width :].any(axis=1)
-            found[mine] = part.possible(reports[mine, 1 : 1 + part.width]) & clear
+            found[mine] = part.find_possible(reports[mine, 1 : 1 + part.width]) & clear
         return found
 
     def tally(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -89,8 +89,8 @@ class OneOf(Randomiser):
         ]
         return np.concatenate([counts, *tallies])
 
-    def described(self) -> dict[str, Any]:
-        return {"protocol": self.name, "parts": [part.described() for part in self.parts]}
+    def describe(self) -> dict[str, Any]:
+        return {"protocol": self.name, "parts": [part.describe() for part in self.parts]}
 
 
 class Several(Survey):
@@ -130,23 +130,23 @@ class Several(Survey):
         self.epsilon = next(iter(questions.values())).epsilon
         self.randomiser = OneOf(self.epsilon, tuple(survey.randomiser for survey in self.questions.values()))
 
-    def _asked(self) -> dict[str, Any]:
+    def _question_fields(self) -> dict[str, Any]:
         return {"questions": {name: survey.to_dict() for name, survey in self.questions.items()}}
 
     @classmethod
-    def _declared(cls, fields: dict[str, Any]) -> Several:
+    def _from_fields(cls, fields: dict[str, Any]) -> Several:
         import json
 
         return cls({name: Survey.from_json(json.dumps(inner)) for name, inner in fields["questions"].items()})
 
-    def _own(self, value: Any) -> tuple[Any, ...]:
+    def _encode(self, value: Any) -> tuple[Any, ...]:
         """Every value is checked, not only the one that will be told: what is refused must not depend on the choice."""
         self._check_names(value)
-        return tuple(survey._own(value[name]) for name, survey in self.questions.items())
+        return tuple(survey._encode(value[name]) for name, survey in self.questions.items())
 
-    def _own_many(self, values: Any) -> Any:
+    def _encode_many(self, values: Any) -> Any:
         self._check_names(values)
-        columns = [survey._own_many(values[name]) for name, survey in self.questions.items()]
+        columns = [survey._encode_many(values[name]) for name, survey in self.questions.items()]
         if len({len(column) for column in columns}) != 1:
             raise InvalidParameter("there must be as many values for each question.")
         return columns
@@ -159,10 +159,10 @@ class Several(Survey):
         if not complete:
             raise InvalidParameter("a device gives one value for each question: nothing was drawn.")
 
-    def _shown(self) -> str:
+    def _describe(self) -> str:
         return "of " + ", ".join(f"{name!r}: {survey.kind}" for name, survey in self.questions.items())
 
-    def answered(self, counters: NDArray[np.int64], reports: int) -> int:  # noqa: ARG002
+    def count_answers(self, counters: NDArray[np.int64], reports: int) -> int:  # noqa: ARG002
         return int(counters[: len(self.questions)].min())
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> dict[str, Any]:  # noqa: ARG002

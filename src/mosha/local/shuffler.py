@@ -84,7 +84,7 @@ class Shuffler:
             tag = tag_of(self.survey.id)
             ours = [r for r in listed if isinstance(r, bytes) and len(r) == width + 1 and r[0] == tag]
             rows, given = rows_of(ours, width), len(listed)
-        rows = rows[self.survey.randomiser.possible(rows)] if len(rows) else rows
+        rows = rows[self.survey.randomiser.find_possible(rows)] if len(rows) else rows
         self._held.append(rows)
         self.rejected += given - len(rows)
         return len(rows)

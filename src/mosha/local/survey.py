@@ -48,46 +48,45 @@ class Survey(ABC):
         super().__init_subclass__(**arguments)
         if "kind" in vars(cls):
             Survey.kinds[cls.kind] = cls
-        _name_when_made(cls)
+        _name_on_creation(cls)
 
     @abstractmethod
-    def _asked(self) -> dict[str, Any]:
+    def _question_fields(self) -> dict[str, Any]:
         """The fields of the declaration that say what is asked."""
 
     @classmethod
     @abstractmethod
-    def _declared(cls, fields: dict[str, Any]) -> Survey:
+    def _from_fields(cls, fields: dict[str, Any]) -> Survey:
         """The survey of these fields."""
 
     @abstractmethod
-    def _own(self, value: Any) -> Any:
+    def _encode(self, value: Any) -> Any:
         """The value as the randomiser takes it, or a refusal."""
 
     @abstractmethod
-    def _own_many(self, values: Any) -> NDArray[Any]:
+    def _encode_many(self, values: Any) -> NDArray[Any]:
         """The same for many values."""
 
     @abstractmethod
     def decode(self, counters: NDArray[np.int64], reports: int) -> Any:
         """The estimate from the counters of a collector."""
 
-    def answered(self, counters: NDArray[np.int64], reports: int) -> int:  # noqa: ARG002
+    def count_answers(self, counters: NDArray[np.int64], reports: int) -> int:  # noqa: ARG002
         """How many reports there are of the question that was answered least."""
         return reports
 
     def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} {self._shown()}, epsilon {self.epsilon:g}, {self.bytes_per_report} bytes a report>"
-        )
+        size = f"{self.bytes_per_report} bytes per report"
+        return f"<{type(self).__name__} {self._describe()}, epsilon {self.epsilon:g}, {size}>"
 
     @abstractmethod
-    def _shown(self) -> str:
+    def _describe(self) -> str:
         """What is asked, in a few words."""
 
     def to_dict(self) -> dict[str, Any]:
         """The declaration as plain data."""
         head = {"mosha": "local survey", "version": VERSION, "survey": self.kind, "epsilon": self.epsilon}
-        return head | self._asked() | self.randomiser.described()
+        return head | self._question_fields() | self.randomiser.describe()
 
     def to_json(self) -> str:
         """The declaration that device and collector share."""
@@ -102,7 +101,7 @@ class Survey(ABC):
         """
         try:
             fields = json.loads(text)
-            survey = _kind(fields)._declared(fields)
+            survey = _kind(fields)._from_fields(fields)
         except InvalidParameter:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -136,7 +135,7 @@ class Survey(ABC):
         return Measurement(
             unit=Self(),
             event=randomiser.event,
-            step=lambda state, data, ask, rng: (tag + randomiser.draw(self._own(data), rng), state),  # noqa: ARG005
+            step=lambda state, data, ask, rng: (tag + randomiser.draw(self._encode(data), rng), state),  # noqa: ARG005
             name=f"local {self.kind}",
             question=self.id.hex(),
         )
@@ -153,14 +152,14 @@ class Survey(ABC):
 
         Never of a person's value: whoever knows the bytes knows the value.
         """
-        return bytes([tag_of(self.id)]) + self.randomiser.draw(self._own(value), rng)
+        return bytes([tag_of(self.id)]) + self.randomiser.draw(self._encode(value), rng)
 
     def reports(self, values: Any) -> Batch:
         """A report of each value, for simulations and for gateways that speak for many devices."""
         from mosha.local.protocols.wire import Batch
         from mosha.noise import secure
 
-        own = self._own_many(values)
+        own = self._encode_many(values)
         return Batch(self.id, self.randomiser.draw_many(own, secure()))
 
     def collector(self, *, ticket_bits: int = 1 << 20) -> Collector:
@@ -189,7 +188,7 @@ def _kind(fields: Any) -> type[Survey]:
     return Survey.kinds[name]
 
 
-def enough(reports: int) -> int:
+def require_reports(reports: int) -> int:
     """The number of reports, or a refusal."""
     if reports < FEWEST:
         raise DataError(
@@ -198,13 +197,13 @@ def enough(reports: int) -> int:
     return reports
 
 
-def checked_sequence(values: Any) -> Sequence[Any]:
+def check_sequence(values: Any) -> Sequence[Any]:
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise InvalidParameter("values must be a list, a tuple or a range.")
     return values
 
 
-def _name_when_made(kind: type[Survey]) -> None:
+def _name_on_creation(kind: type[Survey]) -> None:
     """Surveys of this kind know their name once they are made, and cannot be changed from then on."""
     make = kind.__init__
 

@@ -15,8 +15,8 @@ to_spark                                    Spark Structured Streaming, by forea
 from mosha.core.lazy import keep_public_names
 from mosha.streams.alarms import alarm
 from mosha.streams.batches import Batches
-from mosha.streams.best import best
-from mosha.streams.counter import counter, histogram, mean, series, total
+from mosha.streams.planner import best
+from mosha.streams.questions import counter, histogram, mean, series, total
 from mosha.streams.readout import Decayed, Instant, Running, Sliding
 from mosha.streams.service.clock import Clock
 from mosha.streams.service.epochs import Epochs
@@ -24,7 +24,7 @@ from mosha.streams.service.serving import Service, serve
 from mosha.streams.service.spark import to_spark
 from mosha.streams.smoothing import Band, group, rising, smooth
 from mosha.streams.stream import Stream
-from mosha.streams.window import window
+from mosha.streams.w_event import window
 
 __all__ = [
     "Band",

@@ -21,10 +21,10 @@ from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.sparse_vector import split
 from mosha.noise import LARGEST_SCALE
-from mosha.streams.best import VERY_LONG
 from mosha.streams.bounding import Memory, exact_step
 from mosha.streams.noise.unbounded import unbounded_geometric
 from mosha.streams.plan import Budget
+from mosha.streams.planner import VERY_LONG
 from mosha.streams.presence import Presence, contribution, presence_of
 from mosha.streams.readout import Instant, Readout, Running, Sliding, readout_of
 
@@ -178,7 +178,7 @@ def alarm(
     moved = contribution(asked)
     monotone = moved.monotone and unit.neighbours is Neighbours.ADD_REMOVE
     noise = alarm_noise(
-        Budget(epsilon, delta, rho), alarms=count, moved=_moved(moved.l1, presence, readout), monotone=monotone
+        Budget(epsilon, delta, rho), alarms=count, moved=_largest_move(moved.l1, presence, readout), monotone=monotone
     )
     levels = _levels(threshold, asked.grid)
 
@@ -218,7 +218,7 @@ def alarm(
     )
 
 
-def _moved(each: int, presence: Presence, readout: Readout) -> int:
+def _largest_move(each: int, presence: Presence, readout: Readout) -> int:
     """How far one unit moves what is compared at any one step, in steps."""
     match readout:
         case Instant():

@@ -13,7 +13,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.exact.bounding import entries, numbers
 
-__all__ = ["Batches", "by_name", "steps_in"]
+__all__ = ["Batches", "read_columns", "steps_in"]
 
 
 @final
@@ -59,7 +59,7 @@ class Batches:
             raise DataError("steps=... has a whole number for each row: which of these steps it is in.")
         if rows is None or isinstance(rows, str | bytes | int | float) or getattr(rows, "ndim", 1) == 0:
             raise DataError("Batches.at takes rows: a list, an array, columns by name or a data frame.")
-        named = by_name(rows)
+        named = read_columns(rows)
         made.rows = entries(rows) if named is None else named
         columns = [made.rows] if named is None else list(named.values())
         if not columns or any(column.shape[:1] != offsets.shape for column in columns):
@@ -85,9 +85,9 @@ class Batches:
 
     def batch(self, number: int) -> Any:
         """The rows of one of these steps; 0 is the first."""
-        return self.listed()[number]
+        return self.list_batches()[number]
 
-    def listed(self) -> list[Any]:
+    def list_batches(self) -> list[Any]:
         """The rows of each step."""
         if self._batches is None:
             order = np.argsort(self.offsets, kind="stable")
@@ -105,7 +105,7 @@ def steps_in(data: Any) -> int:
     return data.count if type(data) is Batches else 1
 
 
-def by_name(data: Any) -> dict[str, NDArray[Any]] | None:
+def read_columns(data: Any) -> dict[str, NDArray[Any]] | None:
     """The columns of a dict, or of a frame of Arrow, pandas or Polars; None for anything else."""
     names: Any = data if isinstance(data, Mapping) else getattr(data, "column_names", getattr(data, "columns", None))
     if names is None or callable(names):

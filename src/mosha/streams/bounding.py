@@ -20,7 +20,7 @@ from mosha.core.unit import Event, Person, Unit
 from mosha.exact.bounding import entries, identify, listed
 from mosha.exact.statistic import Statistic, Steps
 from mosha.mechanisms import Count
-from mosha.streams.batches import Batches, by_name
+from mosha.streams.batches import Batches, read_columns
 from mosha.streams.presence import Presence
 
 __all__ = ["Memory", "exact_step", "exact_steps"]
@@ -35,7 +35,7 @@ def exact_step(statistic: Statistic, presence: Presence, data: Any, time: int, m
     A batch without the declared columns was never read: the step may be tried again with a better one.
     """
     try:
-        return _exact(statistic, presence, _batch(data), time, memory)
+        return _bound_and_sum(statistic, presence, _batch(data), time, memory)
     except DataError as problem:
         raise SourceUnavailable(str(problem)) from None
 
@@ -49,7 +49,7 @@ def exact_steps(
     if counted is not None and presence.column is None and plain:
         return counted[:, None], memory
     found = []
-    for offset, batch in enumerate(batches.listed()):
+    for offset, batch in enumerate(batches.list_batches()):
         exact, memory = exact_step(statistic, presence, batch, time + offset, memory)
         found.append(exact)
     return np.array(found), memory
@@ -61,13 +61,15 @@ def _batch(data: Any) -> Any:
         raise DataError("this measurement takes one step at a time: alarms and adaptive windows wait for each answer.")
     if data is None or isinstance(data, str | bytes | int | float) or getattr(data, "ndim", 1) == 0:
         raise DataError("a step takes the rows of a step: a list, an array, columns by name or a data frame.")
-    named = by_name(data)
+    named = read_columns(data)
     if named is not None:
         return named
     return entries(data) if hasattr(data, "to_numpy") else data  # one column of a data frame
 
 
-def _exact(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:
+def _bound_and_sum(
+    statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory
+) -> tuple[Steps, Memory]:
     if presence.column is None:
         return statistic.exact(data, Event()), memory
     unit: Unit = Person(presence.column, at_most=1)
@@ -75,23 +77,23 @@ def _exact(statistic: Statistic, presence: Presence, data: Any, time: int, memor
         return statistic.exact(data, unit), memory
     columns = _columns(data, presence.column)
     names = [identify(person) for person in listed(columns[presence.column])]
-    allowed = {name: _allowed(memory.get(name), time, presence) for name in set(names)}
+    allowed = {name: _is_allowed(memory.get(name), time, presence) for name in set(names)}
     kept = np.array([allowed[name] for name in names], bool)
-    fresh = _forgotten(memory, time, presence)
+    fresh = _forget(memory, time, presence)
     for name, fine in allowed.items():
         if fine:
             fresh[name] = (memory.get(name, (0, 0))[0] + 1, time)
     return statistic.exact({name: column[kept] for name, column in columns.items()}, unit), fresh
 
 
-def _allowed(known: tuple[int, int] | None, time: int, presence: Presence) -> bool:
+def _is_allowed(known: tuple[int, int] | None, time: int, presence: Presence) -> bool:
     if known is None:
         return True
     count, last = known
     return time - last >= presence.apart and (not presence.limited or count < presence.most)
 
 
-def _forgotten(memory: Memory, time: int, presence: Presence) -> Memory:
+def _forget(memory: Memory, time: int, presence: Presence) -> Memory:
     """The memory without those whose last contribution no longer matters; where they are counted, all of it."""
     if presence.limited:
         return dict(memory)

@@ -12,17 +12,16 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.exact.statistic import Statistic, root_up
 from mosha.streams import profile
-from mosha.streams.noise.blt import MOST_BUFFERS
-from mosha.streams.noise.designs import designed
-from mosha.streams.noise.increments import Increments
-from mosha.streams.noise.lifted import BandedToeplitz, LiftedToeplitz, lifted_sensitivity, lifted_unit
+from mosha.streams.noise.blt import MOST_BUFFERS, find_design
+from mosha.streams.noise.exact_toeplitz import BandedToeplitz, LiftedToeplitz, lifted_sensitivity, lifted_unit
+from mosha.streams.noise.per_step import Increments
 from mosha.streams.noise.toeplitz import decoder, pattern_norm, root_coefficients
 from mosha.streams.noise.tree import best_tree
 from mosha.streams.plan import FINE, Budget, Plan, gaussian_law, laplace_law
 from mosha.streams.presence import Presence, contribution
 from mosha.streams.readout import Readout
 
-__all__ = ["Question", "asked", "candidates", "toeplitz_sensitivity"]
+__all__ = ["Question", "candidates", "plan_fields", "toeplitz_sensitivity"]
 
 PATTERNS = 1 << 20  # a pattern of contributions is added up over so many steps at most
 BANDS = 512
@@ -66,17 +65,17 @@ def _laplace_steps(question: Question, budget: Budget) -> Iterator[Plan]:
     presence = question.presence
     l1 = contribution(question.statistic).l1 * presence.most * presence.sides
     law, event = laplace_law(budget, l1)
-    shape = profile.of_increments(question.readout, question.horizon)
-    yield Plan("per-step Laplace", *asked(question), Increments(), law, event, shape, question.statistic.grid)
+    shape = profile.profile_increments(question.readout, question.horizon)
+    yield Plan("per-step Laplace", *plan_fields(question), Increments(), law, event, shape, question.statistic.grid)
 
 
 def _tree(question: Question, budget: Budget) -> Iterator[Plan]:
     presence, tree = question.presence, best_tree(question.horizon, min(question.memory, 100))
     l1 = contribution(question.statistic).l1 * presence.most * presence.sides * tree.levels
     law, event = laplace_law(budget, l1)
-    shape = profile.of_tree(tree, question.readout, question.horizon)
+    shape = profile.profile_tree(tree, question.readout, question.horizon)
     name = f"{tree.base}-ary tree with negative digits, {tree.levels} levels"
-    yield Plan(name, *asked(question), tree, law, event, shape, question.statistic.grid)
+    yield Plan(name, *plan_fields(question), tree, law, event, shape, question.statistic.grid)
 
 
 def _gaussian_steps(question: Question, budget: Budget) -> Iterator[Plan]:
@@ -84,9 +83,11 @@ def _gaussian_steps(question: Question, budget: Budget) -> Iterator[Plan]:
     l2 = root_up(math.ceil(Fraction(moved.l2) ** 2) * presence.most) * presence.sides
     finer = 1 << max(0, math.ceil(math.log2(2 * FINE / (budget.multiplier() * l2))))
     law, event = gaussian_law(budget, l2 * finer, question.horizon * question.width)
-    shape = profile.of_increments(question.readout, question.horizon)
+    shape = profile.profile_increments(question.readout, question.horizon)
     mechanism = Increments(finer)
-    yield Plan("per-step Gaussian", *asked(question), mechanism, law, event, shape, question.statistic.grid / finer)
+    yield Plan(
+        "per-step Gaussian", *plan_fields(question), mechanism, law, event, shape, question.statistic.grid / finer
+    )
 
 
 def _buffers(question: Question, budget: Budget) -> Iterator[Plan]:
@@ -96,7 +97,7 @@ def _buffers(question: Question, budget: Budget) -> Iterator[Plan]:
     count = min(most, max(1, math.ceil(math.log2(horizon + 1) / 2.6)))
     if horizon < 4 or most < 1 or (presence.most > 1 and horizon > PATTERNS):
         return
-    buffers = designed(horizon, count)
+    buffers = find_design(horizon, count)
     normalised = presence.most == 1
     touched = moved.l0 if question.width > 1 else 1
     size, unit = math.ceil(moved.l2), lifted_unit(horizon, touched * presence.most * presence.sides)
@@ -106,9 +107,9 @@ def _buffers(question: Question, budget: Budget) -> Iterator[Plan]:
         gain = pattern_norm(buffers.coefficients(horizon), horizon, presence.most, presence.apart)
     sensitivity = toeplitz_sensitivity(question, mechanism, gain, touched)
     law, event = gaussian_law(budget, sensitivity, horizon * question.width)
-    shape = profile.of_buffers(buffers, question.readout, horizon, normalised=normalised)
+    shape = profile.profile_buffers(buffers, question.readout, horizon, normalised=normalised)
     name = f"{'column-normalised ' if normalised else ''}BLT, {count} buffers"
-    yield Plan(name, *asked(question), mechanism, law, event, shape, question.statistic.grid * size / unit)
+    yield Plan(name, *plan_fields(question), mechanism, law, event, shape, question.statistic.grid * size / unit)
 
 
 def _bands(question: Question, budget: Budget) -> Iterator[Plan]:
@@ -135,9 +136,9 @@ def _bands(question: Question, budget: Budget) -> Iterator[Plan]:
     law, event = gaussian_law(
         budget, toeplitz_sensitivity(question, mechanism, gain, touched), horizon * question.width
     )
-    shape = profile.of_band(coefficients, question.readout, horizon)
+    shape = profile.profile_band(coefficients, question.readout, horizon)
     name = f"square root in {coefficients.size} bands"
-    yield Plan(name, *asked(question), mechanism, law, event, shape, question.statistic.grid * size / unit)
+    yield Plan(name, *plan_fields(question), mechanism, law, event, shape, question.statistic.grid * size / unit)
 
 
 def toeplitz_sensitivity(
@@ -157,6 +158,6 @@ def toeplitz_sensitivity(
     )
 
 
-def asked(question: Question) -> tuple[Statistic, Presence, Readout, int]:
+def plan_fields(question: Question) -> tuple[Statistic, Presence, Readout, int]:
     """The parts of a question that a plan keeps."""
     return question.statistic, question.presence, question.readout, question.horizon

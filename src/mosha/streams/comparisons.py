@@ -9,9 +9,9 @@ from fractions import Fraction
 from mosha.core.errors import InvalidParameter
 from mosha.exact.statistic import root_up
 from mosha.streams import profile
-from mosha.streams.candidates import Question, asked, toeplitz_sensitivity
+from mosha.streams.candidates import Question, plan_fields, toeplitz_sensitivity
+from mosha.streams.noise.exact_toeplitz import BandedToeplitz, lifted_unit
 from mosha.streams.noise.honaker import BinaryTree
-from mosha.streams.noise.lifted import BandedToeplitz, lifted_unit
 from mosha.streams.noise.toeplitz import pattern_norm, root_coefficients
 from mosha.streams.plan import FINE, Budget, Plan, gaussian_law, laplace_law
 from mosha.streams.presence import contribution
@@ -37,12 +37,12 @@ def comparisons(question: Question, budget: Budget) -> Iterator[Plan]:
     for combined in (True, False):
         for gaussian in (True, False):
             if budget.gaussian if gaussian else budget.pure:
-                yield from _kept(_tree(question, budget, combined=combined, gaussian=gaussian), question)
+                yield from _select_affordable(_tree(question, budget, combined=combined, gaussian=gaussian), question)
     if budget.gaussian and 4 <= question.horizon <= LONGEST_ROOT:
-        yield from _kept(_root(question, budget), question)
+        yield from _select_affordable(_root(question, budget), question)
 
 
-def _kept(plans: Iterator[Plan], question: Question) -> Iterator[Plan]:
+def _select_affordable(plans: Iterator[Plan], question: Question) -> Iterator[Plan]:
     try:
         yield from (plan for plan in plans if plan.memory <= question.memory)
     except InvalidParameter:  # too long or too fine for this one
@@ -65,7 +65,7 @@ def _tree(question: Question, budget: Budget, *, combined: bool, gaussian: bool)
         math.sqrt(tree.mean_variance(horizon)),
     )
     name = f"binary tree, {'Honaker, ' if combined else ''}{levels} levels"
-    yield Plan(name, *asked(question), tree, law, event, shape, question.statistic.grid / finer)
+    yield Plan(name, *plan_fields(question), tree, law, event, shape, question.statistic.grid / finer)
 
 
 def _root(question: Question, budget: Budget) -> Iterator[Plan]:
@@ -79,7 +79,13 @@ def _root(question: Question, budget: Budget) -> Iterator[Plan]:
     law, event = gaussian_law(
         budget, toeplitz_sensitivity(question, mechanism, gain, touched), horizon * question.width
     )
-    shape = profile.of_band(coefficients, question.readout, horizon)
+    shape = profile.profile_band(coefficients, question.readout, horizon)
     yield Plan(
-        "square-root Toeplitz", *asked(question), mechanism, law, event, shape, question.statistic.grid * size / unit
+        "square-root Toeplitz",
+        *plan_fields(question),
+        mechanism,
+        law,
+        event,
+        shape,
+        question.statistic.grid * size / unit,
     )

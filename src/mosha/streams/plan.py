@@ -22,7 +22,7 @@ from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.noisy_statistic import one_of
 from mosha.noise import LARGEST_SCALE
 from mosha.streams.bounding import Memory
-from mosha.streams.noise.increments import Increments
+from mosha.streams.noise.per_step import Increments
 from mosha.streams.noise.tape import Law
 from mosha.streams.presence import Presence
 from mosha.streams.profile import Profile
@@ -172,7 +172,7 @@ class StreamState:
     tape: Any = None
 
 
-def published(plan: Plan, value: Any) -> Any:
+def to_data_unit(plan: Plan, value: Any) -> Any:
     """A value in the unit of the data: a number for one series, an array for several or for several steps."""
     grid = plan.statistic.grid
     if plan.statistic.labels is None and not isinstance(value, np.ndarray):

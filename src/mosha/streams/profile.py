@@ -15,7 +15,7 @@ from mosha.streams.noise.toeplitz import decoder
 from mosha.streams.noise.tree import SignedTree
 from mosha.streams.readout import Readout, Running
 
-__all__ = ["Profile", "of_band", "of_buffers", "of_increments", "of_tree"]
+__all__ = ["Profile", "profile_band", "profile_buffers", "profile_increments", "profile_tree"]
 
 LONGEST = 1 << 17  # responses are followed so far; later they hardly change
 
@@ -41,14 +41,14 @@ def _of_response(response: NDArray[np.float64], horizon: int, factor: float = 1.
     return Profile(at, float(deviations[-1]), math.sqrt(square / horizon))
 
 
-def of_increments(readout: Readout, horizon: int) -> Profile:
+def profile_increments(readout: Readout, horizon: int) -> Profile:
     """Noise on each step by itself."""
     if isinstance(readout, Running):
         return Profile(math.sqrt, math.sqrt(horizon), math.sqrt((horizon + 1) / 2))
     return _of_response(readout.respond(np.ones(min(horizon, LONGEST))), horizon)
 
 
-def of_tree(tree: SignedTree, readout: Readout, horizon: int) -> Profile:
+def profile_tree(tree: SignedTree, readout: Readout, horizon: int) -> Profile:
     """Trees: a running sum uses `weight` nodes; what is made of several running sums is bounded by their sum."""
     if isinstance(readout, Running):
         mean = math.sqrt(tree.mean_weight(horizon))
@@ -59,12 +59,12 @@ def of_tree(tree: SignedTree, readout: Readout, horizon: int) -> Profile:
     return Profile(lambda _: most, most, most)
 
 
-def of_band(coefficients: NDArray[np.float64], readout: Readout, horizon: int) -> Profile:
+def profile_band(coefficients: NDArray[np.float64], readout: Readout, horizon: int) -> Profile:
     """Bands of a square root."""
     return _of_response(readout.respond(decoder(coefficients, horizon)), horizon)
 
 
-def of_buffers(buffers: Buffers, readout: Readout, horizon: int, *, normalised: bool) -> Profile:
+def profile_buffers(buffers: Buffers, readout: Readout, horizon: int, *, normalised: bool) -> Profile:
     """Buffered linear Toeplitz noise."""
     if isinstance(readout, Running):
         found = curve(buffers, horizon, normalised=normalised)

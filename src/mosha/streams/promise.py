@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mosha.core.errors import MoshaError
 from mosha.core.unit import Event, Person, Unit, Window
-from mosha.streams.best import best
+from mosha.streams.planner import best
 
 if TYPE_CHECKING:
     from mosha.streams.stream import Stream
@@ -29,7 +29,7 @@ def describe(stream: Stream) -> str:
         f"Published: a {plan.readout.word} value for {plan.horizon} steps, by {plan.name}; standard deviation at most "
         f"{plan.largest_deviation:.4g}, {plan.root_mean_square:.4g} on average."
     )
-    other = _other(stream)
+    other = _describe_other_unit(stream)
     return " ".join([*told, other] if other else told)
 
 
@@ -48,7 +48,7 @@ def _promise(unit: Unit, most: int, apart: int) -> str:
     return f"Nobody can tell whether any one person, such as Zhang, was here at all: of each person's readings {limit}."
 
 
-def _other(stream: Stream) -> str:
+def _describe_other_unit(stream: Stream) -> str:
     unit, neighbours = stream.unit, stream.unit.neighbours
     column = unit.column if isinstance(unit, Person | Window) else "person"
     if isinstance(unit, Event):

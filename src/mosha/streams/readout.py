@@ -26,7 +26,7 @@ class Readout(Protocol):
 
     def step(self, state: Any, increment: Any) -> tuple[Any, Any]: ...
 
-    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
         """The same for many steps of one series at once."""
 
     def respond(self, sums: Vector) -> Vector:
@@ -46,7 +46,7 @@ class Running:
         total = state + increment
         return total, total
 
-    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
         totals = np.cumsum(np.concatenate([[state], increments]))[1:]  # from left to right, as step by step
         return totals, float(totals[-1])
 
@@ -66,7 +66,7 @@ class Instant:
     def step(self, state: Any, increment: Any) -> tuple[Any, Any]:
         return increment, state
 
-    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
         return increments, state
 
     def respond(self, sums: Vector) -> Vector:
@@ -100,8 +100,8 @@ class Sliding:
         kept = (*state, increment)[-self.steps :]
         return sum(kept[1:], kept[0]), kept
 
-    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
-        return _one_by_one(self, state, increments)
+    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+        return _step_one_by_one(self, state, increments)
 
     def respond(self, sums: Vector) -> Vector:
         late = np.zeros_like(sums)
@@ -133,8 +133,8 @@ class Decayed:
         total = self.factor * state + increment
         return total, total
 
-    def many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
-        return _one_by_one(self, state, increments)
+    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+        return _step_one_by_one(self, state, increments)
 
     def respond(self, sums: Vector) -> Vector:
         from scipy.signal import lfilter  # noqa: PLC0415  (planning alone needs it)
@@ -142,7 +142,7 @@ class Decayed:
         return np.asarray(lfilter([1.0], [1.0, -self.factor], np.diff(sums, prepend=0.0)))
 
 
-def _one_by_one(readout: Readout, state: Any, increments: Vector) -> tuple[Vector, Any]:
+def _step_one_by_one(readout: Readout, state: Any, increments: Vector) -> tuple[Vector, Any]:
     found = []
     for increment in increments.tolist():
         value, state = readout.step(state, increment)

@@ -29,7 +29,7 @@ class Band:
         return self.values - width * self.deviations, self.values + width * self.deviations
 
 
-def _checked(values: Any, deviations: Any) -> tuple[Vector, Vector]:
+def _check_series(values: Any, deviations: Any) -> tuple[Vector, Vector]:
     try:
         series = np.asarray(values, np.float64)
         noise = np.broadcast_to(np.asarray(deviations, np.float64), series.shape)
@@ -40,7 +40,7 @@ def _checked(values: Any, deviations: Any) -> tuple[Vector, Vector]:
     return series, noise
 
 
-def _filtered(series: Vector, noise: Vector, drift: float) -> tuple[Vector, Vector, Vector, float]:
+def _filter(series: Vector, noise: Vector, drift: float) -> tuple[Vector, Vector, Vector, float]:
     """A local level by Kalman's filter: estimates, variances before and after each step, and the log likelihood."""
     level, variance = float(series[0]), float(noise[0] ** 2)
     levels, before, after = np.empty_like(series), np.empty_like(series), np.empty_like(series)
@@ -67,14 +67,14 @@ def smooth(values: Any, deviations: Any, *, drift: float | None = None, online: 
     >>> bool(np.std(band.values) < 3), bool(band.deviations[-1] < 5)
     (True, True)
     """
-    series, noise = _checked(values, deviations)
+    series, noise = _check_series(values, deviations)
     if drift is None:
         scale = float(np.mean(noise**2))
         grid = [scale * 10.0 ** (power / 4) for power in range(-28, 17)]
-        square = max(grid, key=lambda trial: _filtered(series, noise, trial)[3])
+        square = max(grid, key=lambda trial: _filter(series, noise, trial)[3])
     else:
         square = positive("drift", drift) ** 2
-    levels, before, after, _ = _filtered(series, noise, square)
+    levels, before, after, _ = _filter(series, noise, square)
     if online:
         return Band(levels, np.sqrt(after))
     for t in range(series.size - 2, -1, -1):
@@ -90,7 +90,7 @@ def group(values: Any, deviations: Any, *, jump: float = 3.0) -> Band:
     >>> group([1.0, 1.2, 0.8, 9.0, 9.2], 0.3).values.round(1).tolist()
     [1.0, 1.0, 1.0, 9.1, 9.1]
     """
-    series, noise = _checked(values, deviations)
+    series, noise = _check_series(values, deviations)
     estimates, widths, first = np.empty_like(series), np.empty_like(series), 0
     for t in range(1, series.size + 1):
         weights = 1 / noise[first:t] ** 2
@@ -111,7 +111,7 @@ def rising(values: Any, deviations: Any = 1.0, *, at_least: float = 0.0) -> Band
     >>> rising([-1, 3, 2, 5]).values.tolist()
     [0.0, 2.5, 2.5, 5.0]
     """
-    series, noise = _checked(values, deviations)
+    series, noise = _check_series(values, deviations)
     pools: list[tuple[float, float, int]] = []
     for value, width in zip(series, noise, strict=True):
         pool = (float(value), float(width**-2), 1)

@@ -15,10 +15,10 @@ from mosha.exact.statistic import fingerprint
 from mosha.mechanisms.noisy_statistic import title
 from mosha.streams.batches import Batches, steps_in
 from mosha.streams.bounding import exact_step, exact_steps
-from mosha.streams.noise.lifted import LiftedToeplitz
-from mosha.streams.noise.lifting import SPAN
+from mosha.streams.noise.exact_toeplitz import LiftedToeplitz
+from mosha.streams.noise.exact_toeplitz_blocks import SPAN
 from mosha.streams.noise.tape import BLOCK, Tape
-from mosha.streams.plan import Plan, StreamState, published
+from mosha.streams.plan import Plan, StreamState, to_data_unit
 
 __all__ = ["Stream", "stream_of"]
 
@@ -59,7 +59,7 @@ def take_step(plan: Plan, state: StreamState, data: Any) -> tuple[Any, StreamSta
     steps: Any = int(exact[0]) if plan.width == 1 else exact.astype(object)
     increment, inner = plan.mechanism.step(state.inner, steps, state.tape)
     value, readout = plan.readout.step(state.readout, increment)
-    return published(plan, value), StreamState(state.time + 1, inner, readout, memory, state.tape)
+    return to_data_unit(plan, value), StreamState(state.time + 1, inner, readout, memory, state.tape)
 
 
 def take_steps(plan: Plan, state: StreamState, batches: Batches) -> tuple[Any, StreamState]:
@@ -71,15 +71,15 @@ def take_steps(plan: Plan, state: StreamState, batches: Batches) -> tuple[Any, S
             f"{len(exact)} steps were given, and {plan.horizon - state.time} of {plan.horizon} are left. No answer."
         )
     if plan.width == 1 and isinstance(plan.mechanism, LiftedToeplitz):
-        increments, inner = plan.mechanism.chunk(inner, exact[:, 0], state.tape)
-        values, readout = plan.readout.many(readout, increments)
-        return published(plan, values), StreamState(end, inner, readout, memory, state.tape)
+        increments, inner = plan.mechanism.step_many(inner, exact[:, 0], state.tape)
+        values, readout = plan.readout.step_many(readout, increments)
+        return to_data_unit(plan, values), StreamState(end, inner, readout, memory, state.tape)
     found = []
     for row in exact:
         steps: Any = int(row[0]) if plan.width == 1 else row.astype(object)
         increment, inner = plan.mechanism.step(inner, steps, state.tape)
         value, readout = plan.readout.step(readout, increment)
-        found.append(published(plan, value))
+        found.append(to_data_unit(plan, value))
     return np.array(found), StreamState(end, inner, readout, memory, state.tape)
 
 

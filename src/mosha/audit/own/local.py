@@ -41,7 +41,9 @@ def _categories() -> list[Entry]:
         view = _hashed if kind.name == "local-hashing" else _bits if bitmap else _number
         entries.append(_entry(kind.name, lambda s=survey, v=view: v(s.measurement), of_own_value(range(3))))
     repeated = local.Repeated(["a", "b", "c"], permanent=2, epsilon=1)
-    entries.append(_entry("permanent answer", lambda: repeated.once.map(lambda r: r[0]), of_own_value("abc")))
+    entries.append(
+        _entry("permanent answer", lambda: repeated.permanent_measurement.map(lambda r: r[0]), of_own_value("abc"))
+    )
     return entries
 
 

@@ -13,12 +13,12 @@ from numba import njit
 
 __all__ = [
     "component_count",
+    "compress_rows",
     "distance_counts",
-    "isotonic",
-    "listed_triangles",
+    "fit_isotonic",
+    "list_triangles",
     "most_common_neighbours",
-    "projected",
-    "rows_of",
+    "project_degrees",
     "triangle_count",
     "triangles_at",
 ]
@@ -28,7 +28,7 @@ FIRST_LOOK = 24  # vertices of highest degree, compared with each other for a fi
 
 
 @njit(cache=True)
-def rows_of(first: Array, second: Array, vertices: Any) -> Any:
+def compress_rows(first: Array, second: Array, vertices: Any) -> Any:
     """Compressed rows of the simple graph behind a list of pairs: loops dropped, repetitions merged, rows sorted.
 
     Rows are written once unsorted; read in the order of vertices and written to the other end they come out sorted.
@@ -56,11 +56,11 @@ def rows_of(first: Array, second: Array, vertices: Any) -> Any:
             v = loose[i]
             ends[place[v]] = u
             place[v] += 1
-    return _merged(starts, ends, vertices)
+    return _merge_repetitions(starts, ends, vertices)
 
 
 @njit(cache=True)
-def _merged(starts: Array, ends: Array, vertices: Any) -> Any:
+def _merge_repetitions(starts: Array, ends: Array, vertices: Any) -> Any:
     """Sorted rows without repetitions."""
     kept = 0
     clean = np.zeros(vertices + 1, np.int64)
@@ -76,7 +76,7 @@ def _merged(starts: Array, ends: Array, vertices: Any) -> Any:
 
 
 @njit(cache=True)
-def _oriented(starts: Array, ends: Array) -> Any:
+def _orient_upward(starts: Array, ends: Array) -> Any:
     """Rows that keep only the neighbours of higher degree (ties by number)."""
     n = len(starts) - 1
     out = np.zeros(n + 1, np.int64)
@@ -97,7 +97,7 @@ def _oriented(starts: Array, ends: Array) -> Any:
 @njit(cache=True)
 def triangle_count(starts: Array, ends: Array) -> Any:
     """How many triangles there are: for each vertex, paths of two edges upwards that end where one edge ends too."""
-    out, heads = _oriented(starts, ends)
+    out, heads = _orient_upward(starts, ends)
     n = len(starts) - 1
     mark = np.full(n, -1, np.int32)
     found = 0
@@ -116,7 +116,7 @@ def triangle_count(starts: Array, ends: Array) -> Any:
 @njit(cache=True)
 def triangles_at(starts: Array, ends: Array) -> Any:
     """How many triangles each vertex is in."""
-    out, heads = _oriented(starts, ends)
+    out, heads = _orient_upward(starts, ends)
     n = len(starts) - 1
     mark = np.full(n, -1, np.int32)
     found = np.zeros(n, np.int64)
@@ -134,9 +134,9 @@ def triangles_at(starts: Array, ends: Array) -> Any:
 
 
 @njit(cache=True)
-def listed_triangles(starts: Array, ends: Array) -> Any:
+def list_triangles(starts: Array, ends: Array) -> Any:
     """All triangles, one row of three vertices each."""
-    out, heads = _oriented(starts, ends)
+    out, heads = _orient_upward(starts, ends)
     n = len(starts) - 1
     mark = np.full(n, -1, np.int32)
     listed = np.empty((triangle_count(starts, ends), 3), np.int32)
@@ -156,7 +156,7 @@ def listed_triangles(starts: Array, ends: Array) -> Any:
 
 
 @njit(cache=True)
-def _shared(starts: Array, ends: Array, u: Any, v: Any) -> Any:
+def _count_shared(starts: Array, ends: Array, u: Any, v: Any) -> Any:
     """How many neighbours two vertices share: two sorted rows, merged."""
     i, j, found = starts[u], starts[v], 0
     while i < starts[u + 1] and j < starts[v + 1]:
@@ -168,19 +168,19 @@ def _shared(starts: Array, ends: Array, u: Any, v: Any) -> Any:
 
 
 @njit(cache=True)
-def _first_look(starts: Array, ends: Array, order: Array) -> Any:
+def _estimate_from_hubs(starts: Array, ends: Array, order: Array) -> Any:
     """The most common neighbours of two among the vertices of highest degree."""
     best = 0
     for i in range(min(len(order), FIRST_LOOK)):
         u = order[i]
         for j in range(i):
             if starts[u + 1] - starts[u] > best:
-                best = max(best, _shared(starts, ends, u, order[j]))
+                best = max(best, _count_shared(starts, ends, u, order[j]))
     return best
 
 
 @njit(cache=True)
-def _room(starts: Array, ends: Array, chosen: Array) -> Any:
+def _row_starts(starts: Array, ends: Array, chosen: Array) -> Any:
     """Where the rows start that keep only the chosen neighbours of each vertex."""
     n = len(starts) - 1
     above = np.zeros(n + 1, np.int64)
@@ -202,11 +202,11 @@ def most_common_neighbours(starts: Array, ends: Array) -> Any:
     n = len(starts) - 1
     degrees = starts[1:] - starts[:-1]
     order = np.argsort(-degrees)
-    best = _first_look(starts, ends, order)
+    best = _estimate_from_hubs(starts, ends, order)
     high = 0
     while high < n and degrees[order[high]] > best:
         high += 1
-    above = _room(starts, ends, order[:high])
+    above = _row_starts(starts, ends, order[:high])
     place = above[:-1].copy()
     members = np.empty(above[-1], np.int32)
     counts = np.zeros(high, np.int32)
@@ -227,7 +227,7 @@ def most_common_neighbours(starts: Array, ends: Array) -> Any:
 
 
 @njit(cache=True)
-def projected(starts: Array, ends: Array, bound: Any) -> Any:
+def project_degrees(starts: Array, ends: Array, bound: Any) -> Any:
     """Degrees after edges were added, from the last vertex down, where both ends were below the bound; and a mask."""
     n = len(starts) - 1
     degrees = np.zeros(n, np.int64)
@@ -292,7 +292,7 @@ def distance_counts(starts: Array, ends: Array) -> Any:
 
 
 @njit(cache=True)
-def isotonic(values: Array) -> Any:
+def fit_isotonic(values: Array) -> Any:
     """The non-decreasing sequence that is nearest in the sum of squares: adjacent violators are pooled."""
     n = len(values)
     sums, counts = np.empty(n, np.float64), np.empty(n, np.int64)

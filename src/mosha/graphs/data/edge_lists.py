@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError
-from mosha.graphs.data.labels import end_of
+from mosha.graphs.data.labels import read_end
 
 __all__ = ["Ends", "ends_in_file", "ends_in_rows", "ends_in_table"]
 
@@ -34,9 +34,9 @@ def ends_in_rows(rows: Any) -> Ends:
     [[0, 'a'], [1, 3]]
     """
     if isinstance(rows, np.ndarray):
-        if _quick(rows):
+        if _fits_int64(rows):
             return rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
-        return _labelled(rows.tolist() if rows.dtype.kind in "iufbUSO" else map(tuple, rows))
+        return _label_rows(rows.tolist() if rows.dtype.kind in "iufbUSO" else map(tuple, rows))
     rows = list(rows)
     kept = [row for row in rows if isinstance(row, tuple | list | np.ndarray) and len(row) == 2]
     if len(kept) < len(rows) and not all(_may_be_an_edge(row) for row in rows):
@@ -45,9 +45,9 @@ def ends_in_rows(rows: Any) -> Ends:
         numbers = np.array(kept) if kept and all(type(end) is int for end in kept[0]) else None
     except (ValueError, TypeError, OverflowError):
         numbers = None
-    if numbers is not None and numbers.ndim == 2 and _quick(numbers):
+    if numbers is not None and numbers.ndim == 2 and _fits_int64(numbers):
         return ends_in_rows(numbers)
-    return _labelled(kept)
+    return _label_rows(kept)
 
 
 def _may_be_an_edge(row: Any) -> bool:
@@ -55,12 +55,12 @@ def _may_be_an_edge(row: Any) -> bool:
     return row is None or isinstance(row, list | np.ndarray) or (isinstance(row, tuple) and len(row) == 2)
 
 
-def _quick(values: NDArray[Any]) -> bool:
+def _fits_int64(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "iu" and values.dtype != np.uint64
 
 
-def _labelled(rows: Iterable[Any]) -> Ends:
-    found = [(end_of(row[0]), end_of(row[1])) for row in rows]
+def _label_rows(rows: Iterable[Any]) -> Ends:
+    found = [(read_end(row[0]), read_end(row[1])) for row in rows]
     kept = [ends for ends in found if ends[0] is not None and ends[1] is not None]
     first, second = np.empty(len(kept), object), np.empty(len(kept), object)
     first[:], second[:] = [ends[0] for ends in kept], [ends[1] for ends in kept]
@@ -80,7 +80,7 @@ def ends_in_file(text: bytes, columns: tuple[str, str] | None, *, header: bool) 
     wanted = (0, 1)
     if header:
         names, _, text = text.partition(b"\n")
-        wanted = _wanted([_word(name) for name in names.split(b",")], columns)
+        wanted = _find_columns([_decode_word(name) for name in names.split(b",")], columns)
     if not text.endswith(b"\n"):
         text += b"\n"
     if wanted == (0, 1) and (_CELLS if header else _WORDS).fullmatch(text):  # the same, quickly
@@ -88,23 +88,23 @@ def ends_in_file(text: bytes, columns: tuple[str, str] | None, *, header: bool) 
         return numbers[::2], numbers[1::2]
     lines = text.split(b"\n")
     if header:
-        rows = [[_word(word) for word in line.split(b",")] for line in lines]
+        rows = [[_decode_word(word) for word in line.split(b",")] for line in lines]
     else:
         rows = [
-            [_word(word) for word in line.replace(b",", b" ").split()]
+            [_decode_word(word) for word in line.replace(b",", b" ").split()]
             for line in lines
             if not line.lstrip().startswith((b"#", b"%"))
         ]
-    return _labelled((row[wanted[0]] or None, row[wanted[1]] or None) for row in rows if len(row) > max(wanted))
+    return _label_rows((row[wanted[0]] or None, row[wanted[1]] or None) for row in rows if len(row) > max(wanted))
 
 
-def _word(word: bytes) -> str:
+def _decode_word(word: bytes) -> str:
     word = word.strip()
     quoted = len(word) > 1 and word.startswith(b'"') and word.endswith(b'"')
     return (word[1:-1] if quoted else word).decode("utf-8", "backslashreplace")
 
 
-def _wanted(names: list[str], columns: tuple[str, str] | None) -> tuple[int, int]:
+def _find_columns(names: list[str], columns: tuple[str, str] | None) -> tuple[int, int]:
     """The places of the two columns of ends: by name, which is needed where there are more than two."""
     chosen = tuple(names) if columns is None else tuple(columns)
     if len(chosen) != 2 or any(name not in names for name in chosen):
@@ -117,17 +117,17 @@ def ends_in_table(source: Any, columns: tuple[str, str] | None) -> Ends:
     kind = type(source).__module__.split(".")[0]
     source = source.collect() if hasattr(source, "collect") else source
     names = [str(name) for name in (source.column_names if kind == "pyarrow" else source.columns)]
-    one, two = _wanted(names, columns)
+    one, two = _find_columns(names, columns)
     if "duckdb" in kind:
-        return _fetched(source, one, two)
+        return _fetch_columns(source, one, two)
     if kind == "pandas":
         sides = [source.iloc[:, place] for place in (one, two)]
     else:
         sides = [source.column(place) if kind == "pyarrow" else source.to_series(place) for place in (one, two)]
     values = [_values(side) for side in sides]
-    if all(isinstance(side, np.ndarray) and _quick(side) for side in values):
+    if all(isinstance(side, np.ndarray) and _fits_int64(side) for side in values):
         return values[0].astype(np.int64), values[1].astype(np.int64)
-    return _labelled(zip(*(side.tolist() if isinstance(side, np.ndarray) else side for side in values), strict=True))
+    return _label_rows(zip(*(side.tolist() if isinstance(side, np.ndarray) else side for side in values), strict=True))
 
 
 def _values(side: Any) -> Any:
@@ -143,7 +143,7 @@ def _values(side: Any) -> Any:
     return np.asarray(side.to_numpy())
 
 
-def _fetched(relation: Any, one: int, two: int) -> Ends:
+def _fetch_columns(relation: Any, one: int, two: int) -> Ends:
     import duckdb  # noqa: PLC0415  (whoever has a relation has it)
 
     names = ['"' + str(relation.columns[place]).replace('"', '""') + '"' for place in (one, two)]
@@ -152,6 +152,6 @@ def _fetched(relation: Any, one: int, two: int) -> Ends:
         if all(str(kind) in _SIGNED for kind in rows.types):
             first, second = (np.ma.getdata(side).astype(np.int64) for side in rows.fetchnumpy().values())
             return first, second
-        return _labelled(rows.fetchall())
+        return _label_rows(rows.fetchall())
     except duckdb.Error:
         raise DataError("these edges could not be read.") from None

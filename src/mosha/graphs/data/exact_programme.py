@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-__all__ = ["maximise"]
+__all__ = ["maximize"]
 
 Row = dict[int, Fraction]
 
 
-def maximise(
+def maximize(
     columns: Sequence[Mapping[int, int]], gains: Sequence[int], limits: Sequence[int]
 ) -> tuple[Fraction, list[Fraction]]:
     """The largest gain of amounts x >= 0 of some columns whose sum stays within limits >= 0, and a price of each limit.
@@ -22,7 +22,7 @@ def maximise(
     Units:
         `columns` maps the number of a limit to what one amount takes of it.
 
-    >>> maximise([{0: 1, 1: 1}, {0: 1}, {1: 1}], [1, 1, 1], [2, 3])
+    >>> maximize([{0: 1, 1: 1}, {0: 1}, {1: 1}], [1, 1, 1], [2, 3])
     (Fraction(5, 1), [Fraction(1, 1), Fraction(1, 1)])
     """
     count = len(columns)

@@ -56,7 +56,7 @@ class Graph:
         if array.size and not (int(array.min()) >= 0 and int(array.max()) < vertices):
             raise InvalidParameter("an edge ends outside of the vertices.")
         first, second = (array[:, side].astype(np.int32, copy=False) for side in (0, 1))
-        starts, ends = kernels().rows_of(first, second, vertices)
+        starts, ends = kernels().compress_rows(first, second, vertices)
         return cls(starts, ends, labels)
 
     @property
@@ -113,7 +113,7 @@ class Graph:
 
     def projected_degrees(self, bound: int) -> Integers:
         """The degrees that edge addition from the last vertex down leaves when none may exceed `bound`."""
-        degrees: Integers = kernels().projected(self.starts, self.ends, bound)[0]
+        degrees: Integers = kernels().project_degrees(self.starts, self.ends, bound)[0]
         return degrees
 
     def __repr__(self) -> str:

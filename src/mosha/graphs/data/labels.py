@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from mosha.exact.canonical import canonical
 
-__all__ = ["end_of", "label_of", "place_of", "whole_numbers"]
+__all__ = ["read_end", "read_label", "sort_rank", "whole_numbers"]
 
 _WHOLE = re.compile(r"-?0*[0-9]{1,19}", re.ASCII)
 _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 UNREADABLE = "?"
 
 
-def end_of(value: Any) -> int | str | None:
+def read_end(value: Any) -> int | str | None:
     """The label that one end of an edge names; None where it names none.
 
     Guarantee:
         A function of the value alone that never fails: whole numbers of 64 bits, written as numbers or in digits, are
         int, everything else is text.
 
-    >>> [end_of(value) for value in (7, 7.0, "0007", "-1", "x7", 0.5, 2**63, None, float("nan"))]
+    >>> [read_end(value) for value in (7, 7.0, "0007", "-1", "x7", 0.5, 2**63, None, float("nan"))]
     [7, 7, 7, -1, 'x7', '0.5', '9223372036854775808', None, None]
     """
     form = canonical(value)
@@ -38,19 +38,19 @@ def end_of(value: Any) -> int | str | None:
     return form if type(form) is str else repr(form)
 
 
-def label_of(value: Any) -> int | str:
+def read_label(value: Any) -> int | str:
     """The label of a vertex: what cannot be read is one as well."""
-    found = end_of(value)
+    found = read_end(value)
     return UNREADABLE if found is None else found
 
 
-def place_of(value: Any) -> tuple[bool, int, bytes]:
+def sort_rank(value: Any) -> tuple[bool, int, bytes]:
     """The key that labels are ordered by: numbers by value, then text by its bytes, whatever other labels there are.
 
-    >>> sorted(["b", 10, "a", 9, "11"], key=place_of)
+    >>> sorted(["b", 10, "a", 9, "11"], key=sort_rank)
     [9, 10, '11', 'a', 'b']
     """
-    label = label_of(value)
+    label = read_label(value)
     if isinstance(label, int):
         return False, label, b""
     return True, 0, label.encode("utf-8", "surrogatepass")

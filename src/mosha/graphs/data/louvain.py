@@ -15,13 +15,13 @@ except ImportError:  # the same loops, slower
         return lambda function: function
 
 
-__all__ = ["communities_of", "modularity"]
+__all__ = ["find_communities", "modularity"]
 
 Array = NDArray[Any]
 
 
 @njit(cache=True)
-def _moved(  # noqa: C901  (one loop of the method; compiled functions share no state)
+def _move_vertices(  # noqa: C901  (one loop of the method; compiled functions share no state)
     starts: Array, ends: Array, weights: Array, loops: Array, order: Array
 ) -> Any:
     """Vertices move to the neighbouring community of the largest gain until nobody moves."""
@@ -62,7 +62,7 @@ def _moved(  # noqa: C901  (one loop of the method; compiled functions share no 
     return label
 
 
-def _gathered(starts: Array, ends: Array, weights: Array, loops: Array, label: Array) -> tuple[Array, ...]:
+def _gather_communities(starts: Array, ends: Array, weights: Array, loops: Array, label: Array) -> tuple[Array, ...]:
     """The graph whose vertices are the communities."""
     from scipy.sparse import coo_matrix  # noqa: PLC0415  (SciPy is loaded when it is needed)
 
@@ -75,19 +75,19 @@ def _gathered(starts: Array, ends: Array, weights: Array, loops: Array, label: A
     return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data, inside
 
 
-def communities_of(starts: Array, ends: Array, weights: Array | None = None, *, generator: Any = None) -> Array:
+def find_communities(starts: Array, ends: Array, weights: Array | None = None, *, generator: Any = None) -> Array:
     """A community number for each vertex (Blondel et al. 2008); vertices are visited in random order."""
     generator = np.random.default_rng() if generator is None else generator
     n = len(starts) - 1
     found = np.arange(n)
     rows = (starts, ends, np.ones(len(ends)) if weights is None else weights.astype(np.float64), np.zeros(n))
     while len(rows[1]):
-        label = _moved(*rows, generator.permutation(len(rows[0]) - 1))
+        label = _move_vertices(*rows, generator.permutation(len(rows[0]) - 1))
         kept, label = np.unique(label, return_inverse=True)
         if len(kept) == len(rows[0]) - 1:
             break
         found = label[found]
-        rows = _gathered(*rows, label)  # type: ignore[assignment]
+        rows = _gather_communities(*rows, label)  # type: ignore[assignment]
     return np.unique(found, return_inverse=True)[1]
 
 

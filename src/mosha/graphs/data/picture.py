@@ -9,7 +9,7 @@ import numpy as np
 
 from mosha.core.errors import MissingExtra
 
-__all__ = ["compared", "curve"]
+__all__ = ["draw_comparison", "draw_curve"]
 
 
 def _figure() -> Any:
@@ -20,7 +20,7 @@ def _figure() -> Any:
     return Figure(figsize=(5.2, 3.2), layout="constrained")
 
 
-def curve(values: Any, error: Any, *, title: str, across: str, up: str) -> Any:
+def draw_curve(values: Any, error: Any, *, title: str, across: str, up: str) -> Any:
     """A sequence as a line, with a band that holds all of it where there is an error bar."""
     figure = _figure()
     axes = figure.add_subplot()
@@ -36,7 +36,7 @@ def curve(values: Any, error: Any, *, title: str, across: str, up: str) -> Any:
     return figure
 
 
-def compared(rows: Mapping[str, Sequence[float]], *, names: Sequence[str], title: str) -> Any:
+def draw_comparison(rows: Mapping[str, Sequence[float]], *, names: Sequence[str], title: str) -> Any:
     """Relative errors side by side on a logarithmic axis: one group of bars for each row, one bar for each name."""
     figure = _figure()
     axes = figure.add_subplot()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.graphs.data.edge_lists import Ends, ends_in_file, ends_in_rows, ends_in_table
 from mosha.graphs.data.graph import MOST_VERTICES, Graph
-from mosha.graphs.data.labels import label_of, place_of, whole_numbers
+from mosha.graphs.data.labels import read_label, sort_rank, whole_numbers
 
 __all__ = ["read"]
 
@@ -53,24 +53,24 @@ def read(
         raise InvalidParameter("directed must be 'refuse' or 'symmetrise'.")
     if isinstance(source, Graph):
         return source
-    known = _object(source, directed)
-    ends, found = known if known is not None else (_table(source, columns), None)
+    known = _read_object(source, directed)
+    ends, found = known if known is not None else (_read_table(source, columns), None)
     if found is not None and vertices is not None:
         raise InvalidParameter("this source brings its vertices: leave vertices=... out.")
-    return _numbered(ends, found if found is not None else vertices)
+    return _number_vertices(ends, found if found is not None else vertices)
 
 
-def _object(source: Any, directed: str) -> tuple[Ends, Any] | None:
+def _read_object(source: Any, directed: str) -> tuple[Ends, Any] | None:
     """Graph objects bring their vertices."""
     kind = type(source).__module__.split(".")[0]
     if kind == "networkx":
-        _direction(source.is_directed(), directed)
-        place = {label: number for number, label in enumerate(sorted(source.nodes(), key=place_of))}
+        _check_direction(source.is_directed(), directed)
+        place = {label: number for number, label in enumerate(sorted(source.nodes(), key=sort_rank))}
         pairs = [(place[u], place[v]) for u, row in source.adj.items() for v in row]
-        return _columns(np.array(pairs, np.int64).reshape(-1, 2)), _Numbered(list(place))
+        return _split_columns(np.array(pairs, np.int64).reshape(-1, 2)), _Numbered(list(place))
     if kind == "igraph":
-        _direction(source.is_directed(), directed)
-        return _columns(np.array(source.get_edgelist(), np.int64).reshape(-1, 2)), source.vcount()
+        _check_direction(source.is_directed(), directed)
+        return _split_columns(np.array(source.get_edgelist(), np.int64).reshape(-1, 2)), source.vcount()
     if kind == "scipy":
         matrix = source.tocoo()
         if matrix.shape[0] != matrix.shape[1]:
@@ -87,18 +87,18 @@ class _Numbered:
         self.labels = labels
 
 
-def _direction(is_directed: Any, directed: str) -> None:
+def _check_direction(is_directed: Any, directed: str) -> None:
     if is_directed and directed == "refuse":
         raise DataError("this graph is directed: say directed='symmetrise' to read arcs as edges.")
 
 
-def _columns(pairs: NDArray[Any]) -> Ends:
+def _split_columns(pairs: NDArray[Any]) -> Ends:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _table(source: Any, columns: tuple[str, str] | None) -> Ends:
+def _read_table(source: Any, columns: tuple[str, str] | None) -> Ends:
     if isinstance(source, str | os.PathLike):
-        return _file(Path(source), columns)
+        return _read_file(Path(source), columns)
     if type(source).__module__.split(".")[0] in TABLES:
         return ends_in_table(source, columns)
     if isinstance(source, np.ndarray):
@@ -110,12 +110,12 @@ def _table(source: Any, columns: tuple[str, str] | None) -> Ends:
     return ends_in_rows(source)
 
 
-def _file(path: Path, columns: tuple[str, str] | None) -> Ends:
+def _read_file(path: Path, columns: tuple[str, str] | None) -> Ends:
     kind = "".join(path.suffixes[-2:]).lower()
     if kind.removesuffix(".gz").endswith(NO_EDGE_LISTS):
         raise DataError("an edge list is a txt, csv or Parquet file, or a gz of the first two, and this name is none.")
     if kind.endswith(".parquet"):
-        return _parquet(path, columns)
+        return _read_parquet(path, columns)
     try:
         text = gzip.decompress(path.read_bytes()) if kind.endswith(".gz") else path.read_bytes()
     except FileNotFoundError:
@@ -127,7 +127,7 @@ def _file(path: Path, columns: tuple[str, str] | None) -> Ends:
     return ends_in_file(text, columns, header=kind.endswith((".csv", ".csv.gz")))
 
 
-def _parquet(path: Path, columns: tuple[str, str] | None) -> Ends:
+def _read_parquet(path: Path, columns: tuple[str, str] | None) -> Ends:
     import duckdb  # noqa: PLC0415  (Parquet is read by the engine that all tables use)
 
     if not path.exists():
@@ -139,14 +139,14 @@ def _parquet(path: Path, columns: tuple[str, str] | None) -> Ends:
         raise DataError("this file could not be read as a table of edges.") from None
 
 
-def _numbered(ends: Ends, vertices: Any) -> Graph:
+def _number_vertices(ends: Ends, vertices: Any) -> Graph:
     """Edges between numbers, where the numbers follow the order of the labels."""
     if isinstance(vertices, _Numbered):
         return Graph.of(np.stack(ends, axis=1), vertices=len(vertices.labels), labels=tuple(vertices.labels))
     if isinstance(vertices, int | np.integer) and not isinstance(vertices, bool):
-        return _within(ends, int(vertices))
+        return _keep_within(ends, int(vertices))
     if isinstance(vertices, str) and vertices == "endpoints":
-        return _labelled(ends, {label for side in ends for label in _distinct(side)})
+        return _number_labels(ends, {label for side in ends for label in _list_distinct(side)})
     if vertices is None:
         raise InvalidParameter(
             "an edge list does not say which vertices there are: vertices=n for 0, ..., n - 1, a list of labels, or, "
@@ -154,10 +154,10 @@ def _numbered(ends: Ends, vertices: Any) -> Graph:
         )
     if isinstance(vertices, str) or not isinstance(vertices, Iterable):
         raise InvalidParameter("vertices is a number, a list of labels, or 'endpoints'.")
-    return _labelled(ends, {label_of(label) for label in vertices})
+    return _number_labels(ends, {read_label(label) for label in vertices})
 
 
-def _within(ends: Ends, vertices: int) -> Graph:
+def _keep_within(ends: Ends, vertices: int) -> Graph:
     if not 0 <= vertices <= MOST_VERTICES:
         raise InvalidParameter("vertices must lie between 0 and 2**31 - 2.")
     first, second = (whole_numbers(side) for side in ends)
@@ -167,18 +167,18 @@ def _within(ends: Ends, vertices: int) -> Graph:
     return Graph.of(np.stack([first, second], axis=1), vertices=vertices)
 
 
-def _distinct(side: NDArray[Any]) -> list[int | str]:
+def _list_distinct(side: NDArray[Any]) -> list[int | str]:
     found: list[int | str] = (np.unique(side) if side.dtype == np.int64 else side).tolist()
     return found
 
 
-def _labelled(ends: Ends, vertices: set[int | str]) -> Graph:
-    """Labels in the order of `place_of`; two spellings of one label are one vertex."""
+def _number_labels(ends: Ends, vertices: set[int | str]) -> Graph:
+    """Labels in the order of `sort_rank`; two spellings of one label are one vertex."""
     numbers = np.array(sorted(label for label in vertices if isinstance(label, int)), np.int64)
-    texts = sorted((label for label in vertices if isinstance(label, str)), key=place_of)
+    texts = sorted((label for label in vertices if isinstance(label, str)), key=sort_rank)
     labels = (*numbers.tolist(), *texts) if texts else numbers
     if all(side.dtype == np.int64 for side in ends):
-        found = [_searched(numbers, side) for side in ends]
+        found = [_find_places(numbers, side) for side in ends]
     else:
         place = {label: number for number, label in enumerate(numbers.tolist() + texts)}
         found = [np.array([place.get(label, -1) for label in side.tolist()], np.int64) for side in ends]
@@ -186,7 +186,7 @@ def _labelled(ends: Ends, vertices: set[int | str]) -> Graph:
     return Graph.of(np.stack([f[known] for f in found], axis=1), vertices=len(labels), labels=labels)
 
 
-def _searched(numbers: NDArray[np.int64], side: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find_places(numbers: NDArray[np.int64], side: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of each end among sorted numbers, -1 where it is none of them."""
     if not numbers.size:
         return np.full(side.shape, -1, np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.graphs.data.graph import Graph, kernels
-from mosha.graphs.data.louvain import communities_of, modularity
+from mosha.graphs.data.louvain import find_communities, modularity
 
 __all__ = ["METRICS", "profile", "similarity"]
 
@@ -64,7 +64,7 @@ def profile(graph: Graph) -> dict[str, Any]:
     lengths = kernels().distance_counts(graph.starts, graph.ends)
     lengths = np.trim_zeros(lengths, "b")
     pairs = max(int(lengths.sum()), 1)
-    labels = communities_of(graph.starts, graph.ends)
+    labels = find_communities(graph.starts, graph.ends)
     return {
         "edges": graph.edge_count,
         "triangles": graph.triangles,

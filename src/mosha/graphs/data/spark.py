@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.graphs.data.graph import MOST_VERTICES
-from mosha.graphs.data.labels import label_of, place_of
+from mosha.graphs.data.labels import read_label, sort_rank
 
 __all__ = ["SparkGraph"]
 
@@ -32,14 +32,14 @@ _NUMBERS = {"bigint", "int", "smallint", "tinyint"}
 def _vertices(vertices: Any) -> tuple[tuple[Any, ...] | None, int]:
     """Labels in their order, if vertices have any, and how many there are."""
     if isinstance(vertices, Iterable) and not isinstance(vertices, str | bytes):
-        labels = tuple(sorted({label_of(label) for label in vertices}, key=place_of))
+        labels = tuple(sorted({read_label(label) for label in vertices}, key=sort_rank))
         return labels, len(labels)
     if isinstance(vertices, bool) or not isinstance(vertices, int) or not 0 <= vertices <= MOST_VERTICES:
         raise InvalidParameter("a Spark graph has vertices=n, for the numbers 0, ..., n - 1, or a list of labels.")
     return None, vertices
 
 
-def _end(frame: Any, name: str, side: str) -> tuple[Any, Any]:
+def _read_end(frame: Any, name: str, side: str) -> tuple[Any, Any]:
     """One end of each edge, as `labels.end_of` reads it: the number it names, if any, and its label as text."""
     from pyspark.sql import functions as f  # noqa: PLC0415  (Spark is heavy)
 
@@ -77,7 +77,9 @@ class SparkGraph:
         names = tuple(columns or frame.columns)
         if len(names) != 2 or any(frame.columns.count(name) != 1 for name in names):
             raise DataError("an edge table has two columns of ends: name them with columns=(first, second).")
-        ends = frame.select(*(part for name, side in zip(names, "ab", strict=True) for part in _end(frame, name, side)))
+        ends = frame.select(
+            *(part for name, side in zip(names, "ab", strict=True) for part in _read_end(frame, name, side))
+        )
         if labels is not None:
             places = [(str(label), place) for place, label in enumerate(labels)]
             known = frame.sparkSession.createDataFrame(places, "label string, place bigint")
@@ -141,12 +143,12 @@ class SparkGraph:
         best, taken = 0, HIGH
         while True:
             chosen = self._degrees.where(f"d > {best}").orderBy("d", ascending=False).limit(taken)
-            best = max(best, self._shared(chosen))
+            best = max(best, self._count_shared(chosen))
             if self._degrees.where(f"d > {best}").count() <= taken:
                 return best
             taken *= 4
 
-    def _shared(self, chosen: Any) -> int:
+    def _count_shared(self, chosen: Any) -> int:
         """The most common neighbours of two of the chosen vertices."""
         from pyspark.sql import functions as f  # noqa: PLC0415
 
@@ -188,7 +190,7 @@ class SparkGraph:
         degrees = np.zeros(self.vertices, np.int64)
         waiting, room = self.frame, self._degrees.select("v", f.lit(bound).alias("room"))
         while not waiting.isEmpty():
-            roomy = self._places(waiting).join(room.toDF("a", "ra"), "a").join(room.toDF("b", "rb"), "b")
+            roomy = self._rank_edges(waiting).join(room.toDF("a", "ra"), "a").join(room.toDF("b", "rb"), "b")
             kept = roomy.where("pa <= ra AND pb <= rb").select("a", "b").localCheckpoint()
             gained = kept.select(f.explode(f.array("a", "b")).alias("v")).groupBy("v").agg(f.count("*").alias("g"))
             for row in gained.collect():
@@ -202,7 +204,7 @@ class SparkGraph:
         return degrees
 
     @staticmethod
-    def _places(edges: Any) -> Any:
+    def _rank_edges(edges: Any) -> Any:
         """The place of each edge among all waiting edges of each end, whichever side of them that end is on."""
         from pyspark.sql import Window  # noqa: PLC0415
         from pyspark.sql import functions as f  # noqa: PLC0415

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 __all__ = [
     "component_count",
+    "compress_rows",
     "distance_counts",
-    "isotonic",
-    "listed_triangles",
+    "fit_isotonic",
+    "list_triangles",
     "most_common_neighbours",
-    "projected",
-    "rows_of",
+    "project_degrees",
     "triangle_count",
     "triangles_at",
 ]
@@ -30,7 +30,7 @@ def _matrix(starts: Array, ends: Array) -> Any:
     return csr_matrix((np.ones(len(ends), np.int64), ends, starts), shape=(n, n))
 
 
-def rows_of(first: Array, second: Array, vertices: int) -> tuple[Array, Array]:
+def compress_rows(first: Array, second: Array, vertices: int) -> tuple[Array, Array]:
     """Compressed rows of the simple graph behind a list of pairs: loops dropped, repetitions merged, rows sorted."""
     apart = first != second
     one, two = first[apart].astype(np.int64), second[apart].astype(np.int64)
@@ -40,7 +40,7 @@ def rows_of(first: Array, second: Array, vertices: int) -> tuple[Array, Array]:
     return starts, (codes % max(vertices, 1)).astype(np.int32)
 
 
-def _upward(starts: Array, ends: Array) -> Any:
+def _orient_upward(starts: Array, ends: Array) -> Any:
     """Edges from the end of lower degree to the one of higher degree."""
     n = len(starts) - 1
     degrees = np.diff(starts)
@@ -53,18 +53,18 @@ def _upward(starts: Array, ends: Array) -> Any:
 
 def triangle_count(starts: Array, ends: Array) -> int:
     """How many triangles there are."""
-    upward = _upward(starts, ends)
+    upward = _orient_upward(starts, ends)
     return int((upward @ upward).multiply(upward).sum())
 
 
 def triangles_at(starts: Array, ends: Array) -> Array:
     """How many triangles each vertex is in."""
-    return np.bincount(listed_triangles(starts, ends).ravel(), minlength=len(starts) - 1).astype(np.int64)
+    return np.bincount(list_triangles(starts, ends).ravel(), minlength=len(starts) - 1).astype(np.int64)
 
 
-def listed_triangles(starts: Array, ends: Array) -> Array:
+def list_triangles(starts: Array, ends: Array) -> Array:
     """All triangles, one row of three vertices each."""
-    upward = _upward(starts, ends)
+    upward = _orient_upward(starts, ends)
     rows = [upward.indices[upward.indptr[v] : upward.indptr[v + 1]] for v in range(len(starts) - 1)]
     found = [
         np.stack(np.broadcast_arrays(u, v, third), axis=1)
@@ -91,7 +91,7 @@ def most_common_neighbours(starts: Array, ends: Array) -> int:
     return best
 
 
-def projected(starts: Array, ends: Array, bound: int) -> tuple[Array, Array]:
+def project_degrees(starts: Array, ends: Array, bound: int) -> tuple[Array, Array]:
     """Degrees after edges were added, from the last vertex down, where both ends were below the bound; and a mask."""
     n = len(starts) - 1
     degrees = [0] * n
@@ -128,7 +128,7 @@ def distance_counts(starts: Array, ends: Array) -> Array:
     return counts
 
 
-def isotonic(values: Array) -> NDArray[np.float64]:
+def fit_isotonic(values: Array) -> NDArray[np.float64]:
     """The non-decreasing sequence that is nearest in the sum of squares: adjacent violators are pooled."""
     blocks: list[tuple[float, int]] = []
     for value in values.tolist():

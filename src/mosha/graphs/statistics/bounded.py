@@ -20,7 +20,7 @@ from mosha.graphs.statistics.choice_of_bound import (
 )
 from mosha.mechanisms.laplace import laplace_multiplier
 
-__all__ = ["LARGEST_BOUND", "bounded", "expected", "projection_bias"]
+__all__ = ["LARGEST_BOUND", "bound_degrees", "expect_on_public", "projection_bias"]
 
 LARGEST_BOUND = 1 << 12
 """Of the bounds that are tried where none is declared."""
@@ -30,7 +30,7 @@ def _edges(graph: Any, bound: int) -> int:
     return int(graph.projected_degrees(bound).sum()) // 2
 
 
-def bounded(
+def bound_degrees(
     unit: Node, epsilon: float, build: Callable[[Node, float], Measurement], *, balanced: bool = False
 ) -> Measurement:
     """A statistic with a declared bound on degrees, or with one that a part of epsilon chooses.
@@ -45,7 +45,7 @@ def bounded(
         asked and not of edges, so that a smaller bound serves.
     """
     if unit.max_degree is not None:
-        return _told(build(unit, epsilon), unit.max_degree)
+        return _add_bound(build(unit, epsilon), unit.max_degree)
     share, choose = (BALANCE_SHARE, balanced_bound) if balanced else (CHOICE_SHARE, choose_bound)
     choice, rest = epsilon * share, epsilon - epsilon * share
     rest *= 1 - 2.0**-40  # the two sum to no more than epsilon in exact arithmetic
@@ -60,7 +60,7 @@ def bounded(
 
     def error(confidence: float, answer: Any) -> Any:
         chosen = built[bounds[-1] if answer is None else answer["max_degree"]]
-        return _with_bias(chosen, confidence, answer)
+        return _error_with_bias(chosen, confidence, answer)
 
     first = built[bounds[0]]
     return Measurement(
@@ -74,7 +74,7 @@ def bounded(
     )
 
 
-def _told(measurement: Measurement, bound: int) -> Measurement:
+def _add_bound(measurement: Measurement, bound: int) -> Measurement:
     """The same measurement; its answer says under which bound it was made."""
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
@@ -82,12 +82,12 @@ def _told(measurement: Measurement, bound: int) -> Measurement:
         return {"value": value, "max_degree": bound}, state
 
     def error(confidence: float, answer: Any) -> Any:
-        return _with_bias(measurement, confidence, answer)
+        return _error_with_bias(measurement, confidence, answer)
 
     return replace(measurement, step=step, error=error, draw=lambda answer, bar: _picture(measurement, answer, bar))
 
 
-def _with_bias(measurement: Measurement, confidence: float, answer: Any) -> Any:
+def _error_with_bias(measurement: Measurement, confidence: float, answer: Any) -> Any:
     """The noise, and what a public graph would lose by its bound where a forecast was given one."""
     assert measurement.error is not None
     inner = None if answer is None else answer.get("value")
@@ -109,7 +109,7 @@ def projection_bias(graph: Graph, bounds: Any) -> dict[int, float]:
     return {int(bound): 1 - _edges(graph, int(bound)) / max(graph.edge_count, 1) for bound in bounds}
 
 
-def expected(unit: Node, graph: Graph, noise: float) -> dict[str, Any]:
+def expect_on_public(unit: Node, graph: Graph, noise: float) -> dict[str, Any]:
     """What a release about edges would be like on a public graph: the bound that fits best and what it loses."""
     bounds = (unit.max_degree,) if unit.max_degree is not None else powers_of_two(LARGEST_BOUND)
     lost = {bound: graph.edge_count - _edges(graph, bound) for bound in bounds}

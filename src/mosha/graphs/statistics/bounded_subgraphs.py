@@ -19,7 +19,7 @@ __all__ = ["StarsOfClamped", "TrianglesOfBounded"]
 LARGEST = 1 << 60
 
 
-def _one(step: int, unit: Unit) -> Sensitivity:
+def _single_sensitivity(step: int, unit: Unit) -> Sensitivity:
     if not isinstance(unit, Edge):
         raise InvalidParameter("these statistics are bounded for one edge: at node level others stand in.")
     return Sensitivity(l0=1, l1=step, l2=root_up(step * step), linf=step, span=min(step, 2 * step), monotone=False)
@@ -46,7 +46,7 @@ class TrianglesOfBounded:
             raise InvalidParameter("a graph of these degrees has no triangles.")
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
-        return _one(self.max_degree, unit)
+        return _single_sensitivity(self.max_degree, unit)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         del unit
@@ -77,7 +77,7 @@ class StarsOfClamped:
             raise InvalidParameter("one edge of a graph of these degrees may change this count by more than 2**60.")
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
-        return _one(2 * math.comb(self.max_degree - 1, self.leaves - 1), unit)
+        return _single_sensitivity(2 * math.comb(self.max_degree - 1, self.leaves - 1), unit)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         del unit

@@ -10,16 +10,16 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node, Unit
-from mosha.graphs.statistics.bounded import bounded
+from mosha.graphs.statistics.bounded import bound_degrees
 from mosha.graphs.statistics.node_components import node_components
 from mosha.graphs.statistics.statistic import ComponentCount, EdgeCount, MaximumDegree, VertexCount
 from mosha.mechanisms import laplace
 from mosha.mechanisms.picture import drawing
 
-__all__ = ["average_degree", "components", "density", "edges", "held", "maximum_degree", "vertices"]
+__all__ = ["average_degree", "clamp_answer", "components", "density", "edges", "maximum_degree", "vertices"]
 
 
-def held(measurement: Measurement, low: int, high: int | None = None) -> Measurement:
+def clamp_answer(measurement: Measurement, low: int, high: int | None = None) -> Measurement:
     """The same measurement, its number clamped into a public range: post-processing, never further from the truth."""
 
     def clamp(value: Any) -> Any:
@@ -33,7 +33,7 @@ def edges(unit: Unit, epsilon: float, *, most: int | None = None) -> Measurement
     """How many edges there are.
 
     Guarantee:
-        Laplace noise on `EdgeCount`; at node level after `bounded`.
+        Laplace noise on `EdgeCount`; at node level after `bound_degrees`.
 
     Units:
         Edges. At node level the error bar is that of the noise; the bound on degrees may lose edges besides.
@@ -45,20 +45,20 @@ def edges(unit: Unit, epsilon: float, *, most: int | None = None) -> Measurement
     True
     """
     if isinstance(unit, Node):
-        return bounded(unit, epsilon, lambda u, e: held(laplace(EdgeCount(), unit=u, epsilon=e), 0))
-    return held(laplace(EdgeCount(), unit=unit, epsilon=epsilon), 0, most)
+        return bound_degrees(unit, epsilon, lambda u, e: clamp_answer(laplace(EdgeCount(), unit=u, epsilon=e), 0))
+    return clamp_answer(laplace(EdgeCount(), unit=unit, epsilon=epsilon), 0, most)
 
 
 def vertices(unit: Unit, epsilon: float) -> Measurement:
     """How many vertices there are: at node level, where that is private."""
-    return held(laplace(VertexCount(), unit=unit, epsilon=epsilon), 0)
+    return clamp_answer(laplace(VertexCount(), unit=unit, epsilon=epsilon), 0)
 
 
 def components(unit: Unit, epsilon: float, *, most: int) -> Measurement:
     """How many connected components there are."""
     if isinstance(unit, Node):
         return node_components(unit, epsilon)
-    return held(laplace(ComponentCount(), unit=unit, epsilon=epsilon), min(1, most), most)
+    return clamp_answer(laplace(ComponentCount(), unit=unit, epsilon=epsilon), min(1, most), most)
 
 
 def maximum_degree(unit: Unit, epsilon: float, *, most: int | None) -> Measurement:
@@ -66,10 +66,10 @@ def maximum_degree(unit: Unit, epsilon: float, *, most: int | None) -> Measureme
     if isinstance(unit, Node) and unit.max_degree is None:
         raise InvalidParameter("the maximum degree at node level needs Node(max_degree=...), and is hardly worth it.")
     limit = unit.max_degree if isinstance(unit, Node) else most
-    return held(laplace(MaximumDegree(), unit=unit, epsilon=epsilon), 0, limit)
+    return clamp_answer(laplace(MaximumDegree(), unit=unit, epsilon=epsilon), 0, limit)
 
 
-def _scaled(measurement: Measurement, factor: float, title: str) -> Measurement:
+def _scale_answer(measurement: Measurement, factor: float, title: str) -> Measurement:
     """The same number in another unit."""
     error: Any = measurement.error
 
@@ -84,14 +84,14 @@ def density(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     pairs = count * (count - 1) // 2
     if isinstance(unit, Node):
         return _ratio(unit, epsilon, lambda m, n: 2 * m / (n * (n - 1)) if n > 1 else 0.0, "density")
-    return _scaled(edges(unit, epsilon, most=pairs), 1 / max(pairs, 1), "density")
+    return _scale_answer(edges(unit, epsilon, most=pairs), 1 / max(pairs, 1), "density")
 
 
 def average_degree(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     """Twice the edges over the vertices."""
     if isinstance(unit, Node):
         return _ratio(unit, epsilon, lambda m, n: 2 * m / max(n, 1), "average degree")
-    return _scaled(edges(unit, epsilon, most=count * (count - 1) // 2), 2 / max(count, 1), "average degree")
+    return _scale_answer(edges(unit, epsilon, most=count * (count - 1) // 2), 2 / max(count, 1), "average degree")
 
 
 def _ratio(unit: Node, epsilon: float, combine: Callable[[float, float], float], title: str) -> Measurement:

@@ -12,8 +12,14 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Edge, Node, Unit
-from mosha.graphs.statistics.bounded import LARGEST_BOUND, bounded
-from mosha.graphs.statistics.degrees import consistent_sequence, distribution, monotone_counts, sequence_of_counts, tail
+from mosha.graphs.statistics.bounded import LARGEST_BOUND, bound_degrees
+from mosha.graphs.statistics.degrees import (
+    consistent_sequence,
+    distribution,
+    distribution_tail,
+    monotone_counts,
+    sequence_of_counts,
+)
 from mosha.graphs.statistics.statistic import CumulativeDegrees, DegreeHistogram, SortedDegrees, degree_bound
 from mosha.mechanisms import laplace
 from mosha.mechanisms.error_bars import LaplaceError, laplace_width
@@ -40,7 +46,7 @@ def degree_sequence(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     2.0
     """
     if isinstance(unit, Node):
-        return _of_counts(unit, epsilon, lambda counts: sequence_of_counts(counts).astype(np.float64))
+        return _apply_to_counts(unit, epsilon, lambda counts: sequence_of_counts(counts).astype(np.float64))
     noisy = laplace(SortedDegrees(count), unit=unit, epsilon=epsilon)
     bar = noisy.error
     assert isinstance(bar, LaplaceError)
@@ -57,13 +63,13 @@ def degree_histogram(unit: Unit, epsilon: float, *, length: int) -> Measurement:
     """How many vertices have each degree, with Laplace noise on every entry.
 
     Guarantee:
-        `DegreeHistogram`: l1 sensitivity 4 at edge level; 2 D + 1 at node level, after `bounded`.
+        `DegreeHistogram`: l1 sensitivity 4 at edge level; 2 D + 1 at node level, after `bound_degrees`.
 
     Units:
         Vertices. Entries may be negative: clamping them would move their sum.
     """
     if isinstance(unit, Node):
-        return bounded(unit, epsilon, lambda u, e: laplace(_histogram(u), unit=u, epsilon=e), balanced=True)
+        return bound_degrees(unit, epsilon, lambda u, e: laplace(_histogram(u), unit=u, epsilon=e), balanced=True)
     return laplace(DegreeHistogram(length), unit=unit, epsilon=epsilon)
 
 
@@ -86,11 +92,13 @@ def cumulative_degrees(unit: Unit, epsilon: float, *, count: int) -> Measurement
         sequence = degree_sequence(unit, epsilon, count=count)
         places = np.arange(max(count, 1)) + 0.5
         counts = sequence.map(lambda degrees: np.searchsorted(degrees, places).astype(np.float64))
-        return replace(counts, error=_sideways(sequence), draw=_curve("cumulative degrees", "degree", "vertices"))
-    return _of_counts(unit, epsilon, lambda counts: counts, lambda width, _: width)
+        return replace(
+            counts, error=_cumulative_error(sequence), draw=_curve("cumulative degrees", "degree", "vertices")
+        )
+    return _apply_to_counts(unit, epsilon, lambda counts: counts, lambda width, _: width)
 
 
-def _sideways(sequence: Measurement) -> Callable[[float, Any], Any]:
+def _cumulative_error(sequence: Measurement) -> Callable[[float, Any], Any]:
     """The bar of a cumulative histogram that was read off degrees with a bar of their own."""
 
     def error(confidence: float, answer: Any) -> Any:
@@ -111,13 +119,13 @@ def degree_distribution(unit: Unit, epsilon: float, *, count: int) -> Measuremen
 
     Guarantee:
         Edge level: post-processing of `cumulative_degrees`. Node level: post-processing of noise on
-        `CumulativeDegrees`, after `bounded`; the answer says how many vertices it was divided by.
+        `CumulativeDegrees`, after `bound_degrees`; the answer says how many vertices it was divided by.
 
     Units:
         Parts of all vertices. The error bar holds for all entries at once: with counts c_j within w and all vertices c
         within v of the truth, c_j / c is within (w + v) / (c - v) of it. At node level neighbouring entries are
         averaged first, a third of the degree to both sides, and above a bound that was chosen (not declared) the
-        distribution is extrapolated (`tail`): what that bends and what the bound loses are not in the bar.
+        distribution is extrapolated (`distribution_tail`): what that bends and what the bound loses are not in the bar.
     """
     if isinstance(unit, Edge):
         counts = cumulative_degrees(unit, epsilon, count=count)
@@ -130,8 +138,8 @@ def degree_distribution(unit: Unit, epsilon: float, *, count: int) -> Measuremen
             draw=_curve("degree distribution", "degree", "part of the vertices"),
         )
     assert isinstance(unit, Node)
-    noisy = bounded(unit, epsilon, _weighted_counts, balanced=True)
-    return _cleaned(noisy, _parts if unit.max_degree is not None else _all_parts, _ratio)
+    noisy = bound_degrees(unit, epsilon, _weighted_counts, balanced=True)
+    return _clean_counts(noisy, _parts if unit.max_degree is not None else _all_parts, _ratio)
 
 
 def _weight(bound: int) -> int:
@@ -152,7 +160,7 @@ def _parts(counts: Any, bound: int) -> tuple[Any, float]:
 
 def _all_parts(counts: Any, bound: int) -> tuple[Any, float]:
     parts, vertices = _parts(counts, bound)
-    beyond = tail(counts[:-1], vertices, LARGEST_BOUND + 1)
+    beyond = distribution_tail(counts[:-1], vertices, LARGEST_BOUND + 1)
     return np.append(parts[:-1], np.maximum(beyond, parts[-2])), vertices
 
 
@@ -163,7 +171,7 @@ def _ratio(width: float, answer: Any) -> float:
     return min(1.0, (width + share) / (answer["vertices"] - share)) if answer["vertices"] > share else 1.0
 
 
-def _of_counts(
+def _apply_to_counts(
     unit: Unit,
     epsilon: float,
     function: Callable[[Any], Any],
@@ -181,10 +189,10 @@ def _of_counts(
         counts = monotone_counts(noisy)
         return function(counts), float(counts[-1])
 
-    return _cleaned(bounded(unit, epsilon, build, balanced=True), clean, bar)
+    return _clean_counts(bound_degrees(unit, epsilon, build, balanced=True), clean, bar)
 
 
-def _cleaned(
+def _clean_counts(
     noisy: Measurement, clean: Callable[[Any, int], tuple[Any, float]], bar: Callable[[float, Any], float] | None
 ) -> Measurement:
     """Counts under a bound, post-processed; the bar of the result, given the one that all counts keep at once."""
@@ -210,8 +218,8 @@ def _cleaned(
 
 def _curve(title: str, across: str, up: str) -> Callable[[Any, Any], Any]:
     def draw(answer: Any, error: Any) -> Any:
-        from mosha.graphs.data.picture import curve  # noqa: PLC0415  (pictures are drawn when they are asked for)
+        from mosha.graphs.data.picture import draw_curve  # noqa: PLC0415  (pictures are drawn when they are asked for)
 
-        return curve(answer, error, title=title, across=across, up=up)
+        return draw_curve(answer, error, title=title, across=across, up=up)
 
     return draw

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from mosha.graphs.data.graph import kernels
 
-__all__ = ["averaged", "consistent_sequence", "distribution", "monotone_counts", "sequence_of_counts", "tail"]
+__all__ = [
+    "average_neighbors",
+    "consistent_sequence",
+    "distribution",
+    "distribution_tail",
+    "monotone_counts",
+    "sequence_of_counts",
+]
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +37,7 @@ def consistent_sequence(noisy: NDArray[Any], highest: int, *, variance: float) -
     >>> consistent_sequence(np.array([2, -1, 1, 9]), 3, variance=8.0).round(2).tolist()
     [0.21, 0.21, 1.0, 3.0]
     """
-    fitted: Floats = np.clip(kernels().isotonic(np.asarray(noisy, np.float64)), 0, highest)
+    fitted: Floats = np.clip(kernels().fit_isotonic(np.asarray(noisy, np.float64)), 0, highest)
     _, place, counts = np.unique(fitted, return_inverse=True, return_counts=True)
     spread = 2 * variance / counts[place]
     nearest = np.rint(fitted)
@@ -39,7 +46,7 @@ def consistent_sequence(noisy: NDArray[Any], highest: int, *, variance: float) -
         weight = np.exp(-np.minimum((fitted - nearest - step) ** 2 / spread, 700.0))
         total += weight
         mean += weight * (nearest + step)
-    ordered: Floats = np.clip(kernels().isotonic(mean / total), 0, highest)
+    ordered: Floats = np.clip(kernels().fit_isotonic(mean / total), 0, highest)
     return ordered
 
 
@@ -49,14 +56,14 @@ def monotone_counts(noisy: NDArray[Any]) -> Floats:
     >>> monotone_counts(np.array([-2, 4, 2, 9])).tolist()
     [0.0, 3.0, 3.0, 9.0]
     """
-    fitted: Floats = kernels().isotonic(np.asarray(noisy, np.float64))
+    fitted: Floats = kernels().fit_isotonic(np.asarray(noisy, np.float64))
     return np.maximum(fitted, 0.0)
 
 
-def averaged(noisy: NDArray[Any]) -> Floats:
+def average_neighbors(noisy: NDArray[Any]) -> Floats:
     """Each entry j the mean of those up to j / 3 below and above it, as many on both sides: a straight line stays.
 
-    >>> averaged(np.arange(12)).tolist() == list(range(12)), averaged(np.array([0, 0, 0, 3, 0])).tolist()[3]
+    >>> average_neighbors(np.arange(12)).tolist() == list(range(12)), average_neighbors(np.array([0, 0, 0, 3, 0])).tolist()[3]
     (True, 1.0)
     """
     places = np.arange(noisy.size)
@@ -71,11 +78,11 @@ def distribution(noisy: NDArray[Any], vertices: float) -> Floats:
     >>> distribution(np.array([1, -1, 4, 6]), 8.0).tolist()
     [0.0, 0.0, 0.5, 0.75, 1.0]
     """
-    counts = np.clip(kernels().isotonic(averaged(noisy)), 0.0, max(vertices, 0.0))
+    counts = np.clip(kernels().fit_isotonic(average_neighbors(noisy)), 0.0, max(vertices, 0.0))
     return np.append(counts / vertices if vertices > 0 else np.ones_like(counts), 1.0)
 
 
-def tail(noisy: NDArray[Any], vertices: float, length: int) -> Floats:
+def distribution_tail(noisy: NDArray[Any], vertices: float, length: int) -> Floats:
     """The part of vertices with degree at most D, D + 1, ..., length - 1, when degrees were bounded by D.
 
     The share s above a degree has mean s_1 in the third quarter of the entries below D and s_2 in the last one. Beyond
@@ -86,7 +93,7 @@ def tail(noisy: NDArray[Any], vertices: float, length: int) -> Floats:
         A function of the noisy numbers and public ones alone: an extrapolation, which no noise bar covers.
 
     >>> falling = 1000 - 1000 * np.exp(-np.arange(16) / 8)
-    >>> np.round(tail(falling, 1000.0, 33)[[0, 8, 15, 16]], 2).tolist(), float(round(1 - np.exp(-2), 2))
+    >>> np.round(distribution_tail(falling, 1000.0, 33)[[0, 8, 15, 16]], 2).tolist(), float(round(1 - np.exp(-2), 2))
     ([0.86, 0.95, 0.98, 1.0], 0.86)
     """
     bound = noisy.size

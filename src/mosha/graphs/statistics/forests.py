@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.graphs.data.exact_programme import maximise
+from mosha.graphs.data.exact_programme import maximize
 from mosha.graphs.data.graph import Graph
 
 __all__ = ["bounded_forest"]
@@ -46,11 +46,11 @@ def bounded_forest(graph: Graph, bound: int) -> int:
             value = mixture.add_heaviest(prices)
             if value < upper:
                 upper, trusted = value, prices
-        lower, prices = mixture.best()
+        lower, prices = mixture.best_mixture()
         if upper - lower <= TOLERANCE:
             return int(np.floor(upper + 0.5))
         if mixture.size == before:
-            return math.floor(mixture.exactly_best() + Fraction(1, 2))
+            return math.floor(mixture.exact_optimum() + Fraction(1, 2))
         asked = [prices, 0.7 * trusted + 0.3 * prices]  # those in between hold the search steady
 
 
@@ -80,7 +80,7 @@ class _Mixture:
         first, second = self.pairs.T
         cost = prices[first] + prices[second]
         useful = np.flatnonzero(cost < 1)
-        order = useful[np.lexsort((self._crowding(first, second)[useful], cost[useful]))]
+        order = useful[np.lexsort((self._rank_by_crowding(first, second)[useful], cost[useful]))]
         ranks = csr_matrix(
             (np.arange(1.0, order.size + 1), (first[order], second[order])), shape=(self.vertices, self.vertices)
         )
@@ -94,13 +94,13 @@ class _Mixture:
             self.degrees.append(degrees)
         return float(self.bound * prices.sum() + (1 - cost[chosen]).sum())
 
-    def _crowding(self, first: Integers, second: Integers) -> Floats:
+    def _rank_by_crowding(self, first: Integers, second: Integers) -> Floats:
         """Among edges of one cost, those between vertices that earlier forests used less come first."""
         return np.asarray(
             np.maximum(self.load[first], self.load[second]) + 1e-3 * (self.load[first] + self.load[second])
         )
 
-    def best(self) -> tuple[float, Floats]:
+    def best_mixture(self) -> tuple[float, Floats]:
         """The size of a mixture that keeps the bound, and what each vertex's edges cost in the best one."""
         from scipy.optimize import linprog  # noqa: PLC0415
 
@@ -119,19 +119,19 @@ class _Mixture:
         prices[crowded] = np.maximum(-solved.ineqlin.marginals[:-1], 0.0)
         return float(sizes @ weights / within), prices
 
-    def exactly_best(self) -> Fraction:
+    def exact_optimum(self) -> Fraction:
         """The optimum over all forests in exact fractions: forests are added as long as one would gain."""
         found = [dict(enumerate(degrees.tolist())) for degrees in self.degrees]
         limits = [self.bound] * self.vertices + [1]
         while True:
             columns = [{**{v: d for v, d in degrees.items() if d}, self.vertices: 1} for degrees in found]
-            value, prices = maximise(columns, [sum(degrees.values()) // 2 for degrees in found], limits)
-            degrees, gain = self._heaviest(prices)
+            value, prices = maximize(columns, [sum(degrees.values()) // 2 for degrees in found], limits)
+            degrees, gain = self._find_heaviest(prices)
             if gain <= prices[self.vertices]:
                 return value
             found.append(degrees)
 
-    def _heaviest(self, prices: list[Fraction]) -> tuple[dict[int, int], Fraction]:
+    def _find_heaviest(self, prices: list[Fraction]) -> tuple[dict[int, int], Fraction]:
         """The degrees of a heaviest forest under weights 1 - y_u - y_v, greedily, and its weight."""
         weighed = sorted(((1 - prices[u] - prices[v], u, v) for u, v in self.pairs.tolist()), reverse=True)
         root, degrees, total = list(range(self.vertices)), dict.fromkeys(range(self.vertices), 0), Fraction(0)

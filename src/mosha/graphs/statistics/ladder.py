@@ -16,7 +16,7 @@ from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import fingerprint
-from mosha.graphs.statistics.spread import SPREAD_SHARE, picture, spread_event, spread_of, wider
+from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, spread_event, widen
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.noise import bernoulli_exp, geometric, uniform
 from mosha.noise.comparison import falls_below
@@ -53,16 +53,16 @@ class Rungs:
         if self.decay <= 0:
             raise InvalidParameter("epsilon is too small for a ladder.")
 
-    def raised(self, widths: tuple[int, ...]) -> tuple[int, ...]:
+    def raise_to_floor(self, widths: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(max(w, self.floor) for w in widths)
 
     def size(self, widths: tuple[int, ...], rung: int) -> int:
         """How many integers lie on a rung; the middle belongs to the first one."""
-        return 2 * self.statistic.reach(self.raised(widths), rung) + (rung == 0)
+        return 2 * self.statistic.reach(self.raise_to_floor(widths), rung) + (rung == 0)
 
     def sizes(self, widths: tuple[int, ...], length: int) -> Any:
         """The sizes of the first rungs, as floats."""
-        found = 2 * self.statistic.reaches(self.raised(widths), length)
+        found = 2 * self.statistic.reaches(self.raise_to_floor(widths), length)
         found[:1] += 1
         return found
 
@@ -78,13 +78,13 @@ class Rungs:
             rung = _geometric(2 / self.decay, rng)
             chance = Fraction(self.size(widths, rung), first)
             if falls_below(rng, amplitude=chance, exponent=self.decay * rung / 2, known=word(rng), bits=64):
-                return self._within(widths, rung, rng)
+                return self._draw_on_rung(widths, rung, rng)
 
-    def _within(self, widths: tuple[int, ...], rung: int, rng: Rng) -> int:
+    def _draw_on_rung(self, widths: tuple[int, ...], rung: int, rng: Rng) -> int:
         place = uniform(self.size(widths, rung), rng=rng)
         if rung == 0:
-            return place - self.statistic.reach(self.raised(widths), 0)
-        raised = self.raised(widths)
+            return place - self.statistic.reach(self.raise_to_floor(widths), 0)
+        raised = self.raise_to_floor(widths)
         below = sum(self.statistic.reach(raised, s) for s in range(rung))
         return below + 1 + place // 2 if place % 2 else -(below + 1 + place // 2)
 
@@ -92,7 +92,7 @@ class Rungs:
         """A half-width that the noise stays within with this confidence."""
         length = 64
         while True:
-            reaches = self.statistic.reaches(self.raised(widths), length)
+            reaches = self.statistic.reaches(self.raise_to_floor(widths), length)
             log_weight = np.log(np.maximum(reaches, 1e-300)) - float(self.decay) * np.arange(length)
             if log_weight[-1] < log_weight.max() - 60 or length > 1 << 24:
                 break
@@ -148,11 +148,11 @@ def ladder(statistic: SubgraphCount, *, unit: Unit, epsilon: float) -> Measureme
         del ask
         exact, widths = statistic.exact(data), statistic.widths(data)
         noisy = exact + rungs.draw(widths, rng)
-        return {"value": min(max(noisy, 0), statistic.most), "spread": spread_of(widths, share, rng)}, state
+        return {"value": min(max(noisy, 0), statistic.most), "spread": draw_spread(widths, share, rng)}, state
 
     def error(confidence: float, answer: Any) -> float:
         half = 1 - (1 - confidence) / 2
-        return rungs.quantile(wider(answer, statistic, share, half), half)
+        return rungs.quantile(widen(answer, statistic, share, half), half)
 
     return Measurement(
         unit=unit,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.graphs.data.exact_programme import maximise
+from mosha.graphs.data.exact_programme import maximize
 from mosha.graphs.data.graph import Graph, kernels
 
 __all__ = ["capped_triangles", "capped_triangles_at", "triangles_capped_at_edges"]
@@ -25,7 +25,7 @@ def capped_triangles(graph: Graph, cap: int) -> int:
         has one vertex more, x = 0 on its triangles shows f(G') >= f(G), and leaving them out f(G') <= f(G) + cap.
         Where no vertex has more than cap triangles, f(G) is their number. The solver is not trusted: dual y >= 0 give
         f <= cap sum y + sum max(0, 1 - y at t), any x that is scaled into the constraints f >= sum x. The upper bound
-        u is rounded if both are within 1/4, else u = f is found in exact fractions (`maximise`): there is always an
+        u is rounded if both are within 1/4, else u = f is found in exact fractions (`maximize`): there is always an
         answer. As f <= u <= f + 1/4, u moves by -1/4 to cap + 1/4
         when a vertex is added, and its rounded value by -1 to cap + 1.
 
@@ -41,7 +41,7 @@ def capped_triangles(graph: Graph, cap: int) -> int:
 
 def capped_triangles_at(graph: Graph, caps: tuple[int, ...]) -> list[int]:
     """The same for several caps; triangles are listed once."""
-    listed: NDArray[np.int32] = kernels().listed_triangles(graph.starts, graph.ends)
+    listed: NDArray[np.int32] = kernels().list_triangles(graph.starts, graph.ends)
     counts = np.bincount(listed.ravel(), minlength=graph.vertices)
     return [_optimum(listed, counts, cap) for cap in caps]
 
@@ -60,7 +60,7 @@ def triangles_capped_at_edges(graph: Graph, cap: int) -> int:
     >>> triangles_capped_at_edges(book, 3), triangles_capped_at_edges(book, 5)
     (3, 5)
     """
-    listed: NDArray[np.int64] = np.sort(kernels().listed_triangles(graph.starts, graph.ends), axis=1).astype(np.int64)
+    listed: NDArray[np.int64] = np.sort(kernels().list_triangles(graph.starts, graph.ends), axis=1).astype(np.int64)
     sides = np.stack([listed[:, i] * graph.vertices + listed[:, j] for i, j in ((0, 1), (0, 2), (1, 2))], axis=1)
     known, places = np.unique(sides, return_inverse=True)
     numbered = places.reshape(-1, 3)
@@ -78,22 +78,22 @@ def _optimum(listed: NDArray[Any], counts: NDArray[Any], cap: int) -> int:
     places = np.cumsum(crowded) - 1
     member, side = np.nonzero(groups >= 0)
     rows = places[groups[member, side]]
-    lower, upper = _certified(rows, member, sizes.astype(np.float64), int(crowded.sum()), float(cap))
+    lower, upper = _certify_bounds(rows, member, sizes.astype(np.float64), int(crowded.sum()), float(cap))
     if not upper - lower <= TOLERANCE:
-        return int(len(listed) - touching.sum()) + math.floor(_exact(rows, member, sizes, cap) + Fraction(1, 2))
+        return int(len(listed) - touching.sum()) + math.floor(_exact_optimum(rows, member, sizes, cap) + Fraction(1, 2))
     return int(len(listed) - touching.sum()) + int(np.floor(upper + 0.5))
 
 
-def _exact(rows: NDArray[Any], columns: NDArray[Any], sizes: NDArray[Any], cap: int) -> Fraction:
+def _exact_optimum(rows: NDArray[Any], columns: NDArray[Any], sizes: NDArray[Any], cap: int) -> Fraction:
     """The optimum itself: a limit for each crowded vertex, and one for each group."""
     height = int(rows.max()) + 1
     taken: list[dict[int, int]] = [{height + group: 1} for group in range(len(sizes))]
     for row, group in zip(rows.tolist(), columns.tolist(), strict=True):
         taken[group][row] = 1
-    return maximise(taken, [1] * len(sizes), [cap] * height + [int(size) for size in sizes])[0]
+    return maximize(taken, [1] * len(sizes), [cap] * height + [int(size) for size in sizes])[0]
 
 
-def _certified(
+def _certify_bounds(
     rows: NDArray[Any], columns: NDArray[Any], sizes: NDArray[np.float64], height: int, cap: float
 ) -> tuple[float, float]:
     """Bounds on the optimum from below and above: sums of non-negative floats, off by less than 2**-30, relative."""

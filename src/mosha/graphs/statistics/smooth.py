@@ -14,7 +14,7 @@ from mosha.core.number import positive, probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import fingerprint
-from mosha.graphs.statistics.spread import SPREAD_SHARE, picture, spread_event, spread_of, wider
+from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, spread_event, widen
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.mechanisms.cauchy import cauchy_width, discrete_cauchy
 from mosha.mechanisms.error_bars import laplace_width
@@ -102,11 +102,11 @@ def smooth(
         wide = scale(widths)
         noise = int(unbounded_laplace(wide, 1, rng=rng)[0]) if delta else discrete_cauchy(wide, rng=rng)
         value = min(max(exact + noise, 0), statistic.most)
-        return {"value": value, "spread": spread_of(widths, share, rng)}, state
+        return {"value": value, "spread": draw_spread(widths, share, rng)}, state
 
     def error(confidence: float, answer: Any) -> float:
         half = 1 - (1 - confidence) / 2
-        wide = float(scale(wider(answer, statistic, share, half)))
+        wide = float(scale(widen(answer, statistic, share, half)))
         return float(laplace_width(wide, half)) if delta else cauchy_width(wide, half)
 
     return Measurement(

@@ -15,13 +15,13 @@ from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.picture import bars
 from mosha.mechanisms.unbounded import unbounded_laplace
 
-__all__ = ["SPREAD_SHARE", "picture", "spread_event", "spread_of", "wider"]
+__all__ = ["SPREAD_SHARE", "draw_spread", "picture", "spread_event", "widen"]
 
 SPREAD_SHARE = 2.0**-5
 """The part of epsilon that pays for the error bar."""
 
 
-def spread_of(widths: tuple[int, ...], share: float, rng: Rng) -> int:
+def draw_spread(widths: tuple[int, ...], share: float, rng: Rng) -> int:
     """The largest width plus discrete Laplace noise of scale 1 / share: one edge moves it by one at most."""
     scale = Fraction(laplace_multiplier(share))
     return max(widths) + int(unbounded_laplace(scale, 1, rng=rng)[0])
@@ -31,7 +31,7 @@ def spread_event(share: float) -> Event:
     return DiscreteLaplace(laplace_multiplier(share))
 
 
-def wider(answer: Any, statistic: SubgraphCount, share: float, confidence: float) -> tuple[int, ...]:
+def widen(answer: Any, statistic: SubgraphCount, share: float, confidence: float) -> tuple[int, ...]:
     """Widths that the true ones do not exceed, with this confidence; all that is possible where nothing is known."""
     if answer is None:
         bound = statistic.cap

@@ -57,12 +57,12 @@ def degree_bound(unit: Unit, name: str) -> int:
     raise Unbounded(f"{name} at node level needs mosha.Node(max_degree=...): one vertex may touch all others.")
 
 
-def _moves(l0: int, l1: int, linf: int, *, monotone: bool = False) -> Sensitivity:
+def _make_sensitivity(l0: int, l1: int, linf: int, *, monotone: bool = False) -> Sensitivity:
     span = linf if monotone else min(l1, 2 * linf)
     return Sensitivity(l0=l0, l1=l1, l2=root_up(l1 * linf), linf=linf, span=span, monotone=monotone)
 
 
-def _number(value: int) -> Steps:
+def _as_vector(value: int) -> Steps:
     return np.array([value], np.int64)
 
 
@@ -88,12 +88,12 @@ class EdgeCount(_GraphNumber):
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         step = 1 if isinstance(check_unit(unit), Edge) else degree_bound(unit, "the number of edges")
-        return _moves(1, step, step, monotone=True)
+        return _make_sensitivity(1, step, step, monotone=True)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         if isinstance(unit, Edge):
-            return _number(data.edge_count)
-        return _number(int(data.projected_degrees(degree_bound(unit, "the number of edges")).sum()) // 2)
+            return _as_vector(data.edge_count)
+        return _as_vector(int(data.projected_degrees(degree_bound(unit, "the number of edges")).sum()) // 2)
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ class VertexCount(_GraphNumber):
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         step = 0 if isinstance(check_unit(unit), Edge) else 1
-        return _moves(step, step, step, monotone=True)
+        return _make_sensitivity(step, step, step, monotone=True)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         del unit
-        return _number(data.vertices)
+        return _as_vector(data.vertices)
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,11 @@ class ComponentCount(_GraphNumber):
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Node):
             raise Unbounded("components at node level come from a Lipschitz extension: ask protect(...).components().")
-        return _moves(1, 1, 1)
+        return _make_sensitivity(1, 1, 1)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         del unit
-        return _number(data.components)
+        return _as_vector(data.components)
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,11 @@ class MaximumDegree(_GraphNumber):
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         step = 1 if isinstance(check_unit(unit), Edge) else degree_bound(unit, "the maximum degree")
-        return _moves(1, step, step, monotone=True)
+        return _make_sensitivity(1, step, step, monotone=True)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         highest = data.highest_degrees()[0]
-        return _number(highest if isinstance(unit, Edge) else min(highest, degree_bound(unit, "the maximum degree")))
+        return _as_vector(highest if isinstance(unit, Edge) else min(highest, degree_bound(unit, "the maximum degree")))
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class SortedDegrees:
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Node):
             raise Unbounded("sorted degrees at node level come from the cumulative histogram: use degree_sequence().")
-        return _moves(2, 2, 1, monotone=True)
+        return _make_sensitivity(2, 2, 1, monotone=True)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         del unit
@@ -209,15 +209,17 @@ class DegreeHistogram:
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Edge):
-            return _moves(min(4, self.length), 4, 2)
-        bound = _whole(self.length, unit)
-        return _moves(min(2 * bound + 1, self.length), 2 * bound + 1, bound + 1)
+            return _make_sensitivity(min(4, self.length), 4, 2)
+        bound = _check_length(self.length, unit)
+        return _make_sensitivity(min(2 * bound + 1, self.length), 2 * bound + 1, bound + 1)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         if isinstance(unit, Edge):
             counts: Steps = data.degree_counts(self.length)
             return counts
-        return np.bincount(data.projected_degrees(_whole(self.length, unit)), minlength=self.length).astype(np.int64)
+        return np.bincount(data.projected_degrees(_check_length(self.length, unit)), minlength=self.length).astype(
+            np.int64
+        )
 
 
 @dataclass(frozen=True)
@@ -247,9 +249,9 @@ class CumulativeDegrees:
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Edge):
-            return _moves(2, 2, 2, monotone=True)
-        bound = _whole(self.bound + 1, unit)
-        return _moves(bound + 1, bound + self.weight, bound + self.weight)
+            return _make_sensitivity(2, 2, 2, monotone=True)
+        bound = _check_length(self.bound + 1, unit)
+        return _make_sensitivity(bound + 1, bound + self.weight, bound + self.weight)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         counts = np.cumsum(DegreeHistogram(self.bound + 1).exact(data, unit))
@@ -278,15 +280,15 @@ class StarsOfBounded(_GraphNumber):
         step = math.comb(bound, self.leaves) + bound * math.comb(bound - 1, self.leaves - 1)
         if step == 0:
             raise InvalidParameter("a graph of these degrees has no such stars.")
-        return _moves(1, step, step)
+        return _make_sensitivity(1, step, step)
 
     def exact(self, data: Any, unit: Unit) -> Steps:
         degrees, counts = np.unique(data.projected_degrees(degree_bound(unit, "stars")), return_counts=True)
         total = sum(math.comb(int(d), self.leaves) * int(c) for d, c in zip(degrees, counts, strict=True))
-        return _number(min(total, 1 << 60))
+        return _as_vector(min(total, 1 << 60))
 
 
-def _whole(length: int, unit: Unit) -> int:
+def _check_length(length: int, unit: Unit) -> int:
     bound = degree_bound(unit, "a degree histogram")
     if length != bound + 1:
         raise InvalidParameter("a degree histogram at node level has max_degree + 1 entries.")

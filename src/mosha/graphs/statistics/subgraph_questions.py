@@ -10,9 +10,9 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node, Unit
-from mosha.graphs.statistics.bounded import bounded
+from mosha.graphs.statistics.bounded import bound_degrees
 from mosha.graphs.statistics.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
-from mosha.graphs.statistics.counting import held
+from mosha.graphs.statistics.counting import clamp_answer
 from mosha.graphs.statistics.ladder import ladder
 from mosha.graphs.statistics.node_triangles import node_triangles
 from mosha.graphs.statistics.smooth import smooth
@@ -44,7 +44,9 @@ def triangles(
     if isinstance(unit, Node):
         return node_triangles(unit, epsilon)
     if max_degree is not None:
-        return held(laplace(TrianglesOfBounded(max_degree), unit=unit, epsilon=epsilon), 0, TriangleCount(count).most)
+        return clamp_answer(
+            laplace(TrianglesOfBounded(max_degree), unit=unit, epsilon=epsilon), 0, TriangleCount(count).most
+        )
     return subgraphs(TriangleCount(count), unit, epsilon, delta, method)
 
 
@@ -60,9 +62,11 @@ def stars(
 ) -> Measurement:
     """How many stars with so many leaves there are; at node level in the graph of bounded degrees."""
     if isinstance(unit, Node):
-        return bounded(unit, epsilon, lambda u, e: held(laplace(_bounded_stars(leaves, u), unit=u, epsilon=e), 0))
+        return bound_degrees(
+            unit, epsilon, lambda u, e: clamp_answer(laplace(_bounded_stars(leaves, u), unit=u, epsilon=e), 0)
+        )
     if max_degree is not None:
-        return held(laplace(StarsOfClamped(leaves, max_degree), unit=unit, epsilon=epsilon), 0)
+        return clamp_answer(laplace(StarsOfClamped(leaves, max_degree), unit=unit, epsilon=epsilon), 0)
     return subgraphs(StarCount(count, leaves), unit, epsilon, delta, method)
 
 

@@ -82,7 +82,7 @@ class SubgraphCount:
             total += chosen
         return total
 
-    def checked(self, graph: Any) -> Any:
+    def check_graph(self, graph: Any) -> Any:
         if graph.vertices != self.vertices:
             raise DataError("this graph does not have the declared vertices.")
         return graph
@@ -116,7 +116,7 @@ class TriangleCount(SubgraphCount):
         return math.comb(self.vertices, 3)
 
     def exact(self, graph: Any) -> int:
-        return int(self.checked(graph).triangles)
+        return int(self.check_graph(graph).triangles)
 
     def widths(self, graph: Any) -> tuple[int, ...]:
         return (int(graph.most_common_neighbours),)
@@ -156,7 +156,7 @@ class StarCount(SubgraphCount):
         return self.vertices * math.comb(max(self.vertices - 1, 0), self.leaves)
 
     def exact(self, graph: Any) -> int:
-        return int(self.checked(graph).stars(self.leaves))
+        return int(self.check_graph(graph).stars(self.leaves))
 
     def widths(self, graph: Any) -> tuple[int, ...]:
         return tuple(int(d) for d in graph.highest_degrees())

@@ -21,7 +21,7 @@ from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import geometric
 
-__all__ = ["NoisyAdjacency", "adjacency", "flip_positions", "flip_rate", "pair_of"]
+__all__ = ["NoisyAdjacency", "adjacency", "flip_positions", "flip_rate", "pairs_of_cells"]
 
 MOST_FLIPS = 50_000_000
 COUNT_SHARE = 2.0**-6
@@ -52,10 +52,10 @@ def flip_positions(cells: int, rate: Fraction, rng: Rng) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def pair_of(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+def pairs_of_cells(cells: NDArray[np.int64]) -> NDArray[np.int64]:
     """The pairs (i, j), i < j, that cells of the upper triangle, column by column, stand for.
 
-    >>> pair_of(np.array([0, 1, 2, 3])).tolist()
+    >>> pairs_of_cells(np.array([0, 1, 2, 3])).tolist()
     [[0, 1], [0, 2], [1, 2], [0, 3]]
     """
     high = ((1 + np.sqrt(1 + 8.0 * cells)) / 2).astype(np.int64)
@@ -84,7 +84,7 @@ class NoisyAdjacency:
 
     def threshold(self) -> Graph:
         """The cells that say one, as they are: far too many edges at a small epsilon."""
-        return Graph.of(pair_of(self.cells), vertices=self.vertices)
+        return Graph.of(pairs_of_cells(self.cells), vertices=self.vertices)
 
     def closest(self, *, generator: Any = None) -> Graph:
         """A graph with the noisy number of edges: cells that say one come first, at random; others fill up.
@@ -95,11 +95,11 @@ class NoisyAdjacency:
         total = self.vertices * (self.vertices - 1) // 2
         wanted = min(max(self.edges, 0), total)
         if wanted <= self.cells.size:
-            return Graph.of(pair_of(generator.permutation(self.cells)[:wanted]), vertices=self.vertices)
+            return Graph.of(pairs_of_cells(generator.permutation(self.cells)[:wanted]), vertices=self.vertices)
         said = np.zeros(total, np.bool_)
         said[self.cells] = True
         more = generator.permutation(np.flatnonzero(~said))[: wanted - self.cells.size]
-        return Graph.of(pair_of(np.concatenate([self.cells, more])), vertices=self.vertices)
+        return Graph.of(pairs_of_cells(np.concatenate([self.cells, more])), vertices=self.vertices)
 
     def unbiased(self) -> float:
         """The number of edges that the matrix alone points to."""

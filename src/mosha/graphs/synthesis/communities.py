@@ -18,7 +18,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.exact.canonical import canonical
 from mosha.exact.statistic import Sensitivity, Steps
-from mosha.graphs.data.louvain import communities_of
+from mosha.graphs.data.louvain import find_communities
 from mosha.mechanisms import permute_and_flip
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.unbounded import unbounded_laplace
@@ -66,7 +66,7 @@ class PartitionScores:
         return np.array(scores, np.int64)
 
 
-def _numbered(partition: Sequence[Any]) -> tuple[int, ...]:
+def _number_groups(partition: Sequence[Any]) -> tuple[int, ...]:
     """Communities by number, in the order in which they are met."""
     numbers: dict[str, int] = {}
     return tuple(numbers.setdefault(repr(community), len(numbers)) for community in partition)
@@ -89,7 +89,7 @@ def best_partition(
         raise InvalidParameter("partitions are lists of communities, one for each vertex.") from None
     if len(named) < 2:
         raise InvalidParameter("a choice is among two partitions or more.")
-    kept = tuple(_numbered(partition) for partition in named)
+    kept = tuple(_number_groups(partition) for partition in named)
     if any(len(partition) != count for partition in kept):
         raise InvalidParameter("a partition has one community for each vertex.")
     if positive("density", density) > 1:
@@ -104,13 +104,13 @@ def group_counts(pairs: NDArray[Any], label: NDArray[Any], groups: int) -> NDArr
     return np.bincount(codes, minlength=groups * groups).reshape(groups, groups).astype(np.int64)
 
 
-def _found(noisy: NDArray[Any], groups: int, scale: float, generator: Any) -> NDArray[np.int64]:
+def _find_communities(noisy: NDArray[Any], groups: int, scale: float, generator: Any) -> NDArray[np.int64]:
     """Communities of the groups, from noisy counts between them: cells within the noise count as empty."""
     weights = np.where(noisy > 2 * scale, noisy, 0).astype(np.float64)
     weights = np.triu(weights, 1) + np.triu(weights, 1).T
     rows, columns = np.nonzero(weights)
     starts = np.append(0, np.cumsum(np.bincount(rows, minlength=groups)))
-    return communities_of(starts, columns.astype(np.int32), weights[rows, columns], generator=generator)
+    return find_communities(starts, columns.astype(np.int32), weights[rows, columns], generator=generator)
 
 
 def communities(unit: Unit, epsilon: float, *, count: int) -> Measurement:
@@ -141,9 +141,9 @@ def communities(unit: Unit, epsilon: float, *, count: int) -> Measurement:
         exact = group_counts(data.pairs(), first, groups)
         noisy = exact + unbounded_laplace(Fraction(multiplier), groups * groups, rng=rng).reshape(groups, groups)
         generator = np.random.default_rng(int.from_bytes(rng.bytes(32), "little"))
-        label = _found(noisy, groups, multiplier, generator)[first]
+        label = _find_communities(noisy, groups, multiplier, generator)[first]
         kept = np.minimum(label, MOST_COMMUNITIES - 1)
-        return _chosen(data, kept, quarter, rng), state
+        return _choose_communities(data, kept, quarter, rng), state
 
     return Measurement(
         unit=unit,
@@ -154,7 +154,7 @@ def communities(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     )
 
 
-def _chosen(graph: Any, label: NDArray[np.int64], epsilon: float, rng: Rng) -> NDArray[np.int64]:
+def _choose_communities(graph: Any, label: NDArray[np.int64], epsilon: float, rng: Rng) -> NDArray[np.int64]:
     """Every vertex by itself: the community with (nearly) the most of its edges."""
     known = int(label.max()) + 1
     if known == 1:

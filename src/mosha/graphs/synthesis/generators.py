@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.graphs.data.graph import Graph
-from mosha.graphs.synthesis.rewiring import rewired
+from mosha.graphs.synthesis.rewiring import rewire
 
-__all__ = ["clustered_graph", "matched", "whole_degrees"]
+__all__ = ["clustered_graph", "match_stubs", "round_degrees"]
 
 Integers = NDArray[np.int64]
 ROUNDS = 30
@@ -22,9 +22,9 @@ FITTING = 0.9995
 """The part of the edges that must find a place."""
 
 
-def whole_degrees(degrees: NDArray[np.float64], edges: float, generator: Any) -> Integers:
+def round_degrees(degrees: NDArray[np.float64], edges: float, generator: Any) -> Integers:
     """Whole degrees near the given ones, in sum twice the number of edges."""
-    degrees = _ramped(degrees)
+    degrees = _straighten(degrees)
     total = float(degrees.sum())
     goal = 2 * max(0, round(edges))
     scaled = np.clip(degrees * (goal / total if total > 0 else 0.0), 0, max(degrees.size - 1, 0))
@@ -37,7 +37,7 @@ def whole_degrees(degrees: NDArray[np.float64], edges: float, generator: Any) ->
     return whole
 
 
-def _ramped(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+def _straighten(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sorted degrees without the stairs that regression leaves: straight lines between the middles of the steps."""
     steps, counts = np.unique(degrees, return_counts=True)
     if steps.size < 2:
@@ -47,7 +47,7 @@ def _ramped(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     return ramp
 
 
-def matched(stubs: Integers, taken: Integers, vertices: int, generator: Any) -> Integers:
+def match_stubs(stubs: Integers, taken: Integers, vertices: int, generator: Any) -> Integers:
     """Edges that give each vertex as many ends as it has stubs, but for a few that fit nowhere.
 
     Stubs are paired at random; pairs that are loops or edges already go back, and are paired again with others.
@@ -61,7 +61,7 @@ def matched(stubs: Integers, taken: Integers, vertices: int, generator: Any) -> 
         pairs = loose[: loose.size // 2 * 2].reshape(-1, 2)
         low, high = pairs.min(axis=1), pairs.max(axis=1)
         codes = low * vertices + high
-        fresh = (low != high) & ~_among(codes, known) & ~_among(codes, np.sort(found))
+        fresh = (low != high) & ~_is_among(codes, known) & ~_is_among(codes, np.sort(found))
         first = np.zeros(len(codes), np.bool_)
         first[np.unique(codes, return_index=True)[1]] = True
         good = fresh & first
@@ -76,7 +76,7 @@ def matched(stubs: Integers, taken: Integers, vertices: int, generator: Any) -> 
     return found
 
 
-def _among(codes: Integers, known: Integers) -> NDArray[np.bool_]:
+def _is_among(codes: Integers, known: Integers) -> NDArray[np.bool_]:
     if not known.size:
         return np.zeros(len(codes), np.bool_)
     places = np.minimum(np.searchsorted(known, codes), known.size - 1)
@@ -93,7 +93,7 @@ def _blocks(degrees: Integers, order: Integers) -> list[Integers]:
     return blocks
 
 
-def _inside(blocks: list[Integers], chances: NDArray[np.float64], vertices: int, generator: Any) -> Integers:
+def _draw_inside(blocks: list[Integers], chances: NDArray[np.float64], vertices: int, generator: Any) -> Integers:
     """Edges within each block, each with the chance of its block."""
     found = []
     for block, chance in zip(blocks, chances, strict=True):
@@ -104,12 +104,12 @@ def _inside(blocks: list[Integers], chances: NDArray[np.float64], vertices: int,
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
-def _assembled(degrees: Integers, blocks: list[Integers], chances: NDArray[np.float64], generator: Any) -> Graph:
+def _assemble(degrees: Integers, blocks: list[Integers], chances: NDArray[np.float64], generator: Any) -> Graph:
     n = degrees.size
-    inside = _inside(blocks, chances, n, generator)
+    inside = _draw_inside(blocks, chances, n, generator)
     ends = np.concatenate([inside // n, inside % n])
     excess = np.maximum(degrees - np.bincount(ends, minlength=n), 0)
-    codes = np.concatenate([inside, matched(excess, inside, n, generator)])
+    codes = np.concatenate([inside, match_stubs(excess, inside, n, generator)])
     return Graph.of(np.stack([codes // n, codes % n], axis=1), vertices=n)
 
 
@@ -127,7 +127,7 @@ def clustered_graph(degrees: Integers, triangles: float, generator: Any) -> Grap
     enough = FITTING * degrees.sum() / 2
 
     def attempt(level: float) -> Graph:
-        return _assembled(degrees, blocks, np.full(len(blocks), level), generator)
+        return _assemble(degrees, blocks, np.full(len(blocks), level), generator)
 
     best = attempt(dense)
     low, high = 0.0, dense
@@ -139,4 +139,4 @@ def clustered_graph(degrees: Integers, triangles: float, generator: Any) -> Grap
             fits = graph.triangles <= goal and graph.edge_count >= enough
             low, high = (level, high) if fits else (low, level)
             best = graph if fits else best
-    return rewired(best, round(goal), generator)
+    return rewire(best, round(goal), generator)

@@ -17,7 +17,7 @@ except ImportError:  # the same loops, slower
         return lambda function: function
 
 
-__all__ = ["rewired"]
+__all__ = ["rewire"]
 
 Array = NDArray[Any]
 PATIENCE = 40
@@ -25,7 +25,7 @@ PATIENCE = 40
 
 
 @njit(cache=True)
-def _common(starts: Array, ends: Array, mark: Array, stamp: Any, u: Any, v: Any) -> Any:
+def _count_common(starts: Array, ends: Array, mark: Array, stamp: Any, u: Any, v: Any) -> Any:
     """How many neighbours u and v share; rows are not sorted."""
     if starts[u + 1] - starts[u] > starts[v + 1] - starts[v]:
         u, v = v, u
@@ -38,7 +38,7 @@ def _common(starts: Array, ends: Array, mark: Array, stamp: Any, u: Any, v: Any)
 
 
 @njit(cache=True)
-def _joined(starts: Array, ends: Array, u: Any, v: Any) -> Any:
+def _are_joined(starts: Array, ends: Array, u: Any, v: Any) -> Any:
     if starts[u + 1] - starts[u] > starts[v + 1] - starts[v]:
         u, v = v, u
     found = False
@@ -78,7 +78,7 @@ def _proposal(starts: Array, ends: Array, picks: Array, closing: Any) -> Any:
 
 
 @njit(cache=True)
-def _moved(starts: Array, ends: Array, now: Any, goal: Any, drawn: Array) -> Any:
+def _exchange_edges(starts: Array, ends: Array, now: Any, goal: Any, drawn: Array) -> Any:
     """Exchanges that bring the number of triangles nearer to the goal, from a list of random numbers."""
     mark = np.full(len(starts) - 1, -1, np.int64)
     stamp = 0
@@ -86,18 +86,18 @@ def _moved(starts: Array, ends: Array, now: Any, goal: Any, drawn: Array) -> Any
         if now == goal:
             break
         u, x, w, y = _proposal(starts, ends, drawn[k], now < goal)
-        if u in (w, y) or x in (w, y) or _joined(starts, ends, u, w) or _joined(starts, ends, x, y):
+        if u in (w, y) or x in (w, y) or _are_joined(starts, ends, u, w) or _are_joined(starts, ends, x, y):
             continue
-        lost = _common(starts, ends, mark, stamp, u, x)
+        lost = _count_common(starts, ends, mark, stamp, u, x)
         _replace(starts, ends, u, x, u)  # a loop stands where no edge is: it is nobody's common neighbour
         _replace(starts, ends, x, u, x)
-        lost += _common(starts, ends, mark, stamp + 1, w, y)
+        lost += _count_common(starts, ends, mark, stamp + 1, w, y)
         _replace(starts, ends, w, y, w)
         _replace(starts, ends, y, w, y)
-        gained = _shared_without_loops(starts, ends, mark, stamp + 2, u, w)
+        gained = _count_shared_without_loops(starts, ends, mark, stamp + 2, u, w)
         _replace(starts, ends, u, u, w)
         _replace(starts, ends, w, w, u)
-        gained += _shared_without_loops(starts, ends, mark, stamp + 3, x, y)
+        gained += _count_shared_without_loops(starts, ends, mark, stamp + 3, x, y)
         _replace(starts, ends, x, x, y)
         _replace(starts, ends, y, y, x)
         stamp += 4
@@ -109,7 +109,7 @@ def _moved(starts: Array, ends: Array, now: Any, goal: Any, drawn: Array) -> Any
 
 
 @njit(cache=True)
-def _shared_without_loops(starts: Array, ends: Array, mark: Array, stamp: Any, u: Any, v: Any) -> Any:
+def _count_shared_without_loops(starts: Array, ends: Array, mark: Array, stamp: Any, u: Any, v: Any) -> Any:
     """Common neighbours of two vertices whose rows may hold themselves."""
     for i in range(starts[u], starts[u + 1]):
         if ends[i] != u:
@@ -120,11 +120,11 @@ def _shared_without_loops(starts: Array, ends: Array, mark: Array, stamp: Any, u
     return found
 
 
-def rewired(graph: Graph, triangles: int, generator: Any) -> Graph:
+def rewire(graph: Graph, triangles: int, generator: Any) -> Graph:
     """A graph of the same degrees whose triangles are as near to the goal as exchanges of edges bring them.
 
     >>> ring = Graph.of([(i, (i + 1) % 30) for i in range(30)] + [(i, (i + 3) % 30) for i in range(30)], vertices=30)
-    >>> changed = rewired(ring, 12, np.random.default_rng(1))
+    >>> changed = rewire(ring, 12, np.random.default_rng(1))
     >>> changed.triangles, bool((changed.degrees == ring.degrees).all())
     (12, True)
     """
@@ -135,7 +135,7 @@ def rewired(graph: Graph, triangles: int, generator: Any) -> Graph:
     for _ in range(PATIENCE):
         before = now
         drawn = generator.integers(0, 1 << 62, (batch, 5))
-        now = int(_moved(starts, ends, now, int(triangles), drawn))
+        now = int(_exchange_edges(starts, ends, now, int(triangles), drawn))
         if now == triangles or abs(now - before) < 1e-5 * max(triangles, 1):
             break
     sources = np.repeat(np.arange(graph.vertices, dtype=np.int32), graph.degrees)

@@ -19,9 +19,9 @@ from mosha.graphs.statistics.counting import edges
 from mosha.graphs.statistics.degree_questions import degree_sequence
 from mosha.graphs.statistics.ladder import ladder
 from mosha.graphs.statistics.subgraphs import TriangleCount
-from mosha.graphs.synthesis.adjacency import flip_positions, pair_of
+from mosha.graphs.synthesis.adjacency import flip_positions, pairs_of_cells
 from mosha.graphs.synthesis.communities import communities, group_counts
-from mosha.graphs.synthesis.generators import clustered_graph, whole_degrees
+from mosha.graphs.synthesis.generators import clustered_graph, round_degrees
 from mosha.mechanisms.cauchy import coin
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.unbounded import unbounded_laplace
@@ -39,7 +39,7 @@ def synthetic(unit: Unit, epsilon: float, *, count: int, kind: str = "clustered"
         epsilon-differential privacy at edge level. "clustered": 55% for the degree sequence, 35% for the triangles, 10%
         for the edges; "communities": half for a partition, half for the edges between communities; "filter": a 64th
         for the edges, the rest for asymmetric randomized response. Each part proves its own price, they compose, and
-        the generator sees nothing else. The answer is a set of pairs, in the one order that a set has (`_canonical`):
+        the generator sees nothing else. The answer is a set of pairs, in the one order that a set has (`_sort_pairs`):
         which of them were drawn first is not told.
 
     Units:
@@ -52,13 +52,13 @@ def synthetic(unit: Unit, epsilon: float, *, count: int, kind: str = "clustered"
     if count < 4:
         raise InvalidParameter("a synthetic graph needs at least 4 vertices.")
     epsilon = positive("epsilon", epsilon) * _LESS
-    kinds = {"clustered": _clustered, "communities": _of_communities, "filter": _filtered}
+    kinds = {"clustered": _clustered_model, "communities": _community_model, "filter": _filter_cells}
     if kind not in kinds:
         raise InvalidParameter(f"kind must be one of {', '.join(KINDS)}.")
-    return kinds[kind](unit, epsilon, count).map(_canonical)
+    return kinds[kind](unit, epsilon, count).map(_sort_pairs)
 
 
-def _canonical(answer: dict[str, Any]) -> dict[str, Any]:
+def _sort_pairs(answer: dict[str, Any]) -> dict[str, Any]:
     """The pairs as a set, smaller end first and sorted: the order in which they were made may follow the edges."""
     pairs = np.sort(np.asarray(answer["value"], np.int64).reshape(-1, 2), axis=1)
     codes = np.unique(pairs[:, 0] << 32 | pairs[:, 1])
@@ -69,7 +69,7 @@ def _generator(rng: Rng) -> Any:
     return np.random.default_rng(int.from_bytes(rng.bytes(32), "little"))
 
 
-def _clustered(unit: Edge, epsilon: float, count: int) -> Measurement:
+def _clustered_model(unit: Edge, epsilon: float, count: int) -> Measurement:
     parts = (
         degree_sequence(unit, epsilon * 0.55, count=count),
         ladder(TriangleCount(count), unit=unit, epsilon=epsilon * 0.35),
@@ -79,7 +79,7 @@ def _clustered(unit: Edge, epsilon: float, count: int) -> Measurement:
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         degrees, triangles, size = (part.step(None, data, ask, rng)[0] for part in parts)
         generator = _generator(rng)
-        graph = clustered_graph(whole_degrees(degrees, size, generator), triangles["value"], generator)
+        graph = clustered_graph(round_degrees(degrees, size, generator), triangles["value"], generator)
         shuffled = generator.permutation(count)[graph.pairs()]
         return {"value": shuffled, "edges": size, "triangles": triangles["value"]}, state
 
@@ -87,7 +87,7 @@ def _clustered(unit: Edge, epsilon: float, count: int) -> Measurement:
     return Measurement(unit=unit, event=event, step=step, name="synthetic", question=f"synthetic:clustered:{count}")
 
 
-def _of_communities(unit: Edge, epsilon: float, count: int) -> Measurement:
+def _community_model(unit: Edge, epsilon: float, count: int) -> Measurement:
     partition = communities(unit, epsilon / 2, count=count)
     multiplier = laplace_multiplier(epsilon / 4)
     reports = laplace_multiplier(epsilon / 8)  # an edge is in two of them
@@ -127,7 +127,7 @@ def _block_graph(label: NDArray[Any], between: NDArray[Any], weights: NDArray[An
     return np.stack([codes // label.size, codes % label.size], axis=1)
 
 
-def _filtered(unit: Edge, epsilon: float, count: int) -> Measurement:
+def _filter_cells(unit: Edge, epsilon: float, count: int) -> Measurement:
     """As many cells as there are edges, by the noisy number; an edge stays e^epsilon times as often as a gap fills.
 
     Guarantee:
@@ -149,7 +149,7 @@ def _filtered(unit: Edge, epsilon: float, count: int) -> Measurement:
         own = high * (high - 1) // 2 + low
         filled = np.setdiff1d(flip_positions(total, rate, rng), own, assume_unique=True)
         kept = own[[coin(stay.numerator, stay.denominator, rng) for _ in range(own.size)]] if own.size else own
-        return {"value": pair_of(np.concatenate([kept, filled])), "edges": size}, state
+        return {"value": pairs_of_cells(np.concatenate([kept, filled])), "edges": size}, state
 
     return Measurement(
         unit=unit,

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Deliveries", "Delivery", "by_chance"]
+__all__ = ["Deliveries", "Delivery", "bound_coincidence"]
 
 _CHANCE = -40 * math.log(2)  # natural logarithm of 2^-40
 
@@ -34,16 +34,16 @@ class Deliveries:
 
     >>> seen = Deliveries()
     >>> seen.note(b"VwE=\nVwI=\n", "monday.txt")
-    >>> seen.known(b"VwE=\nVwI=\nVwA=\n", "monday.txt"), seen.known(b"VwE=\nVwI=\n", "tuesday.txt")
+    >>> seen.count_known(b"VwE=\nVwI=\nVwA=\n", "monday.txt"), seen.count_known(b"VwE=\nVwI=\n", "tuesday.txt")
     (10, 0)
     """
 
     def __init__(self) -> None:
         self._seen: set[Delivery] = set()
 
-    def known(self, data: bytes, name: str) -> int:
+    def count_known(self, data: bytes, name: str) -> int:
         """How many bytes at the beginning of the file were counted before."""
-        own, running, done, found = _hashed(name), hashlib.sha256(), 0, 0
+        own, running, done, found = _hash_name(name), hashlib.sha256(), 0, 0
         view = memoryview(data)
         for delivery in sorted(self._seen, key=lambda delivery: delivery.length):
             if delivery.length > len(data):
@@ -57,10 +57,10 @@ class Deliveries:
     def note(self, data: bytes, name: str) -> None:
         """All of these bytes are counted now. Shorter beginnings stay known: an old copy is not counted again."""
         if data:
-            alone = by_chance(data) < _CHANCE
-            self._seen.add(Delivery(len(data), hashlib.sha256(data).hexdigest(), _hashed(name), alone))
+            alone = bound_coincidence(data) < _CHANCE
+            self._seen.add(Delivery(len(data), hashlib.sha256(data).hexdigest(), _hash_name(name), alone))
 
-    def shares(self, other: Deliveries) -> bool:
+    def overlaps(self, other: Deliveries) -> bool:
         """Whether both have counted some of the same files, as far as can be told."""
         beginnings = {(seen.length, seen.digest) for seen in self._seen if seen.alone}
         return bool(self._seen & other._seen) or any((o.length, o.digest) in beginnings for o in other._seen)
@@ -83,13 +83,13 @@ class Deliveries:
         return found
 
 
-def by_chance(data: bytes) -> float:
+def bound_coincidence(data: bytes) -> float:
     r"""The natural logarithm of a bound on the probability that another file has these very lines.
 
     Whatever lines the other file has, if they came in an order by chance each order is as likely: n lines of which c_i
     are alike have n! / (c_1! c_2! ...) orders.
 
-    >>> round(math.exp(-by_chance(b"a\na\nb\nc\n")))
+    >>> round(math.exp(-bound_coincidence(b"a\na\nb\nc\n")))
     12
     """
     counts = Counter(line for line in data.splitlines() if line)
@@ -97,5 +97,5 @@ def by_chance(data: bytes) -> float:
     return -orders
 
 
-def _hashed(name: str) -> str:
+def _hash_name(name: str) -> str:
     return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:32]

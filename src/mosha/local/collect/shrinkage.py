@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from mosha.local.protocols.protocol import Protocol
 
-__all__ = ["FEWEST_VALUES", "shrunk"]
+__all__ = ["FEWEST_VALUES", "shrink_shares"]
 
 Floats = NDArray[np.float64]
 FEWEST_VALUES = 50  # fewer tell too little of how shares are spread
@@ -23,20 +23,21 @@ _EXPONENTS = (-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 _ABSENT = (0.0, 0.3, 0.6, 0.85, 0.95)
 
 
-def shrunk(raw: Floats, protocol: Protocol, reports: int) -> Floats:
-    """The posterior mean of each share, where how shares are spread is itself learnt from all of them: free.
+def shrink_shares(raw: Floats, protocol: Protocol, reports: int) -> Floats:
+    """The posterior mean of each share under a prior that is estimated from all shares: post-processing, free.
 
-    Shares are thought of as drawn from a power law x^-a between two ends, or zero with some probability; a, the ends
-    and that probability are averaged over, weighted by how well they explain all raw shares together, and by what is
-    usual (`_usual`). Nothing is assumed of any one value. Data that no such law explains leave the wide ones, which
-    change little; shares above 20 standard deviations are not changed at all, nor are domains of fewer than 50 values.
+    The prior is a power law x^-a between two ends, or zero with some probability. The result is averaged over a, the
+    ends and that probability, weighted by how well they explain all raw shares together and by how common such laws
+    are (`_prior_weights`). Nothing is assumed about any single value. If no such law explains the data, wide priors
+    remain, which change little; shares above 20 standard deviations are not changed at all, nor are domains of fewer
+    than 50 values.
 
     The likelihood of a raw share is normal with the variance of the protocol at that share. Raw shares enter through a
     grid of an eighth of a deviation, so the time does not grow with the number of values beyond reading them.
 
     >>> from mosha.local.protocols.choice import best
     >>> even = 0.01 + 0.002 * np.sin(np.arange(100.0))  # a hundred shares of one size, but for noise
-    >>> float(np.ptp(shrunk(even, best(100, 1.0).protocol, 100_000))) < 0.001
+    >>> float(np.ptp(shrink_shares(even, best(100, 1.0).protocol, 100_000))) < 0.001
     True
     """
     truth, lie = float(protocol.truth), float(protocol.lie)
@@ -49,12 +50,12 @@ def shrunk(raw: Floats, protocol: Protocol, reports: int) -> Floats:
         return raw
     share = np.minimum(1.0, _ATOMS * spread)
     variance = (share * truth * (1 - truth) + (1 - share) * lie * (1 - lie)) / (lie * (1 - lie))
-    learnt = np.interp(seen, _SEEN, _posterior_mean(_counted(small), variance))
+    learnt = np.interp(seen, _SEEN, _posterior_mean(_count_on_grid(small), variance))
     own = np.clip((_LARGE - seen) / _BLEND, 0.0, 1.0)
     return np.asarray((own * learnt + (1 - own) * seen) * spread)
 
 
-def _counted(seen: Floats) -> Floats:
+def _count_on_grid(seen: Floats) -> Floats:
     """How many raw shares are at each point of the grid; one between two points counts for both, by its place."""
     place = (np.clip(seen, _SEEN[0], _SEEN[-1]) - _SEEN[0]) * 8
     left = np.minimum(place.astype(np.int64), len(_SEEN) - 2)
@@ -73,7 +74,7 @@ def _posterior_mean(counted: Floats, variance: Floats) -> Floats:
     evidence = np.array(
         [counted[held] @ np.log((1 - zero) * present[held] + zero * absent[held] + 1e-300) for zero in _ABSENT]
     )
-    evidence += _usual()
+    evidence += _prior_weights()
     weights = np.exp(evidence - evidence.max())
     weights /= weights.sum()
     moment, found = likelihood @ (laws * _ATOMS).T, np.zeros(len(_SEEN))
@@ -103,7 +104,7 @@ def _laws() -> Floats:
 
 
 @lru_cache(maxsize=1)
-def _usual() -> Floats:
+def _prior_weights() -> Floats:
     """Nats in favour of each law before any share is seen, a row for each probability of zero.
 
     Words, names and sites follow power laws x^-a with a from 1 to 2 that end far out, and few values are never held.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosha.local.protocols.window import Window
 
-__all__ = ["averaged", "expectation_maximisation", "law_of_cells"]
+__all__ = ["average_densities", "expectation_maximization", "law_of_cells"]
 
 Floats = NDArray[np.float64]
 _LARGEST_ORDER = 20
@@ -38,7 +38,7 @@ def law_of_cells(window: Window, bins: int) -> Floats:
     return np.asarray(outside + (inside - outside) * covering)
 
 
-def expectation_maximisation(law: Floats, counted: NDArray[np.int64], *, gain: float = 1e-3) -> Floats:
+def expectation_maximization(law: Floats, counted: NDArray[np.int64], *, gain: float = 1e-3) -> Floats:
     """The shares of the bins by EM, smoothed after each step by (1, 2, 1) / 4, until the likelihood gains too little.
 
     Li, Wang, Lopuhaä-Zwakenberg, Li and Škorić 2020.
@@ -59,7 +59,7 @@ def expectation_maximisation(law: Floats, counted: NDArray[np.int64], *, gain: f
     return shares
 
 
-def averaged(law: Floats, counted: NDArray[np.int64]) -> Floats:
+def average_densities(law: Floats, counted: NDArray[np.int64]) -> Floats:
     """Densities exp(polynomial) and x^a (1 - x)^b exp(polynomial) of rising order, weighted by what they explain.
 
     Each is fitted by likelihood; its weight is e^(likelihood - 1.5 parameters), so that smooth data are told by few
@@ -67,15 +67,15 @@ def averaged(law: Floats, counted: NDArray[np.int64]) -> Floats:
     """
     bins = law.shape[1]
     fitted: list[tuple[float, Floats]] = []
-    for basis in (_polynomials(bins), _with_ends(bins)):
-        fitted += _rising(law, counted, basis)
+    for basis in (_polynomials(bins), _polynomials_with_ends(bins)):
+        fitted += _fit_rising_orders(law, counted, basis)
     best = max(score for score, _ in fitted)
     weights = np.array([math.exp(score - best) for score, _ in fitted])
     shares = np.array([shares for _, shares in fitted])
     return np.asarray(weights @ shares / weights.sum())
 
 
-def _rising(law: Floats, counted: NDArray[np.int64], basis: Floats) -> list[tuple[float, Floats]]:
+def _fit_rising_orders(law: Floats, counted: NDArray[np.int64], basis: Floats) -> list[tuple[float, Floats]]:
     """Fits with 1, 2, ... columns of the basis, each started from the one before."""
     found: list[tuple[float, Floats]] = []
     start = np.zeros(0)
@@ -118,7 +118,7 @@ def _polynomials(bins: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _with_ends(bins: int) -> Floats:
+def _polynomials_with_ends(bins: int) -> Floats:
     points = (np.arange(bins) + 0.5) / bins
     ends = np.stack([np.log(points) + 1, np.log(1 - points) + 1], axis=1)
     return np.concatenate([ends, _polynomials(bins)[:, : _LARGEST_ORDER - 2]], axis=1)

@@ -22,7 +22,7 @@ class Tickets:
     probability about (1 - e^(-8 n / bits))^8 after n of them: one in a million at n = bits / 41.
 
     >>> tickets = Tickets(1 << 16)
-    >>> tickets.fresh([b"one", b"two", b"one"]).tolist(), tickets.fresh([b"two"]).tolist()
+    >>> tickets.take_new([b"one", b"two", b"one"]).tolist(), tickets.take_new([b"two"]).tolist()
     ([True, True, False], [False])
     """
 
@@ -32,13 +32,13 @@ class Tickets:
         self.bits = bits
         self.seen = np.zeros(bits // 8, np.uint8) if seen is None else seen
 
-    def fresh(self, tickets: Sequence[bytes]) -> NDArray[np.bool_]:
+    def take_new(self, tickets: Sequence[bytes]) -> NDArray[np.bool_]:
         """Which of these tickets were not seen before; all of them are seen now."""
         if any(not isinstance(ticket, bytes) for ticket in tickets):
             raise InvalidParameter("a ticket is bytes.")
-        return np.array([self._note(ticket) for ticket in tickets], np.bool_)
+        return np.array([self._record(ticket) for ticket in tickets], np.bool_)
 
-    def _note(self, ticket: bytes) -> bool:
+    def _record(self, ticket: bytes) -> bool:
         code = int.from_bytes(hashlib.blake2b(ticket, digest_size=16).digest(), "little")
         step, place, fresh = code >> 64 | 1, code, False
         for _ in range(_PROBES):

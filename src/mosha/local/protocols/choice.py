@@ -14,7 +14,7 @@ from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.subset import SubsetSelection
 from mosha.local.protocols.unary import OptimisedUnary, SymmetricUnary
 
-__all__ = ["PROTOCOLS", "Choice", "best", "protocol_named"]
+__all__ = ["PROTOCOLS", "Choice", "best", "protocol_by_name"]
 
 PROTOCOLS: tuple[type[Protocol], ...] = (
     KAry,
@@ -40,7 +40,7 @@ class Choice:
     def why(self) -> str:
         chosen = self.protocol
         said = (
-            f"{chosen.name}: {1 + chosen.width} bytes a report, n times variance {chosen.variance:.4g} for a rare "
+            f"{chosen.name}: {1 + chosen.width} bytes per report, n times variance {chosen.variance:.4g} for a rare "
             f"value, the least of {len(self.considered)} within {self.bytes_per_report} bytes"
         )
         others = [other for other in self.considered if other is not chosen]
@@ -62,14 +62,14 @@ def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
         `bytes_per_report` counts the first byte, which names version and survey.
 
     >>> print(best(1000, 1.0))
-    projective: 3 bytes a report, n times variance 3.761 for a rare value, the least of 3 within 8 bytes; next is
+    projective: 3 bytes per report, n times variance 3.761 for a rare value, the least of 3 within 8 bytes; next is
     hadamard with 4.683. subset-selection would have 3.673 in 126 bytes.
     >>> best(2, 1.0).protocol.name
     'k-ary'
     """
     positive_integer("bytes_per_report", bytes_per_report)
     size, epsilon = positive_integer("size", size), positive("epsilon", epsilon)
-    made = [found for kind in PROTOCOLS if (found := _made(kind, size, epsilon)) is not None]
+    made = [found for kind in PROTOCOLS if (found := _make_protocol(kind, size, epsilon)) is not None]
     ordered = sorted(made, key=lambda protocol: (round(protocol.variance, 12), protocol.width))
     fitting = [protocol for protocol in ordered if 1 + protocol.width <= bytes_per_report]
     if not fitting:
@@ -79,7 +79,7 @@ def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
     return Choice(fitting[0], tuple(fitting), others, bytes_per_report)
 
 
-def _made(kind: type[Protocol], size: int, epsilon: float) -> Protocol | None:
+def _make_protocol(kind: type[Protocol], size: int, epsilon: float) -> Protocol | None:
     try:
         return kind(size, epsilon)
     except InvalidParameter:
@@ -88,10 +88,10 @@ def _made(kind: type[Protocol], size: int, epsilon: float) -> Protocol | None:
         return None
 
 
-def protocol_named(name: str, size: int, epsilon: float) -> Protocol:
+def protocol_by_name(name: str, size: int, epsilon: float) -> Protocol:
     """The protocol of that name.
 
-    >>> protocol_named("hadamard", 10, 1.0).width
+    >>> protocol_by_name("hadamard", 10, 1.0).width
     1
     """
     kind = Protocol.kinds.get(name) if isinstance(name, str) else None

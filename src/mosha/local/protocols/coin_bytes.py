@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mosha.core.randomness import Rng
-from mosha.local.protocols.randomiser import loops
+from mosha.local.protocols.randomiser import compiled_loops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,13 +67,13 @@ class CoinBytes:
 
     def _look_up(self, words: NDArray[np.uint16], found: NDArray[np.uint8]) -> NDArray[np.int64]:
         """`found` becomes the byte of each word; the places where 16 bits do not tell it."""
-        compiled = loops(len(words))
+        compiled = compiled_loops(len(words))
         if compiled is None:
             self._quick.take(words, out=found, mode="clip")  # never clipped: 65536 entries
             rare = np.flatnonzero(found == self._rare)
             return np.asarray(rare[self._table[words[rare]] == _UNSURE])
         places = np.empty(len(words), np.int64)
-        count: int = compiled.looked_up(words, self._quick, self._rare, self._table, _UNSURE, found, places)
+        count: int = compiled.look_up_words(words, self._quick, self._rare, self._table, _UNSURE, found, places)
         return places[:count]
 
     def _settle(self, known: NDArray[np.uint16], rng: Rng) -> NDArray[np.uint8]:

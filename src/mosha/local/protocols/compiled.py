@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["evened", "looked_up", "parted"]
+__all__ = ["even_out", "look_up_words", "split_values"]
 
 Array = np.ndarray[Any, Any]
 _ONE, _NONE = np.uint64(1), np.uint64(0)
@@ -21,7 +21,7 @@ _SHIFTS = (np.uint64(2), np.uint64(4), np.uint64(56))
 
 
 @njit(cache=True)
-def looked_up(words: Array, quick: Array, rare: Any, table: Array, unsure: Any, found: Array, places: Array) -> Any:
+def look_up_words(words: Array, quick: Array, rare: Any, table: Array, unsure: Any, found: Array, places: Array) -> Any:
     """`found` becomes what `quick` says of each word; how many were unsure, whose places are noted."""
     count = 0
     for i in range(len(words)):
@@ -34,7 +34,7 @@ def looked_up(words: Array, quick: Array, rare: Any, table: Array, unsure: Any, 
 
 
 @njit(cache=True)
-def parted(first: Array, second: Array, values: Array, size: Any, sets: Array, missing: Array) -> None:
+def split_values(first: Array, second: Array, values: Array, size: Any, sets: Array, missing: Array) -> None:
     """The values but one's own, parted into four by two coins each: `sets` becomes the part that is evened soonest.
 
     `missing` says how many values are wanted, and then how many still are. Which part is taken depends on how large the
@@ -67,7 +67,7 @@ def parted(first: Array, second: Array, values: Array, size: Any, sets: Array, m
 
 
 @njit(cache=True)
-def evened(
+def even_out(
     sets: Array, values: Array, held: Array, missing: Array, others: Any, pool: Array, bits: Any, row: Any
 ) -> Any:
     """Values at random, but one's own, are taken in or out of each set until none is missing; one's own, where held.

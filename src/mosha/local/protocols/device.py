@@ -8,7 +8,7 @@ from typing import NoReturn, final
 from mosha.core.errors import InsecureRandomness, InvalidParameter
 from mosha.core.randomness import Rng
 
-__all__ = ["DeviceRandom", "below", "happens", "some_of"]
+__all__ = ["DeviceRandom", "draw_below", "draw_subset", "flip_coin"]
 
 
 @final
@@ -34,14 +34,14 @@ class DeviceRandom:
         raise InsecureRandomness("a generator is not stored: make a new one where it is needed.")
 
 
-def below(bound: int, rng: Rng) -> int:
+def draw_below(bound: int, rng: Rng) -> int:
     """0, 1, ..., bound - 1, each equally likely.
 
     Guarantee:
         Exact: words of just enough bits, each value equally likely; those from `bound` on are drawn again, which
         leaves the values below it equally likely. More than half are kept, so it ends.
 
-    >>> below(1, DeviceRandom())
+    >>> draw_below(1, DeviceRandom())
     0
     """
     if bound < 1:
@@ -53,16 +53,16 @@ def below(bound: int, rng: Rng) -> int:
     return drawn
 
 
-def happens(top: int, bottom: int, rng: Rng) -> bool:
+def flip_coin(top: int, bottom: int, rng: Rng) -> bool:
     """True with probability exactly top / bottom.
 
-    >>> happens(1, 1, DeviceRandom()), happens(0, 1, DeviceRandom())
+    >>> flip_coin(1, 1, DeviceRandom()), flip_coin(0, 1, DeviceRandom())
     (True, False)
     """
-    return below(bottom, rng) < top
+    return draw_below(bottom, rng) < top
 
 
-def some_of(count: int, bound: int, rng: Rng) -> set[int]:
+def draw_subset(count: int, bound: int, rng: Rng) -> set[int]:
     """`count` of 0, 1, ..., bound - 1: every set of that size is equally likely.
 
     Guarantee:
@@ -70,11 +70,11 @@ def some_of(count: int, bound: int, rng: Rng) -> set[int]:
         probability (m + 1) / (j + 1), which is the share of the sets of size m + 1 of 0, ..., j that hold j, and else a
         uniform other element: uniform again.
 
-    >>> some_of(3, 3, DeviceRandom()) == {0, 1, 2}
+    >>> draw_subset(3, 3, DeviceRandom()) == {0, 1, 2}
     True
     """
     chosen: set[int] = set()
     for last in range(bound - count, bound):
-        drawn = below(last + 1, rng)
+        drawn = draw_below(last + 1, rng)
         chosen.add(last if drawn in chosen else drawn)
     return chosen

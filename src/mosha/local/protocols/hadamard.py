@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below, happens
+from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.randomiser import bytes_for, pack, unpack
 
@@ -66,9 +66,9 @@ class Hadamard(Protocol):
 
     def draw(self, value: int, rng: Rng) -> bytes:
         row = value + 1
-        column = below(self.columns, rng)
+        column = draw_below(self.columns, rng)
         supports = (row & column).bit_count() % 2 == 0
-        if supports != happens(self.odds.top, self.odds.top + self.odds.bottom, rng):
+        if supports != flip_coin(self.odds.top, self.odds.top + self.odds.bottom, rng):
             column ^= row & -row
         return column.to_bytes(self.width, "little")
 
@@ -81,11 +81,11 @@ class Hadamard(Protocol):
         size = 2 if kind == "<u2" else 4
         columns = np.frombuffer(rng.bytes(size * len(values)), kind) & np.array(self.columns - 1, kind)
         rows = (values + 1).astype(kind)
-        wrong = _odd(rows & columns) == bernoulli(self.truth, len(values), rng=rng)
+        wrong = _has_odd_parity(rows & columns) == bernoulli(self.truth, len(values), rng=rng)
         columns = columns ^ (rows & (~rows + np.array(1, kind))) * wrong
         return pack(columns, self.width)
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = unpack(reports) < self.columns
         return found
 
@@ -107,7 +107,7 @@ class Hadamard(Protocol):
         return np.asarray((found[0] + found[1 : self.size + 1]) // 2)
 
 
-def _odd(numbers: NDArray[np.unsignedinteger]) -> NDArray[np.bool_]:
+def _has_odd_parity(numbers: NDArray[np.unsignedinteger]) -> NDArray[np.bool_]:
     """Whether the number of bits is odd."""
     import numpy as np
 

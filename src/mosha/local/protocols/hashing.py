@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below
+from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.randomiser import bytes_for
 
@@ -72,10 +72,10 @@ class LocalHashing(Protocol):
         return self.size
 
     def draw(self, value: int, rng: Rng) -> bytes:
-        factor, shift = below(PRIME, rng), below(PRIME, rng)
+        factor, shift = draw_below(PRIME, rng), draw_below(PRIME, rng)
         hashed = ((factor * value + shift) % PRIME) * self.hashes >> 31
         odds = self.odds
-        drawn = below(odds.top + (self.hashes - 1) * odds.bottom, rng) - odds.top
+        drawn = draw_below(odds.top + (self.hashes - 1) * odds.bottom, rng) - odds.top
         if drawn >= 0:
             other = drawn // odds.bottom
             hashed = other + (other >= hashed)
@@ -92,7 +92,7 @@ class LocalHashing(Protocol):
         seeds = np.stack([factor, shift], axis=1).astype("<u4").view(np.uint8)
         return np.hstack([seeds, KAry(self.hashes, self.epsilon).draw_many(hashed, rng)])
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         import numpy as np
 
         factor, shift, hashed = _parts(reports)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from mosha.core.event import Event
 from mosha.core.events import RandomizedResponse
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below
+from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import bytes_for, in_blocks, pack, unpack
+from mosha.local.protocols.randomiser import bytes_for, draw_in_blocks, pack, unpack
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,7 +71,7 @@ class KAry(Protocol):
 
     def draw(self, value: int, rng: Rng) -> bytes:
         odds = self.odds
-        drawn = below(odds.top + (self.size - 1) * odds.bottom, rng) - odds.top
+        drawn = draw_below(odds.top + (self.size - 1) * odds.bottom, rng) - odds.top
         if drawn < 0:
             reported = value
         else:
@@ -80,7 +80,7 @@ class KAry(Protocol):
         return reported.to_bytes(self.width, "little")
 
     def draw_many(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
-        return in_blocks(self._draw_block, values, self.width, rng, each=4)
+        return draw_in_blocks(self._draw_block, values, self.width, rng, each=4)
 
     def _draw_block(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
         import numpy as np
@@ -91,7 +91,7 @@ class KAry(Protocol):
         others += others >= values
         return pack(np.where(bernoulli(self.truth, len(values), rng=rng), values, others), self.width)
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = unpack(reports) < self.size
         return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below, happens
+from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.randomiser import Randomiser, pack, unpack
 from mosha.local.protocols.window import Window
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Numeric", "numeric_named", "worst_variance"]
+__all__ = ["Numeric", "numeric_by_name", "worst_variance"]
 
 OUTPUTS = (1 << 16) - 2  # cells of the window; the two numbers above them are the two ends
 _GRID = 1 << 20  # steps of a value that is told by the two ends
@@ -61,11 +61,11 @@ class Numeric(Randomiser):
         return 5
 
     def draw(self, value: float, rng: Rng) -> bytes:
-        if happens(self.windows, _COINS, rng):
+        if flip_coin(self.windows, _COINS, rng):
             return self.window.draw(value, rng)
         odds = self.odds
         upper = odds.bottom * _GRID + round(value * _GRID) * (odds.top - odds.bottom)
-        return (OUTPUTS + (below(_GRID * (odds.top + odds.bottom), rng) < upper)).to_bytes(2, "little")
+        return (OUTPUTS + (draw_below(_GRID * (odds.top + odds.bottom), rng) < upper)).to_bytes(2, "little")
 
     def draw_many(self, values: NDArray[np.float64], rng: Rng) -> NDArray[np.uint8]:
         import numpy as np
@@ -82,7 +82,7 @@ class Numeric(Randomiser):
         found[~by_window] = OUTPUTS + (uniform(_GRID * (odds.top + odds.bottom), len(rest), rng=rng) < upper)
         return pack(found, 2)
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         import numpy as np
 
         numbers = unpack(reports)
@@ -162,10 +162,10 @@ def _second_moment(window: Window, at: int, slope: float, start: float, odds: Od
     return (odds.bottom * every + (odds.top - odds.bottom) * inside) / window.total
 
 
-def numeric_named(method: str, epsilon: float) -> Numeric:
+def numeric_by_name(method: str, epsilon: float) -> Numeric:
     """The randomiser of that name: "hybrid" (Wang et al. 2019), "piecewise" or "duchi".
 
-    >>> round(worst_variance(numeric_named("hybrid", 1.0)), 3)
+    >>> round(worst_variance(numeric_by_name("hybrid", 1.0)), 3)
     4.289
     """
     Odds.of(epsilon)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below, happens
+from mosha.local.protocols.device import draw_below, flip_coin
 
 __all__ = ["STEPS", "planar_steps", "radius_quantile"]
 
@@ -32,25 +32,25 @@ def planar_steps(rng: Rng) -> tuple[int, int]:
     """
     while True:
         ring = _geometric(rng) + _geometric(rng)
-        if not (happens(ring, ring + 1, rng) if ring else happens(1, 8, rng)):
+        if not (flip_coin(ring, ring + 1, rng) if ring else flip_coin(1, 8, rng)):
             continue
-        i, j = _on_ring(ring, rng)
-        if _kept(i * i + j * j, ring, rng):
+        i, j = _draw_on_ring(ring, rng)
+        if _is_kept(i * i + j * j, ring, rng):
             return i, j
 
 
-def _on_ring(ring: int, rng: Rng) -> tuple[int, int]:
+def _draw_on_ring(ring: int, rng: Rng) -> tuple[int, int]:
     """One of the 8 m steps with max(|i|, |j|) = m: four sides of 2 m, each with one of its corners."""
     if ring == 0:
         return 0, 0
-    side, place = divmod(below(8 * ring, rng), 2 * ring)
+    side, place = divmod(draw_below(8 * ring, rng), 2 * ring)
     along = place - ring
     return [(along, -ring), (ring, along), (-along, ring), (-ring, -along)][side]
 
 
 def _geometric(rng: Rng) -> int:
     """G with probability in proportion to e^(-g/256): a remainder r with e^(-r/256), a quotient with e^(-q)."""
-    while not _falls_below(remainder := below(STEPS, rng), rng):
+    while not _falls_below(remainder := draw_below(STEPS, rng), rng):
         pass
     quotient = 0
     while _falls_below(STEPS, rng):
@@ -63,7 +63,7 @@ def _falls_below(steps: int, rng: Rng) -> bool:
     if not steps:
         return True
     known = int.from_bytes(rng.bytes(8), "little")
-    least, most = _in_words(steps)
+    least, most = _word_bounds(steps)
     if known < least:
         return True
     exponent = Fraction(steps, STEPS)
@@ -71,14 +71,14 @@ def _falls_below(steps: int, rng: Rng) -> bool:
 
 
 @lru_cache(maxsize=2 * STEPS)
-def _in_words(steps: int) -> tuple[int, int]:
+def _word_bounds(steps: int) -> tuple[int, int]:
     """64-bit words below the first lie wholly below e^(-steps / 256), those from the second on wholly above it."""
     exponent = Fraction(steps, STEPS)
-    least, most = _enclosed(exponent, exponent, 30)
+    least, most = _enclose_exponential(exponent, exponent, 30)
     return int(least * (1 << 64)), math.ceil(most * (1 << 64))
 
 
-def _kept(square: int, ring: int, rng: Rng) -> bool:
+def _is_kept(square: int, ring: int, rng: Rng) -> bool:
     """True with probability exactly exp(-(sqrt(square) - ring) / 256).
 
     Floats decide where they are far enough apart: below 2^16 rings a root is off by less than 2^-35, so the exponent by
@@ -107,7 +107,7 @@ def _coin(bounds: Callable[[int], tuple[Fraction, Fraction]], rng: Rng, known: i
     """
     digits, bits = 30, 64
     while True:
-        least, most = _enclosed(*bounds(digits), digits)
+        least, most = _enclose_exponential(*bounds(digits), digits)
         if Fraction(known + 1, 1 << bits) <= least:
             return True
         if Fraction(known, 1 << bits) >= most:
@@ -116,7 +116,7 @@ def _coin(bounds: Callable[[int], tuple[Fraction, Fraction]], rng: Rng, known: i
         digits, bits = digits + 20, bits + 64
 
 
-def _enclosed(low: Fraction, high: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+def _enclose_exponential(low: Fraction, high: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Numbers around e^-x for low <= x <= high: `Decimal.exp` is correctly rounded, a hundred units more or less."""
     context, slack = Context(prec=digits), Fraction(1, 10 ** (digits - 2))
     least = Fraction(context.exp(-context.divide(Decimal(high.numerator), Decimal(high.denominator)))) - slack

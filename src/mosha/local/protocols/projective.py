@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below, happens
+from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.randomiser import bytes_for, pack, unpack
@@ -108,9 +108,9 @@ class Projective(Protocol):
         truth = self.truth
         point = _vector(value, q, t)
         pivot = next(place for place in range(t) if point[place])
-        product = 0 if happens(truth.numerator, truth.denominator, rng) else 1 + below(q - 1, rng)
+        product = 0 if flip_coin(truth.numerator, truth.denominator, rng) else 1 + draw_below(q - 1, rng)
         while True:
-            drawn = [below(q, rng) for _ in range(t)]
+            drawn = [draw_below(q, rng) for _ in range(t)]
             excess = sum(x * y for x, y in zip(point, drawn, strict=True)) - product
             drawn[pivot] = (drawn[pivot] - excess) % q
             if any(drawn):
@@ -160,7 +160,7 @@ class Projective(Protocol):
             numbers[again] = self._block(values[again], orthogonal[again], rng)
         return numbers
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = unpack(reports) < self.points
         return found
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Randomiser", "bytes_for", "in_blocks", "loops", "pack", "unpack"]
+__all__ = ["Randomiser", "bytes_for", "compiled_loops", "draw_in_blocks", "pack", "unpack"]
 
 _MANY = 1 << 16  # bytes of reports; fewer are drawn before a compiler is loaded
 
@@ -62,19 +62,19 @@ class Randomiser(ABC):
         """One report a row, of the same law as `draw`."""
 
     @abstractmethod
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which rows are reports that this randomiser can make."""
 
     @abstractmethod
     def tally(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:
         """The counters of these (possible) reports; those of two sets of reports add up."""
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """The law in whole numbers, for a device in another language."""
         return {"protocol": self.name, "odds": [self.odds.top, self.odds.bottom], **self.settings}
 
 
-def in_blocks(
+def draw_in_blocks(
     draw: Callable[[NDArray[np.int64], Rng], NDArray[np.uint8]],
     values: NDArray[np.int64],
     width: int,
@@ -95,7 +95,7 @@ def in_blocks(
     return rows
 
 
-def loops(count: int) -> Any:
+def compiled_loops(count: int) -> Any:
     """The compiled loops, where numba is installed and there are bytes enough to be worth the time it takes to load."""
     return _compiled() if count >= _MANY else None
 

@@ -9,10 +9,10 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import happens, some_of
+from mosha.local.protocols.device import draw_subset, flip_coin
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import in_blocks, loops
+from mosha.local.protocols.randomiser import compiled_loops, draw_in_blocks
 from mosha.local.protocols.unary import bit_counts, padding_clear
 
 if TYPE_CHECKING:
@@ -43,25 +43,25 @@ class SubsetSelection(Protocol):
     name = "subset-selection"
 
     @property
-    def chosen(self) -> int:
+    def subset_size(self) -> int:
         """w: the whole number beside k / (e^epsilon + 1) with the least variance."""
         return _best_size(self.size, self.odds)
 
     @property
     def settings(self) -> dict[str, int]:
-        return {"chosen": self.chosen}
+        return {"chosen": self.subset_size}
 
     @property
     def truth(self) -> Fraction:
-        return _chances(self.size, self.chosen, self.odds)[0]
+        return _chances(self.size, self.subset_size, self.odds)[0]
 
     @property
     def lie(self) -> Fraction:
-        return _chances(self.size, self.chosen, self.odds)[1]
+        return _chances(self.size, self.subset_size, self.odds)[1]
 
     @property
     def pairs(self) -> tuple[Fraction, Fraction]:
-        truth, w, others = self.truth, self.chosen, self.size - 1
+        truth, w, others = self.truth, self.subset_size, self.size - 1
         with_truth = truth * Fraction(w - 1, others)
         if others < 2:
             return with_truth, Fraction(0)
@@ -78,13 +78,13 @@ class SubsetSelection(Protocol):
 
     @property
     def largest_support(self) -> int:
-        return self.chosen
+        return self.subset_size
 
     def draw(self, value: int, rng: Rng) -> bytes:
         truth = self.truth
-        held = happens(truth.numerator, truth.denominator, rng)
+        held = flip_coin(truth.numerator, truth.denominator, rng)
         found = 1 << value if held else 0
-        for other in some_of(self.chosen - held, self.size - 1, rng):
+        for other in draw_subset(self.subset_size - held, self.size - 1, rng):
             found |= 1 << (other + (other >= value))
         return found.to_bytes(self.width, "little")
 
@@ -94,10 +94,10 @@ class SubsetSelection(Protocol):
         The first set is told by coins in which all others are alike, so that given its size it is uniform. A uniform
         set with a uniform element more, or less, is uniform again.
         """
-        compiled = loops(len(values) * self.width)
+        compiled = compiled_loops(len(values) * self.width)
         if compiled is None:
-            return in_blocks(self._draw_block, values, self.width, rng, each=2 * self.width)
-        return in_blocks(partial(self._draw_quickly, compiled), values, self.width, rng, each=16 * self._words)
+            return draw_in_blocks(self._draw_block, values, self.width, rng, each=2 * self.width)
+        return draw_in_blocks(partial(self._draw_quickly, compiled), values, self.width, rng, each=16 * self._words)
 
     @property
     def _words(self) -> int:
@@ -110,17 +110,17 @@ class SubsetSelection(Protocol):
         from mosha.noise import bernoulli
 
         held = bernoulli(self.truth, len(values), rng=rng)
-        missing = self.chosen - held.astype(np.int64)
+        missing = self.subset_size - held.astype(np.int64)
         shape = len(values), self._words
         sets = np.zeros(shape, np.uint64)
-        if 6 * self.chosen > self.size:  # else it takes fewer steps from the empty set
+        if 6 * self.subset_size > self.size:  # else it takes fewer steps from the empty set
             coins = np.frombuffer(rng.bytes(16 * sets.size), "<u8").reshape(2, *shape)
-            compiled.parted(coins[0], coins[1], values, self.size, sets, missing)
+            compiled.split_values(coins[0], coins[1], values, self.size, sets, missing)
         bits, row = 16 if self.size <= 1 << 12 else 32, 0
         while row < len(values):
             words = min(2 * int(np.abs(missing[row:]).sum()) + 256, 1 << 16)
             pool = np.frombuffer(rng.bytes(words * bits // 8), f"<u{bits // 8}")
-            row = compiled.evened(sets, values, held, missing, self.size - 1, pool, bits, row)
+            row = compiled.even_out(sets, values, held, missing, self.size - 1, pool, bits, row)
         whole = sets.astype("<u8", copy=False)
         bitmaps = np.ndarray(len(values), f"V{self.width}", whole, strides=whole.strides[:1])  # without the last zeros
         return bitmaps.copy().view(np.uint8).reshape(len(values), self.width)
@@ -132,7 +132,7 @@ class SubsetSelection(Protocol):
         from mosha.noise import bernoulli
 
         held = bernoulli(self.truth, len(values), rng=rng)
-        chance = Fraction(round(256 * (self.chosen - self.truth) / (self.size - 1)), 256)
+        chance = Fraction(round(256 * (self.subset_size - self.truth) / (self.size - 1)), 256)
         rows = coin_bytes(chance).draw(len(values) * self.width, rng).reshape(len(values), self.width)
         if self.size % 8:
             rows[:, -1] &= np.uint8((1 << self.size % 8) - 1)
@@ -141,7 +141,7 @@ class SubsetSelection(Protocol):
         bits = np.left_shift(1, values & 7).astype(np.uint8)
         flat[places] &= ~bits
         ones = _ones()[rows].sum(axis=1, dtype=np.int64)
-        self._adjust(flat, values, (self.chosen - held) - ones, rng)
+        self._adjust(flat, values, (self.subset_size - held) - ones, rng)
         flat[places] |= bits * held
         return rows
 
@@ -165,10 +165,10 @@ class SubsetSelection(Protocol):
             elif not left.size:
                 break
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         import numpy as np
 
-        right = _ones()[reports].sum(axis=1, dtype=np.int64) == self.chosen
+        right = _ones()[reports].sum(axis=1, dtype=np.int64) == self.subset_size
         return np.asarray(right & padding_clear(reports, self.size))
 
     def tally(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:

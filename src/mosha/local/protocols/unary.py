@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below
+from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.protocol import Protocol
-from mosha.local.protocols.randomiser import in_blocks
+from mosha.local.protocols.randomiser import draw_in_blocks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,14 +40,14 @@ class _Unary(Protocol):
         top, bottom = lie.numerator, lie.denominator
         found = 0
         for place in range(self.size):
-            if place != value and below(bottom, rng) < top:
+            if place != value and draw_below(bottom, rng) < top:
                 found |= 1 << place
-        if below(truth.denominator, rng) < truth.numerator:
+        if draw_below(truth.denominator, rng) < truth.numerator:
             found |= 1 << value
         return found.to_bytes(self.width, "little")
 
     def draw_many(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
-        return in_blocks(self._draw_block, values, self.width, rng, each=2 * self.width)
+        return draw_in_blocks(self._draw_block, values, self.width, rng, each=2 * self.width)
 
     def _draw_block(self, values: NDArray[np.int64], rng: Rng) -> NDArray[np.uint8]:
         import numpy as np
@@ -65,7 +65,7 @@ class _Unary(Protocol):
         flat[places] = (flat[places] & ~bits) | (bits * kept)
         return rows
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         return padding_clear(reports, self.size)
 
     def tally(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mosha.core.randomness import Rng
-from mosha.local.protocols.device import below
+from mosha.local.protocols.device import draw_below
 from mosha.local.protocols.randomiser import Randomiser, bytes_for, pack, unpack
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class Window(Randomiser):
         return self.outputs
 
     def draw(self, value: float, rng: Rng) -> bytes:
-        start = int(value * self.places * _STEP) + below(_STEP, rng) >> 32
+        start = int(value * self.places * _STEP) + draw_below(_STEP, rng) >> 32
         return self.cell(min(start, self.places), rng).to_bytes(self.width, "little")
 
     def cell(self, start: int, rng: Rng) -> int:
         """A cell, where the window starts here."""
-        drawn = below(self.total, rng)
+        drawn = draw_below(self.total, rng)
         inside = self.odds.top * self.length
         if drawn < inside:
             return start + drawn // self.odds.top
@@ -92,7 +92,7 @@ class Window(Randomiser):
         outside += self.length * (outside >= starts)
         return np.where(inside < 0, starts + drawn // self.odds.top, outside)
 
-    def possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_possible(self, reports: NDArray[np.uint8]) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = unpack(reports) < self.outputs
         return found
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
 
-__all__ = ["MOST_BUFFERS", "Buffers", "design"]
+__all__ = ["MOST_BUFFERS", "Buffers", "design", "find_design"]
 
 Vector = NDArray[np.float64]
 MOST_BUFFERS = 8
@@ -127,7 +127,7 @@ def _decoder_residues(tau: Vector, eta: Vector) -> tuple[Vector, Vector]:
     return np.asarray(np.prod(tau / eta, axis=-1)), np.asarray(others)
 
 
-def _placed(logs: Vector) -> Buffers:
+def _place_on_grid(logs: Vector) -> Buffers:
     """Poles and zeros at distances exp(-sums of gaps), on the grid of 2**-60; `logs` are the logarithms of the gaps."""
     distances = np.rint(np.exp(-np.cumsum(np.exp(logs))[::-1]) * 2.0**60) * 2.0**-60
     return Buffers(tuple(distances[0::2].tolist()), tuple(distances[1::2].tolist()))
@@ -193,8 +193,19 @@ def design(horizon: int, buffers: int) -> Buffers:
         options: Any = {"maxiter": 250, "maxfun": 200, "ftol": 1e-10, "gtol": 1e-8}
         tried = minimize(_with_slope, np.log(gaps), (steps,), method="L-BFGS-B", jac=True, options=options)
         with suppress(InvalidParameter):
-            found.append((float(tried.fun), _placed(tried.x)))
+            found.append((float(tried.fun), _place_on_grid(tried.x)))
             break
     if not found:
         raise InvalidParameter("so few steps need fewer buffers.")
     return min(found, key=lambda pair: pair[0])[1]
+
+
+@lru_cache(maxsize=256)
+def find_design(horizon: int, buffers: int) -> Buffers:
+    """The design for the next power of two of steps, which is made once; the price is that of the exact horizon.
+
+    >>> find_design(1000, 2) is find_design(1024, 2)
+    True
+    """
+    rounded = 1 << max(4, (horizon - 1).bit_length())
+    return find_design(rounded, buffers) if rounded != horizon else design(rounded, buffers)

@@ -15,7 +15,7 @@ from mosha.core.errors import InvalidParameter, StateRefused
 from mosha.files.locks import FileLock
 from mosha.files.sealed import SealedFile, check_secret, own_secret
 
-__all__ = ["Checkpoint", "checked_place"]
+__all__ = ["Checkpoint", "check_place"]
 
 _MAGIC = b"mosha-stream-2\n"
 _FIRST = b"mosha-stream-1\n"  # written by earlier versions: one piece under a key derived from the secret alone
@@ -35,39 +35,39 @@ class Checkpoint:
 
     def __init__(self, path: str | Path, name: str, secret: bytes | None = None) -> None:
         given = None if secret is None else check_secret(secret)
-        self.path, self._name = checked_place(path), name
-        self._lock = self._locked()
+        self.path, self._name = check_place(path), name
+        self._held_lock = self._lock()
         what = f"stream {name!r}"
         try:
             master = own_secret(self.path, what=what, again="Start a new stream.") if given is None else given
         except OSError:
             self.close()
-            raise self._closed_to_us() from None
+            raise self._refuse_access() from None
         except BaseException:
             self.close()
             raise
         self._file = SealedFile(self.path, secret=master, magic=_MAGIC, purpose=name, what=what)
-        self._seal = AESGCM(_derived(master, "seal"))
-        self.noise_key = _derived(master, "noise")
-        self.digest_key = _derived(master, "digest")
+        self._seal = AESGCM(_derive_secret(master, "seal"))
+        self.noise_key = _derive_secret(master, "noise")
+        self.digest_key = _derive_secret(master, "digest")
         self.home = self._lock_place.stat().st_ino  # the lock is never replaced: a copy of it has another number
 
     @property
     def _lock_place(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")
 
-    def _locked(self) -> FileLock:
+    def _lock(self) -> FileLock:
         try:
             lock = FileLock.take(self._lock_place)
         except OSError:
-            raise self._closed_to_us() from None
+            raise self._refuse_access() from None
         if lock is None:
             raise StateRefused(
                 f"the state of stream {self._name!r} is in use by another process. Nothing was spent or read."
             )
         return lock
 
-    def _closed_to_us(self) -> StateRefused:
+    def _refuse_access(self) -> StateRefused:
         return StateRefused(
             f"the files of stream {self._name!r} ({str(self.path)!r} and beside it) cannot be opened: look at their "
             "rights and their folder's, or name another file. Nothing was spent or read."
@@ -78,7 +78,7 @@ class Checkpoint:
         try:
             opened = self._read_first() or self._file.read()
         except OSError:
-            raise self._closed_to_us() from None
+            raise self._refuse_access() from None
         if opened is None:
             return None
         found: dict[str, Any] = json.loads(opened)
@@ -103,15 +103,15 @@ class Checkpoint:
     def save(self, content: dict[str, Any]) -> None:
         """Replace the file in one piece and flush it."""
         try:
-            self._file.write([_padded(json.dumps(content).encode())])
+            self._file.write([_pad(json.dumps(content).encode())])
         except OSError:
             raise StateRefused("the state could not be written: no output leaves before it is on disk.") from None
 
     def close(self) -> None:
-        self._lock.release()
+        self._held_lock.release()
 
 
-def checked_place(path: str | Path) -> Path:
+def check_place(path: str | Path) -> Path:
     """Where a state may be kept: a file, there or not, in a folder that is there; looked at before anything is made."""
     try:
         place = Path(path)
@@ -127,10 +127,10 @@ def checked_place(path: str | Path) -> Path:
     return place
 
 
-def _padded(text: bytes) -> bytes:
+def _pad(text: bytes) -> bytes:
     """With blanks up to a power of two, 4,096 bytes at least: the length of a file tells little about its persons."""
     return text.ljust(max(4096, 1 << (len(text) - 1).bit_length()))
 
 
-def _derived(master: bytes, purpose: str) -> bytes:
+def _derive_secret(master: bytes, purpose: str) -> bytes:
     return HKDF(hashes.SHA256(), 32, salt=b"mosha.streams.1", info=purpose.encode()).derive(master)

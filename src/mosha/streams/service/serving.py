@@ -28,12 +28,12 @@ from mosha.exact.bounding import entries
 from mosha.exact.statistic import fingerprint
 from mosha.ledger.codec import decode, encode
 from mosha.noise import KeyedRandom
-from mosha.streams.batches import Batches, by_name
-from mosha.streams.noise.lifted import LiftedState, LiftedToeplitz
+from mosha.streams.batches import Batches, read_columns
+from mosha.streams.noise.exact_toeplitz import LiftedState, LiftedToeplitz
 from mosha.streams.noise.tree import TreeState
 from mosha.streams.plan import Plan, StreamState
 from mosha.streams.service.checkpoint import Checkpoint
-from mosha.streams.service.state_text import plain, revived
+from mosha.streams.service.state_text import from_plain, to_plain
 from mosha.streams.stream import Stream, new_tape
 
 __all__ = ["Service", "serve"]
@@ -63,7 +63,7 @@ class _Durable:
         # a release has one step or several; where the state does not say, it was written when each had one
         self.releases: int = 0 if found is None else found.get("releases", self.time)
         self.first: int = 0 if found is None else found.get("first", self.time)  # the first step of the last one
-        self.state: Any = measurement.init() if found is None else revived(found["state"])
+        self.state: Any = measurement.init() if found is None else from_plain(found["state"])
         self.digest: str = "" if found is None else found["digest"]
         self.answer: Any = None if found is None else decode(found["answer"])
         self._tape: Any = None
@@ -97,12 +97,12 @@ class _Durable:
             "seed": self._seed,
             "home": self._checkpoint.home,
         }
-        content |= numbers | {"state": plain(state), "digest": digest, "answer": encode(answer)}
+        content |= numbers | {"state": to_plain(state), "digest": digest, "answer": encode(answer)}
         self._checkpoint.save(content)
 
     def digest_of(self, data: Any) -> str:
         """A keyed digest of a step's data, to tell the same data from other data."""
-        return hmac.new(self._checkpoint.digest_key, _described(data).encode(), "sha256").hexdigest()
+        return hmac.new(self._checkpoint.digest_key, _describe_data(data).encode(), "sha256").hexdigest()
 
     def _past_source(self, block: int) -> Rng:
         """The noise of a block that an earlier process drew."""
@@ -110,7 +110,7 @@ class _Durable:
             return KeyedRandom(self._checkpoint.noise_key, self.charter, self.payment, "block", block)
         return KeyedRandom(bytes.fromhex(self._seed or ""), "block", block)
 
-    def _with_tape(self, state: StreamState, plan: Plan, rng: Rng) -> StreamState:
+    def _attach_tape(self, state: StreamState, plan: Plan, rng: Rng) -> StreamState:
         """The state with noise ahead of it: drawn anew by each process, so that a clone has noise of its own.
 
         What the past of the noise still has to say is brought into the state first.
@@ -134,7 +134,7 @@ class _Durable:
             raise StateRefused("this does not follow from the state of the stream, or had other data. No answer.")
         state, digest, first = self.state, self.digest_of(data), self.time + 1
         if isinstance(self.measurement, Stream) and isinstance(state, StreamState):
-            self.state = state = self._with_tape(state, self.measurement.plan, rng)
+            self.state = state = self._attach_tape(state, self.measurement.plan, rng)
         answer, state = self.measurement.step(state, data, ask, rng)
         time = state.time if isinstance(state, StreamState) else first
         self._save({"time": time, "releases": number, "first": first}, state, digest, answer)
@@ -142,7 +142,7 @@ class _Durable:
         self.state, self.digest, self.answer = state, digest, answer
         return answer, _Held(number)
 
-    def _passed(self, held: _Held) -> int:
+    def _count_steps(self, held: _Held) -> int:
         known = {self.releases: self.time, self.releases - 1: self.first - 1}  # of earlier ones: a step each at least
         return known.get(held.number, held.number)
 
@@ -157,7 +157,7 @@ class _Durable:
             state=StatePolicy(
                 resume=lambda held, _: _Held(held.number + 1),
                 replays=True,
-                passed=self._passed,
+                passed=self._count_steps,
                 covers=made.state.covers,
             ),
             error=made.error,
@@ -195,7 +195,7 @@ class Service:
         self._behind = False  # the ledger has one that the state does not know
         found = self._settle()
         if found is not None and not self._durable.holds(found.value):
-            raise self._overtaken()
+            raise self._refuse_overtaken()
 
     @property
     def taken(self) -> int:
@@ -219,7 +219,7 @@ class Service:
             self.last = found = replace(release, step=self._durable.time)
         return found
 
-    def _overtaken(self) -> StateRefused:
+    def _refuse_overtaken(self) -> StateRefused:
         self._behind = True
         return StateRefused(
             f"the ledger has answers of stream {self.name!r} that this state does not know: another copy went on. "
@@ -244,22 +244,22 @@ class Service:
         data are the next step's.
         """
         if self._behind:
-            raise self._overtaken()
+            raise self._refuse_overtaken()
         waited = self._settle()
         if waited is not None and number is None and self._durable.digest_of(data) == self._durable.digest:
             return waited
         if number is not None and number != self.taken + 1:
-            return self._again(data, number)
+            return self._repeat_last(data, number)
         if getattr(self._durable.state, "left", 1) == 0:
             raise HorizonExceeded(f"all alarms of stream {self.name!r} were given. No data was read.")
         release = self._run.step(data)
         if self._durable.releases == self._noted:
-            raise self._overtaken()
+            raise self._refuse_overtaken()
         self._noted += 1
         self.last = replace(release, step=self._durable.time)
         return self.last
 
-    def _again(self, data: Any, number: int) -> Release:
+    def _repeat_last(self, data: Any, number: int) -> Release:
         if number == self._durable.first and self.last is not None:
             if self._durable.digest_of(data) == self._durable.digest:
                 return self.last
@@ -312,40 +312,42 @@ def serve(
         raise
 
 
-def _described(data: Any) -> str:
+def _describe_data(data: Any) -> str:
     """Data as text that is the same for the same rows."""
     if isinstance(data, Batches):
         if data.rows is None:
-            return repr([_described(batch) for batch in data.listed()])
+            return repr([_describe_data(batch) for batch in data.list_batches()])
         columns = data.rows if isinstance(data.rows, dict) else {"": data.rows}
-        return repr([data.count, _content(data.offsets), [(name, _content(columns[name])) for name in columns]])
-    named = by_name(data)
+        return repr(
+            [data.count, _describe_column(data.offsets), [(name, _describe_column(columns[name])) for name in columns]]
+        )
+    named = read_columns(data)
     if named is not None:
-        return repr([(name, _words(column)) for name, column in named.items()])
+        return repr([(name, _describe_entries(column)) for name, column in named.items()])
     if hasattr(data, "keys") and hasattr(data, "__getitem__"):
-        return repr([(str(name), _words(entries(data[name]))) for name in data.keys()])  # noqa: SIM118
+        return repr([(str(name), _describe_entries(entries(data[name]))) for name in data.keys()])  # noqa: SIM118
     if isinstance(data, tuple):
-        return repr([_described(part) for part in data])
-    return _words(entries(data))
+        return repr([_describe_data(part) for part in data])
+    return _describe_entries(entries(data))
 
 
-def _content(column: NDArray[Any]) -> str:
+def _describe_column(column: NDArray[Any]) -> str:
     """A column as text: numbers by their bytes, which is quick, anything else by its words."""
     if column.dtype.kind == "O":
-        return _words(column)
+        return _describe_entries(column)
     return f"{column.dtype.str} {column.shape} {hashlib.sha256(np.ascontiguousarray(column).tobytes()).hexdigest()}"
 
 
-def _words(column: NDArray[Any]) -> str:
+def _describe_entries(column: NDArray[Any]) -> str:
     """The entries of a column as text; one that cannot be told is known by its type, and stops nobody."""
     entries = column.tolist()
     try:
         return repr(entries)
     except Exception:  # noqa: BLE001  (what a row does when it is read must not be heard)
-        return repr([_word(entry) for entry in entries])
+        return repr([_describe_entry(entry) for entry in entries])
 
 
-def _word(entry: Any) -> str:
+def _describe_entry(entry: Any) -> str:
     try:
         return repr(entry)
     except Exception:  # noqa: BLE001

@@ -8,8 +8,8 @@ from typing import Any, TypedDict, Unpack
 
 from mosha.core.unit import Unit
 from mosha.mechanisms import ClippedSum, Histogram
-from mosha.streams.best import best
-from mosha.streams.series import KeyedSum, MeanParts, mean_of
+from mosha.streams.planner import best
+from mosha.streams.statistics import KeyedSum, MeanParts, mean_of
 from mosha.streams.stream import Stream
 
 COARSER = 2.0**10

@@ -5,7 +5,7 @@ With A the running sum, C the encoder and D the norms of its columns, the releas
     V_t = P_t + z_t + Q_t(z_0, ..., z_(t-1)),
 
 P_t the running sum of the rounded and weighted data, z the noise, Q_t the past part of A C^-1 z rounded to an integer.
-d_t (V_t - V_(t-1)) estimates the data of step t, with errors that cancel in running sums. Proof: `lifted.md`.
+d_t (V_t - V_(t-1)) estimates the data of step t, with errors that cancel in running sums. Proof: `exact_toeplitz.md`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.streams.noise.blt import Buffers
-from mosha.streams.noise.lifting import Lifting
+from mosha.streams.noise.exact_toeplitz_blocks import Lifting
 from mosha.streams.noise.tape import Tape
 
 __all__ = ["BandedToeplitz", "LiftedState", "LiftedToeplitz", "lifted_sensitivity", "lifted_unit"]
@@ -52,7 +52,7 @@ def lifted_unit(horizon: int, touched: int) -> int:
 def lifted_sensitivity(
     *, gain: float, largest_norm: float, unit: int, touched: int, most: int, horizon: int, sides: int, width: int
 ) -> float:
-    """How far one unit moves the noise that explains a release, in steps, along every path: `lifted.md`.
+    """How far one unit moves the noise that explains a release, in steps, along every path: `exact_toeplitz.md`.
 
     Args:
         gain: the largest norm of C D^-1 x over the contributions x of one unit, each of size 1.
@@ -95,10 +95,10 @@ class _Window:
         self._tops = tops.astype(np.int64)
 
     @cached_property
-    def at(self) -> list[tuple[int, float]]:
+    def pairs(self) -> list[tuple[int, float]]:
         return [(int(weight), worth) for weight, worth in zip(self.weights.tolist(), self.worths.tolist(), strict=True)]
 
-    def rounded(self, data: NDArray[np.int64], part: slice) -> NDArray[Any]:
+    def round_data(self, data: NDArray[np.int64], part: slice) -> NDArray[Any]:
         """floor(data weight / 2**40 + 1/2), in 64 bits where they suffice: the weight in two halves."""
         if max(float(data.max()), -float(data.min())) * self._most < 2.0**61:
             rests = data * self._rests[part]
@@ -166,7 +166,7 @@ class LiftedToeplitz:
 
     def _weights(self, time: int) -> tuple[int, float]:
         """The weight of the data at a step, over 2**40, rounded down, and what a step of the release is worth."""
-        return self._window(time).at[time % WINDOW]
+        return self._window(time).pairs[time % WINDOW]
 
     def start(self, width: int) -> LiftedState:
         nothing: Any = 0 if width == 1 else np.zeros(width, object)
@@ -176,7 +176,7 @@ class LiftedToeplitz:
     def _lifting(self) -> Lifting:
         return Lifting(*self._coefficients)
 
-    def _ahead(self, state: LiftedState, tape: Tape, *, hurry: bool = False) -> _Block:
+    def _next_block(self, state: LiftedState, tape: Tape, *, hurry: bool = False) -> _Block:
         """The block of lifted noise that the next step lies in."""
         number = state.time // tape.size
         if tape.made is None or tape.made[0] != number:
@@ -199,7 +199,7 @@ class LiftedToeplitz:
     def step(self, state: LiftedState, data: Any, tape: Tape) -> tuple[Any, LiftedState]:
         """An estimate of the data of one step, in steps of the data."""
         time = state.time
-        ahead = self._ahead(state, tape)
+        ahead = self._next_block(state, tape)
         weight, worth = self._weights(time)
         lifted = ahead.rows[time - ahead.start]
         # V_t - V_(t-1); the rest is post-processing
@@ -208,16 +208,16 @@ class LiftedToeplitz:
             return released * worth, LiftedState(time + 1, lifted, ahead.total, ahead.buffers, time + 1)
         return released * worth, LiftedState(time + 1, lifted, state.total, state.buffers, state.since)
 
-    def chunk(self, state: LiftedState, data: NDArray[np.int64], tape: Tape) -> tuple[Vector, LiftedState]:
+    def step_many(self, state: LiftedState, data: NDArray[np.int64], tape: Tape) -> tuple[Vector, LiftedState]:
         """Estimates of the data of many steps of one series at once: the very numbers that single steps give."""
         estimates, taken, hurry = np.empty(data.size), 0, data.size >= MANY
         while taken < data.size:
-            ahead, place = self._ahead(state, tape, hurry=hurry), state.time % tape.size
+            ahead, place = self._next_block(state, tape, hurry=hurry), state.time % tape.size
             room = min(data.size - taken, tape.size - place, WINDOW - state.time % WINDOW)
             part = slice(state.time % WINDOW, state.time % WINDOW + room)
             offset, window = state.time - ahead.start, self._window(state.time)
             lifted = ahead.lifted[offset : offset + room, 0]
-            rounded = window.rounded(data[taken : taken + room], part)
+            rounded = window.round_data(data[taken : taken + room], part)
             moved = rounded + lifted
             moved[1:] -= lifted[:-1]
             moved[0] -= state.noise

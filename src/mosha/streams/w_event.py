@@ -23,11 +23,11 @@ from mosha.exact.statistic import Statistic, check_statistic, fingerprint
 from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.unbounded import unbounded_laplace
-from mosha.streams.best import VERY_LONG, best
 from mosha.streams.bounding import Memory, exact_step
+from mosha.streams.planner import VERY_LONG, best
 from mosha.streams.presence import contribution, presence_of
 
-__all__ = ["WindowState", "adaptive", "predicted", "window"]
+__all__ = ["WindowState", "adaptive", "predict_error", "window"]
 
 WHOLE = 1 << 40  # epsilon is divided into so many parts
 
@@ -43,14 +43,14 @@ class WindowState:
     memory: Memory = field(default_factory=dict)
 
 
-def predicted(method: str, *, steps: int, changes: float, epsilon: float) -> float:
+def predict_error(method: str, *, steps: int, changes: float, epsilon: float) -> float:
     """The mean absolute error that noise alone gives a count, if a window has so many changes.
 
     Uniform noise has the scale w / epsilon; absorption shares half of epsilon among the changes; distribution halves
     what is left at each of them.
 
-    >>> predicted("uniform", steps=48, changes=3, epsilon=1), predicted("absorption", steps=48, changes=3, epsilon=1)
-    (48.0, 6.0)
+    >>> [predict_error(method, steps=48, changes=3, epsilon=1) for method in ("uniform", "absorption")]
+    [48.0, 6.0]
     """
     if method == "uniform":
         return steps / epsilon
@@ -91,7 +91,7 @@ def window(
         return plainly
     guess = non_negative("changes", changes)
     told = {
-        method: predicted(method, steps=unit.steps, changes=guess, epsilon=epsilon)
+        method: predict_error(method, steps=unit.steps, changes=guess, epsilon=epsilon)
         for method in ("distribution", "absorption")
     }
     method = min(told, key=lambda name: told[name])

@@ -20,7 +20,7 @@ from mosha.streams.stream import Stream
 __all__ = ["KeyedSum", "MeanParts", "mean_of"]
 
 
-def _one_row(unit: Unit) -> None:
+def _require_one_row(unit: Unit) -> None:
     if rows_per_unit(unit) != 1 or unit.neighbours is not Neighbours.ADD_REMOVE:
         raise InvalidParameter("at one step one row of a unit is added or removed: this statistic is for streams.")
 
@@ -59,7 +59,7 @@ class KeyedSum:
         return self._keyed.labels
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
-        _one_row(unit)
+        _require_one_row(unit)
         return replace(self._sum.sensitivity(unit), l0=1)
 
     @np.errstate(all="ignore")
@@ -113,7 +113,7 @@ class MeanParts:
         return int(np.ceil(self.half / self.grid))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
-        _one_row(unit)
+        _require_one_row(unit)
         steps = self._steps
         return Sensitivity(l0=2, l1=2 * steps, l2=root_up(2 * steps**2), linf=steps, span=2 * steps)
 

@@ -1,8 +1,8 @@
 """Lifted noise by the block: z_t + Q_t for many steps at once, exact where floats cannot be trusted.
 
-Q_t looks at noise alone, so a block of it is made ahead of the data: one product of matrices whose entries are whole
-numbers small enough for floats to be exact, and one exact update of the buffers every 64 steps. Proof: `lifted.md`.
-Where many steps are taken at once and numba is installed (the extra `fast`), the spans are compiled: the same numbers.
+Q_t depends on noise alone, so a block of it is made ahead of the data: one product of matrices whose entries are whole
+numbers small enough for floats to be exact, and one exact update of the buffers every 64 steps. If many steps are taken
+at once and numba is installed (the extra `fast`), the spans are compiled: the same numbers. Proof: `exact_toeplitz.md`.
 """
 
 from __future__ import annotations
@@ -67,25 +67,25 @@ class Lifting:
         whole = len(noise) - len(noise) % SPAN
         parts = []
         if whole:
-            lifted, totals, kept = self._quickly(noise[:whole], totals, kept, hurry=hurry)
+            lifted, totals, kept = self._lift_quickly(noise[:whole], totals, kept, hurry=hurry)
             parts.append(lifted)
         if whole < len(noise):
-            parts.append(self._slowly(noise[whole:], totals, kept))
+            parts.append(self._lift_each(noise[whole:], totals, kept))
         lifted = parts[0] if len(parts) == 1 else np.concatenate(parts)
         if width == 1:
             return lifted, totals[0], tuple(buffer[0] for buffer in kept)
         return lifted, totals, tuple(kept)
 
-    def _slowly(self, noise: NDArray[Any], totals: Any, buffers: list[Any]) -> NDArray[Any]:
+    def _lift_each(self, noise: NDArray[Any], totals: Any, buffers: list[Any]) -> NDArray[Any]:
         """The exact road for each coordinate; sums and buffers are brought up to date where they are."""
         lifted = np.empty(noise.shape, object)
         for c in range(noise.shape[1]):
-            lifted[:, c], totals[c], ends = self._exactly(noise[:, c], totals[c], [b[c] for b in buffers])
+            lifted[:, c], totals[c], ends = self._lift_exactly(noise[:, c], totals[c], [b[c] for b in buffers])
             for buffer, end in zip(buffers, ends, strict=True):
                 buffer[c] = end
         return lifted
 
-    def _exactly(self, noise: Any, total: int, buffers: list[int]) -> tuple[list[int], int, list[int]]:
+    def _lift_exactly(self, noise: Any, total: int, buffers: list[int]) -> tuple[list[int], int, list[int]]:
         """Step by step in whole numbers of any size, rounding down once a step; for one coordinate."""
         lifted = []
         for z in map(int, noise):
@@ -97,7 +97,7 @@ class Lifting:
             total += z
         return lifted, total, buffers
 
-    def _quickly(
+    def _lift_quickly(
         self, noise: NDArray[Any], totals: Any, buffers: list[Any], *, hurry: bool = False
     ) -> tuple[NDArray[Any], Any, list[Any]]:
         steps, width = noise.shape
@@ -110,7 +110,7 @@ class Lifting:
         if hurry and not large.any() and (made := self._compiled(rows, high, low, totals, buffers)) is not None:
             lifted, ends, end = made
             return lifted.reshape(spans, width, SPAN).transpose(0, 2, 1).reshape(steps, width), ends, end
-        sums, starts, ends, end = self._advanced(rows.reshape(spans, width, SPAN), high, low, totals, buffers)
+        sums, starts, ends, end = self._advance(rows.reshape(spans, width, SPAN), high, low, totals, buffers)
         within = np.zeros((rows.shape[0], SPAN))
         for i in reversed(range(PARTS)):  # the smallest first
             part = slice(i * SPAN, (i + 1) * SPAN)
@@ -127,16 +127,16 @@ class Lifting:
         if not (wild.any() or large.any()):
             return lifted, ends, end
         far = np.repeat(wild.reshape(spans, width), SPAN, axis=0)
-        return self._mended(noise, (large, far), lifted.astype(object), totals.copy(), [b.copy() for b in buffers])
+        return self._repair(noise, (large, far), lifted.astype(object), totals.copy(), [b.copy() for b in buffers])
 
     @cached_property
     def _kernel(self) -> Any:
         if importlib.util.find_spec("numba") is None:
             return None
-        from mosha.streams.noise import lifting_compiled  # noqa: PLC0415  (numba is an extra and takes time to load)
+        from mosha.streams.noise import exact_toeplitz_compiled as compiled  # noqa: PLC0415  (needs numba)
 
-        decays = np.array([lifting_compiled.decay_digits(decay) for decay in self._decays])
-        return lifting_compiled, decays, np.array(self._readout), 2.0 ** -(READ * np.arange(PARTS, 0, -1.0))
+        decays = np.array([compiled.decay_digits(decay) for decay in self._decays])
+        return compiled, decays, np.array(self._readout), 2.0 ** -(READ * np.arange(PARTS, 0, -1.0))
 
     def _compiled(self, rows: Any, high: Any, low: Any, totals: Any, buffers: list[Any]) -> tuple[Any, Any, Any] | None:
         """Lifted rows, sums and buffers after them; None where there is no compiler or a number is too large for it."""
@@ -145,11 +145,11 @@ class Lifting:
         compiled, decays, readout, scales = self._kernel
         if any(abs(number) >> 139 for buffer in buffers for number in buffer):
             return None
-        digits = np.array([[compiled.digits_of(int(b[c])) for b in buffers] for c in range(len(totals))], np.int64)
+        digits = np.array([[compiled.to_digits(int(b[c])) for b in buffers] for c in range(len(totals))], np.int64)
         sums, lifted = np.array([int(total) for total in totals]), np.empty_like(rows)
         first = self._first / (1 << BITS)
         rows = np.ascontiguousarray(rows)
-        done = compiled.spans_lifted(rows, high, low, sums, digits, decays, first, readout, scales, TAME, lifted)
+        done = compiled.lift_spans(rows, high, low, sums, digits, decays, first, readout, scales, TAME, lifted)
         if not done:
             return None
         ends = [np.array([compiled.from_digits(row[i]) for row in digits], object) for i in range(len(buffers))]
@@ -162,7 +162,7 @@ class Lifting:
         padded[:count] = rows
         return np.asarray(padded.reshape(-1, FEW, SPAN) @ self._matrix).reshape(-1, self._matrix.shape[1])[:count]
 
-    def _advanced(self, rows: Any, high: Any, low: Any, totals: Any, buffers: list[Any]) -> tuple[Any, ...]:
+    def _advance(self, rows: Any, high: Any, low: Any, totals: Any, buffers: list[Any]) -> tuple[Any, ...]:
         """Sums and buffers at the start of each span, as floats, and at the end of the last one, exact."""
         spans, width, _ = rows.shape
         count = len(buffers)
@@ -191,7 +191,7 @@ class Lifting:
         past = starts[:, 1:].transpose(1, 0, 2).reshape(count, -1) * 2.0**-BITS
         return starts[:, 0].ravel(), past, totals, ends
 
-    def _mended(
+    def _repair(
         self, noise: Any, wrong: tuple[Any, Any], lifted: Any, totals: Any, buffers: list[Any]
     ) -> tuple[Any, Any, list[Any]]:
         """Coordinates that leave the range of floats: from there on exactly, each by itself, whatever comes later.
@@ -205,10 +205,10 @@ class Lifting:
             bad = np.flatnonzero(large[:, c] | far[:, c])
             until = int(bad[0]) // SPAN * SPAN if bad.size else noise.shape[0]
             if until:
-                _, totals[c : c + 1], mine = self._quickly(noise[:until, c : c + 1], totals[c : c + 1], mine)
+                _, totals[c : c + 1], mine = self._lift_quickly(noise[:until, c : c + 1], totals[c : c + 1], mine)
             state = [buffer[0] for buffer in mine]
             if bad.size:
-                exact, totals[c], state = self._exactly(noise[until:, c], totals[c], state)
+                exact, totals[c], state = self._lift_exactly(noise[until:, c], totals[c], state)
                 place = int(bad[0]) if far[bad[0], c] else int(bad[0]) + 1
                 lifted[place:, c] = exact[place - until :]
                 lifted[bad[0] : place, c] += noise[bad[0] : place, c].astype(object)  # set aside above

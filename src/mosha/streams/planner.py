@@ -55,7 +55,7 @@ def best(
         name: what to call it in a ledger.
 
     Guarantee:
-        Whichever is taken keeps its event's price for streams that are chosen adaptively: `lifted.md` and
+        Whichever is taken keeps its event's price for streams that are chosen adaptively: `exact_toeplitz.md` and
         `unbounded.md` (buffers, bands), `SignedTree` and `BinaryTree` (trees), `Increments` (per step). The choice
         looks at public numbers alone.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["DIGITS", "decay_digits", "digits_of", "from_digits", "spans_lifted"]
+__all__ = ["DIGITS", "decay_digits", "from_digits", "lift_spans", "to_digits"]
 
 Array = np.ndarray[Any, Any]
 DIGIT = 20
@@ -24,10 +24,10 @@ PIECE, KEPT = 20, 16  # as in `Lifting`
 PIECES = 6
 
 
-def digits_of(number: int) -> list[int]:
+def to_digits(number: int) -> list[int]:
     """A whole number as seven digits of 20 bits, the last one with what is left and the sign.
 
-    >>> from_digits(digits_of(-(1 << 100) + 5)) == -(1 << 100) + 5
+    >>> from_digits(to_digits(-(1 << 100) + 5)) == -(1 << 100) + 5
     True
     """
     return [(number >> DIGIT * i) & MASK for i in range(DIGITS - 1)] + [number >> DIGIT * (DIGITS - 1)]
@@ -44,7 +44,7 @@ def decay_digits(decay: int) -> list[int]:
 
 
 @njit(cache=True)
-def rounded(digits: Array) -> float:
+def round_to_float(digits: Array) -> float:
     """The nearest float, ties to even, as Python rounds whole numbers; NaN where the number has more than 140 bits."""
     size = np.empty(DIGITS, np.int64)
     sign = -1 if digits[DIGITS - 1] < 0 else 1
@@ -78,7 +78,7 @@ def rounded(digits: Array) -> float:
 
 
 @njit(cache=True)
-def decayed(digits: Array, decay: Array, product: Array) -> None:
+def decay(digits: Array, decay: Array, product: Array) -> None:
     """Replace a number by floor(number decay / 2**160)."""
     product[:] = 0
     for i in range(DIGITS):
@@ -93,7 +93,7 @@ def decayed(digits: Array, decay: Array, product: Array) -> None:
 
 
 @njit(cache=True)
-def arrived(digits: Array, high: Array, low: Array, first: int, count: int) -> None:
+def add_span(digits: Array, high: Array, low: Array, first: int, count: int) -> None:
     """Add what a span brings to a buffer: six pieces of 16 bits, cut behind the 60th."""
     parts = np.empty(PIECES, np.int64)
     for i in range(PIECES):
@@ -111,7 +111,7 @@ def arrived(digits: Array, high: Array, low: Array, first: int, count: int) -> N
 
 
 @njit(cache=True)
-def spans_lifted(
+def lift_spans(
     rows: Array,
     high: Array,
     low: Array,
@@ -132,7 +132,7 @@ def spans_lifted(
         past[:] = float(totals[c]) * first
         weight = abs(past[0])
         for i in range(count):
-            start = rounded(buffers[c, i]) * 2.0**-LIFT
+            start = round_to_float(buffers[c, i]) * 2.0**-LIFT
             for j in range(span):
                 past[j] += start * readout[i, j]
             weight += abs(start) * readout[i, 0]
@@ -149,6 +149,6 @@ def spans_lifted(
             added += rows[row, j]
         totals[c] += added
         for i in range(count):
-            decayed(buffers[c, i], decays[i], product)
-            arrived(buffers[c, i], high[row], low[row], parts * span + i, count)
+            decay(buffers[c, i], decays[i], product)
+            add_span(buffers[c, i], high[row], low[row], parts * span + i, count)
     return True
