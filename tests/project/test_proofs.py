@@ -27,7 +27,7 @@ EVERY = {
     "mechanisms": "mean noisy_max partition_selection smooth_sensitivity sparse_vector",
     "noise": "box envelope",
     "streams": "alarms",
-    "streams/noise": "lifted unbounded",
+    "streams/noise": "exact_toeplitz unbounded",
     "streams/service": "service",
     "tables/parts": "correlations joint_noise keys spreads tail_counts windows",
 }

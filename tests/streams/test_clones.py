@@ -142,9 +142,8 @@ def test_a_state_of_the_last_version_is_taken_up(tmp_path, monkeypatch):
         module.Checkpoint, "save", lambda self, content: saved(self, {k: v for k, v in content.items() if k != "seed"})
     )
     with one() as old:
-        monkeypatch.setattr(
-            old._durable, "_attach_tape", lambda state, plan, rng: module.replace(state, tape=new_tape(plan, old_source))
-        )
+        attach = lambda state, plan, rng: module.replace(state, tape=new_tape(plan, old_source))
+        monkeypatch.setattr(old._durable, "_attach_tape", attach)
         old_source = lambda block: noise.KeyedRandom(
             old._durable._checkpoint.noise_key, old._durable.charter, old._durable.payment, "block", block
         )

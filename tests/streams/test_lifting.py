@@ -127,7 +127,7 @@ def test_compiled_digits_are_the_number_and_round_like_it():
             for near in (number, -number, number + 1, number - 1):
                 digits = np.array(compiled.to_digits(near))
                 assert compiled.from_digits(digits) == near
-                assert compiled.rounded(digits) == float(near)
+                assert compiled.round_to_float(digits) == float(near)
                 decay = random.getrandbits(160)
-                compiled.decayed(digits, np.array(compiled.decay_digits(decay)), np.empty(16, np.int64))
+                compiled.decay(digits, np.array(compiled.decay_digits(decay)), np.empty(16, np.int64))
                 assert compiled.from_digits(digits) == near * decay >> 160

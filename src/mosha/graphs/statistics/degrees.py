@@ -63,8 +63,10 @@ def monotone_counts(noisy: NDArray[Any]) -> Floats:
 def average_neighbors(noisy: NDArray[Any]) -> Floats:
     """Each entry j the mean of those up to j / 3 below and above it, as many on both sides: a straight line stays.
 
-    >>> average_neighbors(np.arange(12)).tolist() == list(range(12)), average_neighbors(np.array([0, 0, 0, 3, 0])).tolist()[3]
-    (True, 1.0)
+    >>> average_neighbors(np.arange(12)).tolist() == list(range(12))
+    True
+    >>> average_neighbors(np.array([0, 0, 0, 3, 0])).tolist()[3]
+    1.0
     """
     places = np.arange(noisy.size)
     reach = np.minimum(places // 3, noisy.size - 1 - places)
