@@ -202,7 +202,7 @@ def test_a_refusal_states_asked_spent_and_limit(visits):
     with mosha.Ledger(visits) as ledger, pytest.raises(errors.BudgetExceeded) as refusal:
         ledger.account("visits").open(asking(events.Gaussian(0.5)))
     told = refusal.value.to_dict()
-    assert (told["error"], told["spent"], told["limit"]) == ("BudgetExceeded", 0.0, 3.0)
+    assert (told["error"], told["used"], told["limit"]) == ("BudgetExceeded", 0.0, 3.0)
     assert told["asked"] == pytest.approx(concentrated.epsilon_from_rho(2.0, 9e-7))
 
 

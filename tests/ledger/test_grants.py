@@ -55,7 +55,7 @@ def test_a_grant_pays_until_the_end_of_its_last_day(ledger, visits, zhang, clock
         assert not zhang.expired
     clock.now = end
     assert zhang.expired
-    with pytest.raises(errors.AccountExpired, match=r"2026-11-21.*nothing was spent") as refusal:
+    with pytest.raises(errors.AccountExpired, match=r"2026-11-21.*Nothing was spent") as refusal:
         zhang.open(asking(events.Laplace(4)))
     assert (refusal.value.account, refusal.value.ended) == ("visits/zhang", "2026-11-21T00:00:00+00:00")
     assert [zhang.spent, visits.spent] == [0.5, 0.5]
