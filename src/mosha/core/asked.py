@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -16,11 +16,11 @@ __all__ = ["Priceable", "price_tag"]
 class Priceable(Protocol):
     """What has a price once a budget is given: every `mosha.core.question.Question`."""
 
-    def measurement_for(self, **budget: Any) -> Measurement:
+    def measurement_for(self, **budget: float | None) -> Measurement:
         """What a release for this budget (epsilon, delta, rho) would run."""
 
 
-def price_tag(asked: Any, **budget: float) -> Measurement | Event:
+def price_tag(asked: object, **budget: float) -> Measurement | Event:
     """What an account is charged for: a measurement, or an event.
 
     A question needs a budget. A plan is calibrated to the budget where one is given (`calibrate`), and says what it is
@@ -32,8 +32,9 @@ def price_tag(asked: Any, **budget: float) -> Measurement | Event:
     """
     if isinstance(asked, Priceable) and not isinstance(asked, type):
         return asked.measurement_for(**budget)
-    if budget and callable(getattr(asked, "calibrate", None)):
-        return price_tag(asked.calibrate(**budget))
+    calibrate = getattr(asked, "calibrate", None)
+    if budget and callable(calibrate):
+        return price_tag(calibrate(**budget))
     found = asked if isinstance(asked, Event | Measurement) else _own_price(asked)
     if found is None:
         raise InvalidParameter("core.unknown_price", spent="nothing", kind=type(asked).__name__)
@@ -42,7 +43,7 @@ def price_tag(asked: Any, **budget: float) -> Measurement | Event:
     return found
 
 
-def _own_price(asked: Any) -> Measurement | Event | None:
+def _own_price(asked: object) -> Measurement | Event | None:
     for name in ("sold_as", "event"):
         if isinstance(found := getattr(asked, name, None), Event):
             return found

@@ -39,9 +39,7 @@ class Budget:
     def __post_init__(self) -> None:
         given = [name for name in _MEASURES if getattr(self, name) is not None]
         if len(given) != 1:
-            raise InvalidParameter(
-                "a release costs epsilon=... (with or without delta=...), rho=... or mu=...: say one of them."
-            )
+            raise InvalidParameter("core.one_measure")
         object.__setattr__(self, given[0], positive(given[0], getattr(self, given[0])))
         object.__setattr__(self, "delta", probability("delta", self.delta))
 
@@ -81,7 +79,7 @@ class Budget:
     def from_dict(data: Mapping[str, object]) -> Budget:
         """The budget that `to_dict` described; anything else is refused."""
         if not isinstance(data, Mapping) or not set(data) <= {*_MEASURES, "delta"}:
-            raise InvalidParameter("a budget has epsilon, delta, rho and mu, and nothing else.")
+            raise InvalidParameter("core.unknown_budget_fields")
         return Budget(**data)  # type: ignore[arg-type]  # checked when it is built
 
     def __repr__(self) -> str:

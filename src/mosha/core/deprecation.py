@@ -47,7 +47,7 @@ def renamed_argument(**renamed: str) -> Callable[[Wrapped], Wrapped]:
 
 def _take_old_names(function: Callable[..., Any], name: str, renamed: dict[str, str]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def call(*positional: Any, **named: Any) -> Any:
+    def call(*positional: object, **named: object) -> object:
         for old, new in renamed.items():
             if old in named:
                 if new in named:

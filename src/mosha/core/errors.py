@@ -108,7 +108,7 @@ class MoshaError(Exception):
         parameter: str | None = None,
         account: str | None = None,
         spent: Spent | None = None,
-        **public: Any,
+        **public: object,
     ) -> None:
         super().__init__(code)
         self.code = code if is_code(code) else re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
@@ -159,7 +159,7 @@ class MoshaError(Exception):
         return _revive, (type(self), self.args, vars(self))
 
 
-def _revive(kind: type[MoshaError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> MoshaError:
+def _revive(kind: type[MoshaError], arguments: tuple[object, ...], attributes: dict[str, object]) -> MoshaError:
     error = kind.__new__(kind, *arguments)
     vars(error).update(attributes)
     return error
@@ -335,10 +335,10 @@ class LedgerKeyRefused(LedgerError):
 
     spent: Spent | None = "nothing"
 
-    def __init__(self, code: str, /, *, needed: str | None = None, given: str | None = None, **public: Any) -> None:
+    def __init__(self, code: str, /, *, needed: str | None = None, given: str | None = None) -> None:
         self.needed = needed
         self.given = given
-        super().__init__(code, **public)
+        super().__init__(code)
 
     def _fields(self) -> dict[str, Any]:
         return {"needed": self.needed, "given": self.given} | super()._fields()

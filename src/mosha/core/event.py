@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -88,10 +88,10 @@ class Event:
 
     def to_dict(self) -> dict[str, Any]:
         """The event as plain data: version, kind and fields."""
-        return {"mosha": VERSION, **self._described()}
+        return {"mosha": VERSION, **self._describe()}
 
-    def _described(self) -> dict[str, Any]:
-        return {"kind": type(self).__name__} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+    def _describe(self) -> dict[str, Any]:
+        return {"kind": type(self).__name__} | {f.name: _to_plain(getattr(self, f.name)) for f in fields(self)}
 
     def to_json(self) -> str:
         """The event as JSON text that other programs and later versions can read.
@@ -154,8 +154,8 @@ class Composed(Event):
     def __repr__(self) -> str:
         return " + ".join(f"{e!r} * {n}" if n > 1 else repr(e) for e, n in self.items) or "NOTHING"
 
-    def _described(self) -> dict[str, Any]:
-        return {"kind": "Composed", "items": [[e._described(), n] for e, n in self.items]}  # noqa: SLF001
+    def _describe(self) -> dict[str, Any]:
+        return {"kind": "Composed", "items": [[e._describe(), n] for e, n in self.items]}  # noqa: SLF001
 
 
 def _leaves(event: Event) -> Iterator[Event]:
@@ -191,28 +191,28 @@ def compose(items: Iterable[tuple[Event, int]]) -> Event:
 NOTHING = Composed()
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: object) -> Any:
     if isinstance(value, Event):
-        return value._described()  # noqa: SLF001
+        return value._describe()  # noqa: SLF001
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_to_plain(item) for item in value]
     return str(value) if isinstance(value, Neighbours) else value
 
 
-def _revived(value: Any) -> Any:
+def _revive(value: object) -> Any:
     if isinstance(value, dict):
         return _event(value)
-    return tuple(_revived(item) for item in value) if isinstance(value, list) else value
+    return tuple(_revive(item) for item in value) if isinstance(value, list) else value
 
 
-def _event(described: dict[str, Any]) -> Event:
+def _event(described: Mapping[str, object]) -> Event:
     arguments = dict(described)
     name = arguments.pop("kind", None)
     kind = Event.kinds.get(name) if isinstance(name, str) else None
     if kind is None:
         raise InvalidParameter("core.unknown_event", kind=str(name))
     try:
-        event = kind(**{key: _revived(value) for key, value in arguments.items()})
+        event = kind(**{key: _revive(value) for key, value in arguments.items()})
     except InvalidParameter:
         raise
     except (TypeError, ValueError, AttributeError):
@@ -220,7 +220,7 @@ def _event(described: dict[str, Any]) -> Event:
     return compose(event.parts()) if isinstance(event, Composed) else event
 
 
-def from_dict(described: dict[str, Any]) -> Event:
+def from_dict(described: Mapping[str, object]) -> Event:
     """The event that `to_dict` described."""
     if not isinstance(described, dict) or described.get("mosha") != VERSION:
         raise InvalidParameter("core.other_event_version", version=VERSION)

@@ -57,14 +57,14 @@ def _check(event: Event, /, **checks: Any) -> None:
         object.__setattr__(event, name, check(name, getattr(event, name)))
 
 
-def _is_event(name: str, value: Any) -> Event:
+def _is_event(name: str, value: object) -> Event:
     if not isinstance(value, Event):
         raise InvalidParameter("core.not_an_event", parameter=name, kind=type(value).__name__)
     return value
 
 
 def _one_of(*choices: str) -> Any:
-    def check(name: str, value: Any) -> str:
+    def check(name: str, value: object) -> str:
         if value not in choices:
             raise InvalidParameter("core.unknown_option", parameter=name, options=[repr(choice) for choice in choices])
         return str(value)

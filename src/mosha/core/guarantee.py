@@ -7,6 +7,7 @@ two guarantees of which neither implies the other by a closed form are simply no
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -64,7 +65,7 @@ class Guarantee:
         return {"guarantee": type(self).__name__, **asdict(self)}
 
     @staticmethod
-    def from_dict(stored: dict[str, Any]) -> Guarantee:
+    def from_dict(stored: Mapping[str, object]) -> Guarantee:
         """The guarantee that `to_dict` described.
 
         >>> Guarantee.from_dict(Approx(1, 1e-6).to_dict())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -128,7 +128,7 @@ def phrase(code: str, **fields: object) -> Phrase:
     return made
 
 
-def translate(value: Any, language: Language) -> Any:
+def translate(value: object, language: Language) -> Any:
     """A phrase in a language; whatever else it is stays as it is."""
     return say(value.code, language, **value.fields) if isinstance(value, Phrase) else value
 
@@ -147,17 +147,18 @@ class _Formatter(string.Formatter):
     def __init__(self, language: Language) -> None:
         self._language = language
 
-    def get_field(self, field_name: str, args: Any, kwargs: Mapping[str, Any]) -> tuple[Any, str]:
+    def get_field(self, field_name: str, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[object, str]:
         """No attributes and no items: a template names fields and nothing inside of them."""
         return self.get_value(field_name, args, kwargs), field_name
 
-    def convert_field(self, value: Any, conversion: str | None) -> Any:
+    def convert_field(self, value: object, conversion: str | None) -> Any:
         return super().convert_field(translate(value, self._language), conversion)
 
-    def format_field(self, value: Any, format_spec: str) -> str:
+    def format_field(self, value: object, format_spec: str) -> str:
         joiner = _JOINERS.get((self._language, format_spec))
         if joiner is None:
             return str(format(value, format_spec))
         between, last = joiner
-        parts = [str(translate(part, self._language)) for part in value]
+        listed = value if isinstance(value, Iterable) else [value]
+        parts = [str(translate(part, self._language)) for part in listed]
         return last.join([*([between.join(parts[:-1])] if parts[:-1] else []), *parts[-1:]])

@@ -18,7 +18,7 @@ class _Package(ModuleType):
     function or class, the public name wins; the module is there for `from package.name import ...`.
     """
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         own = isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}"
         if not (own and name in self.__dict__["_public_names"]):
             super().__setattr__(name, value)

@@ -81,7 +81,7 @@ class Measurement(Generic[Data, Ask, State, Answer]):
     step: Callable[[State, Data, Ask, Rng], tuple[Answer, State]]
     init: Callable[[], State] = lambda: None  # type: ignore[assignment, return-value]
     horizon: int = 1
-    state: StatePolicy[Data, State, Answer] = StatePolicy()  # noqa: RUF009
+    state: StatePolicy[Data, State, Answer] = StatePolicy()
     error: Callable[[float, Answer | None], Any] | None = None
     draw: Callable[[Answer, Any], Any] | None = None
     name: str = "measurement"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
+from typing import SupportsIndex
 
 from mosha.core.errors import InvalidParameter
 
 __all__ = ["non_negative", "positive", "positive_integer", "probability", "real", "strict_probability"]
 
 
-def real(name: str, value: Any) -> float:
+def real(name: str, value: object) -> float:
     """A finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidParameter("core.not_a_number", parameter=name, kind=type(value).__name__)
@@ -24,7 +24,7 @@ def real(name: str, value: Any) -> float:
     return number
 
 
-def positive(name: str, value: Any) -> float:
+def positive(name: str, value: object) -> float:
     """A finite number above zero.
 
     >>> positive("epsilon", 1)
@@ -36,7 +36,7 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
-def non_negative(name: str, value: Any) -> float:
+def non_negative(name: str, value: object) -> float:
     """A finite number, zero or above."""
     number = real(name, value)
     if number < 0:
@@ -44,7 +44,7 @@ def non_negative(name: str, value: Any) -> float:
     return number
 
 
-def probability(name: str, value: Any) -> float:
+def probability(name: str, value: object) -> float:
     """A number in [0, 1): where 1 stands for no promise at all, it is refused."""
     number = real(name, value)
     if not 0 <= number < 1:
@@ -52,7 +52,7 @@ def probability(name: str, value: Any) -> float:
     return number
 
 
-def strict_probability(name: str, value: Any) -> float:
+def strict_probability(name: str, value: object) -> float:
     """A number in (0, 1)."""
     number = real(name, value)
     if not 0 < number < 1:
@@ -61,18 +61,25 @@ def strict_probability(name: str, value: Any) -> float:
     return number
 
 
-def positive_integer(name: str, value: Any) -> int:
+def positive_integer(name: str, value: object) -> int:
     """A whole number, one or above.
 
     >>> positive_integer("horizon", 365)
     365
     """
-    try:
-        number = value.__index__()
-    except (AttributeError, TypeError):
-        number = None
-    if number is None or isinstance(value, bool):
+    number = _read_index(value)
+    if number is None:
         raise InvalidParameter("core.not_whole", parameter=name, kind=type(value).__name__)
     if number < 1:
         raise InvalidParameter("core.below_one", parameter=name, value=number)
     return int(number)
+
+
+def _read_index(value: object) -> int | None:
+    """The whole number that a value stands for, if it does."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return value.__index__()
+    except TypeError:  # an array of several numbers
+        return None

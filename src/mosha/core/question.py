@@ -111,8 +111,8 @@ def find_least_budget(
     target = positive("within", within)
     low, high = LEAST_EPSILON, LARGEST_EPSILON
     if widest(Budget(epsilon=high, delta=delta)) > target:
-        also = hint and f" {hint}"
-        raise InvalidParameter(f"no epsilon below 1024 is so accurate: ask for a wider error bar.{also}")
+        code = "core.never_so_accurate_hint" if hint else "core.never_so_accurate"
+        raise InvalidParameter(code, parameter="within", largest=LARGEST_EPSILON, hint=hint)
     while high > low * 1.001:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if widest(Budget(epsilon=middle, delta=delta)) <= target else (middle, high)
@@ -142,8 +142,8 @@ def choose_budget(
     """
     if within is None:
         if confidence is not None:
-            raise InvalidParameter("confidence= goes with within=; the error bars of an answer are answer.error(0.95).")
+            raise InvalidParameter("core.confidence_without_within", parameter="confidence")
         return Budget(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     if epsilon is not None or rho is not None or mu is not None:
-        raise InvalidParameter("choose one of epsilon=, rho= and within=: within pays the least epsilon for it.")
+        raise InvalidParameter("core.within_and_price", parameter="within")
     return plan(within, 0.95 if confidence is None else confidence)

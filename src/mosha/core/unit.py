@@ -19,6 +19,7 @@ Event, Window and Edge hide a part of what a person does, never all of it: they 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -156,13 +157,13 @@ class Unit:
         return described
 
     @staticmethod
-    def from_dict(stored: dict[str, Any]) -> Unit:
+    def from_dict(stored: Mapping[str, object]) -> Unit:
         """The unit that `to_dict` described.
 
         >>> Unit.from_dict(Node(max_degree=50).to_dict()) == Node(max_degree=50)
         True
         """
-        arguments = dict(stored)
+        arguments: dict[str, Any] = dict(stored)
         kind = Unit.kinds.get(str(arguments.pop("unit", "")))
         if kind is None:
             raise InvalidParameter("core.unknown_unit")
@@ -172,10 +173,11 @@ class Unit:
             raise InvalidParameter("core.unknown_unit_fields", kind=kind.__name__) from None
 
 
-def is_population_name(name: Any) -> bool:
+def is_population_name(name: object) -> bool:
     """Whether this can name a population, and with it an account at the top of a ledger."""
-    plain = isinstance(name, str) and name.isprintable() and "/" not in name
-    return plain and name == name.strip() != "" and len(name) <= LONGEST
+    if not isinstance(name, str) or not name.isprintable() or "/" in name:
+        return False
+    return name == name.strip() != "" and len(name) <= LONGEST
 
 
 @dataclass(frozen=True)
