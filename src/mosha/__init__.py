@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mosha import noise as noise
     from mosha import sql as sql
     from mosha import streams as streams
+    from mosha import synth as synth
     from mosha import tables as tables
     from mosha.connect.language.expression import col as col
     from mosha.core.account import Account as Account
@@ -68,6 +69,7 @@ _MODULES = [
     "noise",
     "sql",
     "streams",
+    "synth",
     "tables",
 ]
 _NAMES = {

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosha.connect.engines.opening import source as open_source
 from mosha.connect.language.checking import type_of
@@ -27,6 +27,9 @@ from mosha.tables.parts.keys import MOST_KEYS
 from mosha.tables.parts.measured import awaited
 from mosha.tables.parts.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
+
+if TYPE_CHECKING:
+    from mosha.synth import MarginalsQuestion
 
 __all__ = ["FROM_DATA", "Grouped", "Table", "protect", "public_table"]
 
@@ -197,6 +200,18 @@ class Table(_Asks):
         """
         grouped = self.group_by(column, keys=candidates)
         return replace(grouped.count(), best=positive_integer("k", k))
+
+    def marginals(self, *, ways: int = 2, **options: Any) -> MarginalsQuestion:
+        """All marginals of `ways` columns in one question, with the least noise and exact error bars.
+
+        Args:
+            ways: how many columns a marginal has.
+            options: see `mosha.synth.ask_marginals`: columns, sets, weights, queries, goal, keys, between, bins,
+                hierarchy, nulls.
+        """
+        from mosha import synth  # noqa: PLC0415  (it stands above this layer, and is loaded when it is asked for)
+
+        return synth.ask_marginals(self, ways=ways, **options)
 
     def aggregate(self, **named: Aggregate) -> Question:
         return Question(

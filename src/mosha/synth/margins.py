@@ -1,0 +1,159 @@
+"""What comes back from a question about marginals: noisy tables that agree with each other, with exact error bars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import strict_probability
+from mosha.core.release import Receipt
+from mosha.mechanisms.error_bars import gaussian_width
+from mosha.synth.axis import Reals
+from mosha.synth.columns import CodedColumn
+from mosha.synth.residuals import Measured
+
+__all__ = ["Estimate", "Marginals", "nearest_counts", "selection_of"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with the half-width of its error bar; `grade` says what stands behind it.
+
+    *certified*: unbiased, with an exact error bar. *modelled*: what a model says, without an error bar.
+    """
+
+    value: float
+    error: float | None
+    grade: str = "certified"
+
+    def __str__(self) -> str:
+        if self.error is None:
+            return f"{self.value:.6g} (modelled, no error bar)"
+        return f"{self.value:.6g} ± {self.error:.3g} (certified)"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Marginals:
+    """Noisy marginals: publish them, add them up, compare them, as often as you like.
+
+    Guarantee:
+        Everything here is post-processing of what was paid for. Cells are unbiased, and sums over a column are the same
+        in every marginal that has it.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    sets: tuple[tuple[int, ...], ...]
+    measured: Measured
+    receipt: Receipt
+
+    def __repr__(self) -> str:
+        return f"Marginals({len(self.sets)} marginals of {', '.join(column.name for column in self.columns)})"
+
+    def _place(self, name: str) -> int:
+        for place, column in enumerate(self.columns):
+            if column.name == name:
+                return place
+        raise InvalidParameter(
+            "synth.unknown_column", parameter="column", column=name, columns=[c.name for c in self.columns]
+        )
+
+    def _chosen(self, names: Sequence[str]) -> tuple[int, ...]:
+        chosen = tuple(self._place(name) for name in names)
+        if not any(set(chosen) <= set(one) for one in self.sets):
+            raise InvalidParameter("synth.not_measured", parameter="columns", columns=list(names))
+        return chosen
+
+    def marginal(self, *names: str, nonnegative: bool = False) -> Reals:
+        """The table of some columns, an axis for each in this order.
+
+        With `nonnegative`, the nearest table without negative cells and with the same sum: small cells are then too
+        large and large ones too small on average, and error bars no longer hold for it.
+        """
+        table = self.measured.marginal(self._chosen(names))
+        return nearest_counts(table) if nonnegative else table
+
+    def error(self, *names: str, confidence: float = 0.95) -> Reals:
+        """The half-width of the error bar of every cell."""
+        variance = self.measured.cell_variance(self._chosen(names))
+        return np.sqrt(variance) * _quantile(confidence)
+
+    def labels(self, name: str) -> tuple[object, ...]:
+        """What the cells of a column are called."""
+        return self.columns[self._place(name)].labels
+
+    def table(self, *names: str, confidence: float = 0.95) -> dict[str, list[Any]]:
+        """A marginal as columns: the labels, the count and the half-width of its error bar."""
+        chosen = self._chosen(names)
+        counts, errors = self.marginal(*names), self.error(*names, confidence=confidence)
+        places = np.indices(counts.shape).reshape(len(chosen), -1)
+        found: dict[str, list[Any]] = {
+            self.columns[c].name: [self.columns[c].labels[i] for i in places[axis]] for axis, c in enumerate(chosen)
+        }
+        return found | {"count": counts.reshape(-1).tolist(), "error": errors.reshape(-1).tolist()}
+
+    def count(self, *, confidence: float = 0.95, **chosen: object) -> Estimate:
+        """How many rows lie in chosen cells: a value, a list of values, or a range (low, high) of an ordered column.
+
+        >>> # answer.count(sex="F", age=(18, 65))
+        """
+        return self.query({name: selection_of(self.columns[self._place(name)], wish) for name, wish in chosen.items()},
+                          confidence=confidence)  # fmt: skip
+
+    def query(self, coefficients: Mapping[str, Any], *, confidence: float = 0.95) -> Estimate:
+        """A linear query: for each column a coefficient for every cell; a cell counts with the product of its own."""
+        places = self._chosen(tuple(coefficients))
+        rows = [np.asarray(c, np.float64).reshape(1, -1) for c in coefficients.values()]
+        for place, row in zip(places, rows, strict=True):
+            if row.shape[1] != self.columns[place].size:
+                raise InvalidParameter("synth.wrong_coefficients", column=self.columns[place].name,
+                                       cells=self.columns[place].size)  # fmt: skip
+        table = self.measured.marginal(places)
+        for row in rows:
+            table = np.tensordot(row[0], table, axes=(0, 0))
+        variance = float(self.measured.variance(dict(zip(places, rows, strict=True)))[0])
+        return Estimate(float(table), float(np.sqrt(variance)) * _quantile(confidence))
+
+
+def selection_of(column: CodedColumn, wish: object) -> Reals:
+    """1 for each cell that is meant, 0 for the others; a range takes a part of the cells that it cuts."""
+    chosen = np.zeros(column.size)
+    if isinstance(wish, tuple) and len(wish) == 2 and column.is_ordered:
+        low, high = (float(mark) for mark in wish)
+        if column.edges is not None:
+            edges = np.array(column.edges)
+            overlap = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
+            chosen[: column.known] = np.clip(overlap / np.diff(edges), 0, 1)
+        else:
+            values = np.array(column.labels[: column.known], np.float64)
+            chosen[: column.known] = (values >= low) & (values <= high)
+        return chosen
+    wishes = wish if isinstance(wish, list | set | frozenset) else [wish]
+    for one in wishes:
+        cell = column.encode([one])[0]
+        if cell < 0 or (cell == column.known and one is not None):
+            raise InvalidParameter("synth.unknown_value", parameter=column.name, column=column.name)
+        chosen[cell] = 1.0
+    return chosen
+
+
+def nearest_counts(table: Reals) -> Reals:
+    """The nearest table, in the l2 norm, without negative cells and with the same sum (zeros where that is negative).
+
+    >>> nearest_counts(np.array([3.0, 1.0, -1.0])).tolist()
+    [2.5, 0.5, 0.0]
+    """
+    values, total = np.asarray(table, np.float64).reshape(-1), float(table.sum())
+    if total <= 0:
+        return np.zeros(table.shape)
+    falling = np.sort(values)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
+    shift = excess[np.nonzero(falling > excess)[0][-1]]
+    return np.asarray(np.maximum(values - shift, 0.0).reshape(table.shape), np.float64)
+
+
+def _quantile(confidence: float) -> float:
+    return gaussian_width(2.0**30, strict_probability("confidence", confidence)) / 2.0**30

@@ -1,0 +1,154 @@
+"""From a budget to noise multipliers, and from a question to a paid answer: what both kinds of release share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mosha.accounting.measures import gaussian as normal
+from mosha.connect.engines.asking import look_only, stop_at
+from mosha.connect.engines.local_source import LocalSource
+from mosha.connect.plan.relation import Relation
+from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter
+from mosha.core.event import Event
+from mosha.core.events import DiscreteGaussian
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive
+from mosha.core.release import Release
+from mosha.mechanisms.gaussian import gaussian_multiplier
+from mosha.synth.axis import Axis, Reals
+from mosha.synth.residuals import Term, cells_of
+from mosha.tables import Budget
+
+__all__ = ["Ask", "epsilon_for", "pack", "stage_multipliers", "unpack"]
+
+_SLACK = 1 + 2.0**-40
+_EDGE = 2.0**-95
+"""Part of delta that is left for what tells discrete Gaussian noise from the normal law, stage by stage."""
+
+
+def stage_multipliers(budget: Budget, shares: Sequence[float], *, resolution: int, coordinates: int) -> list[float]:
+    """The noise multipliers of Gaussian stages that share a budget; shares of mu**2 that sum to at most 1.
+
+    Guarantee:
+        Stages with multipliers m_i compose to one Gaussian mechanism of mu**2 = sum 1 / m_i**2 (Dong, Roth and Su
+        2022), also where a stage is chosen with knowledge of the ones before. What the discrete law costs more at this
+        resolution is paid by a hair more noise in every stage, and by 2**-100 of delta for each.
+    """
+    if not budget.allows_gaussian:
+        raise InvalidParameter("synth.needs_delta", parameter="delta")
+    if budget.rho is None:
+        whole = gaussian_multiplier(epsilon=budget.epsilon, delta=budget.delta - _EDGE)
+    else:
+        whole = gaussian_multiplier(rho=budget.rho)
+    found = [whole / math.sqrt(share) * _SLACK for share in shares]
+    return [_discrete(m, resolution, coordinates) if budget.rho is None else m for m in found]
+
+
+def _discrete(multiplier: float, resolution: int, coordinates: int) -> float:
+    """The multiplier at which the discrete law is priced no higher than the normal one with this multiplier."""
+    target, found = 1 / multiplier**2, multiplier
+    while (price := normal.cost_of(DiscreteGaussian(found, float(resolution), coordinates)).amount) > target:
+        if not math.isfinite(price):
+            raise InvalidParameter("synth.noise_out_of_range", parameter="epsilon")
+        found *= math.sqrt(price / target) * (1 + 2.0**-45)
+    return found
+
+
+def epsilon_for(multiplier: float, delta: float) -> float:
+    """The least epsilon, a hair more, whose release has at most this noise multiplier."""
+    if not delta > _EDGE:
+        raise InvalidParameter("synth.needs_delta", parameter="delta")
+    return normal.epsilon(1 / multiplier * (1 + 1e-6), delta - _EDGE)
+
+
+def pack(residuals: Mapping[Term, Reals]) -> Reals:
+    """Residuals as one array, which every book keeps."""
+    flat = [np.asarray(table, np.float64).reshape(-1) for table in residuals.values()]
+    return np.concatenate(flat) if flat else np.zeros(0)
+
+
+def unpack(whole: Reals, axes: Sequence[Axis], terms: Sequence[Term]) -> dict[Term, Reals]:
+    """The residuals that `pack` put together, for these terms in this order."""
+    found, first = {}, 0
+    for term in terms:
+        size = cells_of(axes, term)
+        shape = [axes[column].nodes(level) for column, level in term]
+        found[term] = np.array(whole[first : first + size]).reshape(shape)
+        first += size
+    return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ask:
+    """What a release needs besides its mathematics: where the rows are, whose they are and who pays."""
+
+    relation: Relation
+    unit: Any
+    account: Account | None
+
+    def rows(self, data: Any) -> Relation:
+        """The relation of this question, over another table where one is given (an audit does that)."""
+        return self.relation if data is None else rebase(self.relation, data)
+
+    def pay(self, measurement: Measurement, *, key: str | None, deadline: float | None) -> Release:
+        """Look, pay, ask."""
+        if self.account is None:
+            raise InvalidParameter("synth.no_account", spent="nothing")
+        if key is None and any(not isinstance(source, LocalSource) for source in self.relation.sources):
+            key = f"synth-{hashlib.sha256(np.random.default_rng().bytes(16)).hexdigest()[:16]}"
+        seconds = None if deadline is None else positive("deadline", deadline)
+        with stop_at(seconds):
+            if key is None or not self.account.holds(key):
+                self.look()
+            run = self.account.open(measurement, key=key)
+            release = run.step(None)
+        run.close()
+        return release
+
+    def look(self) -> None:
+        """Let the engine analyse what will run, without reading a row; whatever would fail without data fails here."""
+        try:
+            with look_only():
+                self.count(self.relation)
+        except RecursionError:
+            raise InvalidParameter("synth.nested_too_deeply", spent="nothing") from None
+
+    def count(self, relation: Relation) -> Any:
+        raise NotImplementedError
+
+
+def rebase(relation: Relation, data: Any) -> Relation:
+    """The same plan over another table."""
+    node: Any = relation
+    if hasattr(node, "source"):
+        return replace(node, source=data) if node.private else relation
+    changed = {name: rebase(getattr(node, name), data) for name in ("parent", "left", "right") if hasattr(node, name)}
+    moved: Relation = replace(node, **changed)
+    return moved
+
+
+def fingerprint_of(*values: Any) -> str:
+    """A hash of public fields, the same in every process."""
+    return hashlib.sha256(json.dumps([_describe(value) for value in values], default=repr).encode()).hexdigest()
+
+
+def _describe(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return ["array", value.shape, value.tolist()]
+    if isinstance(value, Mapping):
+        return ["map", *([_describe(key), _describe(part)] for key, part in value.items())]
+    if isinstance(value, tuple | list):
+        return [type(value).__name__, *map(_describe, value)]
+    if hasattr(value, "origin_name"):
+        return ["source", value.origin_name]
+    if is_dataclass(value) and not isinstance(value, type | Event):
+        return [type(value).__name__, *([f.name, _describe(getattr(value, f.name))] for f in fields(value))]
+    return [type(value).__name__, repr(value)]

@@ -1,0 +1,291 @@
+"""Questions about many marginals at once: least noise, exact error bars, one price."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from mosha.connect.plan.relation import Relation
+from mosha.core.errors import InvalidParameter
+from mosha.core.measurement import Measurement
+from mosha.core.number import positive, positive_integer, strict_probability
+from mosha.core.randomness import Rng
+from mosha.mechanisms.error_bars import gaussian_width
+from mosha.synth.axis import Axis, Reals
+from mosha.synth.columns import CodedColumn, coded_column
+from mosha.synth.counting import Counted, count_cells, grain_of, reach_of
+from mosha.synth.margins import Marginals
+from mosha.synth.paying import Ask, epsilon_for, fingerprint_of, pack, stage_multipliers, unpack
+from mosha.synth.planning import Workload, best_shares
+from mosha.synth.residuals import Measured, ResidualNoise, Term, cells_of
+from mosha.tables import Budget, Table
+
+__all__ = ["MOST_NUMBERS", "MarginalsQuestion", "ask_marginals", "coded_columns"]
+
+MOST_NUMBERS = 1 << 24
+"""No release measures more numbers than this."""
+
+MOST_MARKS = 128
+Kind = Literal["cells", "ranges", "prefixes", "hierarchy"]
+Goal = Literal["sum", "largest"]
+
+
+def coded_columns(
+    table: Table,
+    *,
+    columns: Iterable[str] | None,
+    keys: Mapping[str, Any] | None,
+    between: Mapping[str, Any] | None,
+    bins: Mapping[str, Any] | None,
+    hierarchy: Mapping[str, Any] | None,
+    nulls: Iterable[str] | None,
+) -> tuple[CodedColumn, ...]:
+    """The columns of a release with their cells; what the table's declaration says need not be said again."""
+    said, schema = table.declared, table.schema
+    keys, between = {**said.keys, **(keys or {})}, {**said.ranges, **(between or {})}
+    person = table.relation.person
+    named = list(columns) if columns is not None else [
+        name for name, kind in schema.items()
+        if name != person and (columns is not None or name in keys or name in between or name in (bins or {})
+                               or str(kind) == "boolean")
+    ]  # fmt: skip
+    for name in [*named, *keys, *between, *(bins or {}), *(hierarchy or {}), *(nulls or ())]:
+        schema[name]
+    if not named or len(set(named)) < len(named):
+        raise InvalidParameter("synth.no_columns", parameter="columns", spent="nothing")
+    if person in named:
+        raise InvalidParameter("synth.person_column", parameter="columns", column=person, spent="nothing")
+    missing = set(named) if nulls is None else set(nulls)
+    return tuple(
+        coded_column(
+            name, schema, keys=keys.get(name), between=between.get(name) if name not in keys else None,
+            bins=(bins or {}).get(name), hierarchy=(hierarchy or {}).get(name), missing=name in missing,
+        )
+        for name in named
+    )  # fmt: skip
+
+
+def ask_marginals(
+    table: Table,
+    *,
+    ways: int = 2,
+    columns: Iterable[str] | None = None,
+    sets: Iterable[Sequence[str]] | None = None,
+    weights: Mapping[Any, float] | None = None,
+    queries: Mapping[str, Kind] | None = None,
+    goal: Goal = "sum",
+    keys: Mapping[str, Any] | None = None,
+    between: Mapping[str, Any] | None = None,
+    bins: Mapping[str, Any] | None = None,
+    hierarchy: Mapping[str, Any] | None = None,
+    nulls: Iterable[str] | None = None,
+) -> MarginalsQuestion:
+    """All marginals of `ways` columns, or those of `sets`, as one question."""
+    if sets is not None:
+        listed = [(one,) if isinstance(one, str) else tuple(one) for one in sets]
+        columns = list(dict.fromkeys(name for one in listed for name in one)) if columns is None else columns
+    coded = coded_columns(
+        table, columns=columns, keys=keys, between=between, bins=bins, hierarchy=hierarchy, nulls=nulls
+    )
+    place = {column.name: i for i, column in enumerate(coded)}
+    if sets is None:
+        ways = positive_integer("ways", ways)
+        if ways > len(coded):
+            raise InvalidParameter("synth.too_many_ways", parameter="ways", ways=ways, columns=len(coded))
+        numbers = tuple(itertools.combinations(range(len(coded)), ways))
+    else:
+        numbers = tuple(dict.fromkeys(tuple(sorted({place[name] for name in one})) for one in listed))
+    kinds = dict(queries or {})
+    for name, kind in kinds.items():
+        if name not in place or kind not in {"cells", "ranges", "prefixes", "hierarchy"}:
+            raise InvalidParameter("synth.unknown_queries", parameter="queries", column=name)
+    for name in hierarchy or {}:
+        kinds.setdefault(name, "hierarchy")
+    if goal not in {"sum", "largest"}:
+        raise InvalidParameter("synth.unknown_goal", parameter="goal")
+    named = {_as_set(place, one): positive("a weight", weight) for one, weight in (weights or {}).items()}
+    return MarginalsQuestion(
+        relation=table.relation,
+        unit=table.unit,
+        account=table.account,
+        columns=coded,
+        sets=numbers,
+        weights=tuple(named.get(one, 1.0) for one in numbers),
+        kinds=tuple(kinds.get(column.name, "cells") for column in coded),
+        goal=goal,
+    )
+
+
+def _as_set(place: Mapping[str, int], one: Any) -> tuple[int, ...]:
+    try:
+        return tuple(sorted({place[name] for name in ((one,) if isinstance(one, str) else one)}))
+    except (KeyError, TypeError):
+        raise InvalidParameter("synth.unknown_weight", parameter="weights") from None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class MarginalsQuestion(Ask):
+    """Marginals of a protected table. Nothing is read before `release`.
+
+    Guarantee:
+        One discrete Gaussian mechanism on the residuals of all terms (`residuals.md`), whose event is fixed before data
+        are read; marginals, error bars and linear queries are post-processing.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    sets: tuple[tuple[int, ...], ...]
+    weights: tuple[float, ...]
+    kinds: tuple[Kind, ...]
+    goal: Goal = "sum"
+
+    def __post_init__(self) -> None:
+        axes, numbers = self.axes, 0
+        for one in self.sets:
+            numbers += math.prod(axes[column].size for column in one)
+            if numbers > MOST_NUMBERS:
+                raise InvalidParameter("synth.too_many_numbers", most=MOST_NUMBERS, spent="nothing")
+        reach_of(self.unit, self.relation)
+
+    def __repr__(self) -> str:
+        """Public words alone."""
+        return f"MarginalsQuestion({len(self.sets)} marginals of {len(self.columns)} columns, unit={self.unit!r})"
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        return tuple(column.axis(kind) for column, kind in zip(self.columns, self.kinds, strict=True))
+
+    @cached_property
+    def shares(self) -> dict[Term, float]:
+        """What part of the price each term has: best for the goal."""
+        queries = {i: _queries(kind, self.columns[i]) for i, kind in enumerate(self.kinds) if kind != "cells"}
+        shares = best_shares(Workload(self.axes, self.sets, self.weights, queries), largest=self.goal == "largest")
+        return {term: share for term, share in shares.items() if share > 0}
+
+    def _noise(self, budget: Budget) -> ResidualNoise:
+        reach, _ = reach_of(self.unit, self.relation)
+        numbers = sum(cells_of(self.axes, term) for term in self.shares)
+        largest = max(math.prod(self.axes[c].levels[v - 1].common for c, v in term) for term in self.shares)
+        resolution = ResidualNoise.resolution_for(reach, largest, min(self.shares.values()))
+        (multiplier,) = stage_multipliers(budget, [1.0], resolution=resolution, coordinates=numbers)
+        return ResidualNoise(multiplier, reach, resolution, numbers)
+
+    def count(self, relation: Relation) -> Counted:
+        return count_cells(relation, self.unit, self.columns)
+
+    def measurement_for(
+        self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
+    ) -> Measurement:
+        """What a release for this budget would run."""
+        return self._measurement(Budget(epsilon=epsilon, delta=delta, rho=rho))
+
+    def _measurement(self, budget: Budget) -> Measurement:
+        noise = self._noise(budget)
+
+        def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+            del ask
+            counted = self.count(self.rows(data))
+            measured = noise.measure(self.axes, self.shares, counted.marginal, rng)
+            return {"residuals": pack(measured.residuals)}, state
+
+        return Measurement(
+            unit=self.unit,
+            event=noise.event,
+            step=step,
+            name=f"marginals of {len(self.columns)} columns",
+            question=fingerprint_of(
+                self.relation, self.unit, self.columns, self.sets, self.weights, self.kinds, self.goal
+            ),
+            delta=budget.delta or None if budget.rho is None else None,
+        )
+
+    def _measured(self, noise: ResidualNoise, whole: Reals | None) -> Measured:
+        """The residuals of a release in rows (or persons); zeros for a forecast."""
+        deviations, grain = noise.deviations(self.axes, self.shares), grain_of(self.unit, self.relation)
+        terms = list(deviations)
+        if whole is None:
+            whole = np.zeros(sum(cells_of(self.axes, term) for term in terms))
+        residuals = {term: table / grain for term, table in unpack(whole, self.axes, terms).items()}
+        return Measured(self.axes, residuals, {term: deviation / grain for term, deviation in deviations.items()})
+
+    def forecast(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        confidence: float = 0.95,
+    ) -> dict[tuple[str, ...], float]:
+        """For each marginal the half-width of the widest error bar of a cell, before anything is spent."""
+        measured = self._measured(self._noise(Budget(epsilon=epsilon, delta=delta, rho=rho)), None)
+        quantile = normal_quantile(confidence)
+        return {
+            tuple(self.columns[c].name for c in one): quantile * float(np.sqrt(measured.cell_variance(one).max()))
+            for one in self.sets
+        }
+
+    def plan(self, *, within: float, delta: float, confidence: float = 0.95) -> Budget:
+        """The least epsilon at which no error bar of a cell is wider than `within`."""
+        rough = self._noise(Budget(rho=0.5))
+        measured = self._measured(rough, None)
+        widest = max(float(measured.cell_variance(one).max()) for one in self.sets)
+        needed = positive("within", within) / (normal_quantile(confidence) * math.sqrt(widest)) * rough.multiplier
+        return Budget(epsilon=epsilon_for(needed, delta), delta=delta)
+
+    def release(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        within: float | None = None,
+        confidence: float = 0.95,
+        key: str | None = None,
+        deadline: float | None = None,
+    ) -> Marginals:
+        """Look, pay, ask, and answer with error bars.
+
+        Args:
+            epsilon: the price, together with
+            delta: as for any Gaussian noise; or
+            rho: the price in zero-concentrated differential privacy; or
+            within: the widest error bar of a cell, at this `confidence`: the least epsilon for it is paid.
+            confidence: with `within`.
+            key: makes a retry free: the same key finds the payment and the answer again.
+            deadline: after this many seconds the engine breaks off.
+        """
+        if within is not None:
+            if epsilon is not None or rho is not None:
+                raise InvalidParameter("synth.one_budget", parameter="within", spent="nothing")
+            budget = self.plan(within=within, delta=delta, confidence=confidence)
+        else:
+            budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
+        noise = self._noise(budget)
+        release = self.pay(self._measurement(budget), key=key, deadline=deadline)
+        measured = self._measured(noise, np.asarray(release.value["residuals"], np.float64))
+        return Marginals(columns=self.columns, sets=self.sets, measured=measured, receipt=release.receipt)
+
+
+def normal_quantile(confidence: float) -> float:
+    """The half-width of an interval of the normal law around 0, in standard deviations, rounded up a little."""
+    return gaussian_width(2.0**30, strict_probability("confidence", confidence)) / 2.0**30
+
+
+def _queries(kind: Kind, column: CodedColumn) -> Reals:
+    """The queries that a column is planned for, as rows of coefficients; between at most 128 marks where it is long."""
+    size = column.size
+    if kind == "hierarchy":
+        groups = np.array(column.groups if column.groups is not None else np.zeros(size), np.int64)
+        return np.concatenate([np.eye(size), (np.unique(groups)[:, None] == groups).astype(np.float64)])
+    marks = np.unique(np.linspace(0, size, min(size, MOST_MARKS) + 1).round().astype(int))
+    prefixes = (np.arange(size) < marks[1:, None]).astype(np.float64)
+    if kind == "prefixes":
+        return prefixes
+    pairs = list(itertools.combinations(range(len(marks)), 2))
+    below = np.concatenate([np.zeros((1, size)), prefixes])
+    return np.asarray(below[[b for _, b in pairs]] - below[[a for a, _ in pairs]], np.float64)
