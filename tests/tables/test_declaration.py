@@ -77,7 +77,7 @@ def test_a_file_beside_the_data_is_found_and_answers_for_unit_types_ranges_and_k
         .event
     )
     assert len(table.group_by("ward", "day").count().only) == 4
-    assert table.group_by("ward", keys="from data").count().private_keys
+    assert table.group_by("ward", keys="from_data").count().private_keys
 
 
 @pytest.mark.parametrize("place", ["visits.parquet", "visits/", "visits/*.parquet", "visits/**/*.parquet", "visits"])
@@ -127,7 +127,7 @@ def test_sql_reads_the_declaration(visits):
     )
     assert listed.question.only == tuple(("C", day) for day in DAYS)
     rare = mosha.sql.statement(
-        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY 1", {"visits": table}, keys={"ward": "from data"}
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY 1", {"visits": table}, keys={"ward": "from_data"}
     )
     assert rare.question.private_keys
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +13,7 @@ from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.extras import load_guest
 from mosha.core.number import strict_probability
 from mosha.core.release import Receipt
+from mosha.tables.parts.key_values import to_plain
 
 __all__ = ["Answer"]
 
@@ -102,6 +104,23 @@ class Answer:
     def to_arrow(self) -> Any:
         return load_guest("pyarrow", extra="arrow", needed_for="an answer as an Arrow table").table(self.table)
 
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Plain data: the columns, the error bars of the aggregates, the notes and the receipt.
+
+        Args:
+            confidence: of the error bars. A bar that says nothing is None, as is an answer that is not a number.
+        """
+        bars = self.error(confidence)
+        return {
+            "keys": list(self.keys),
+            "columns": {name: _write_column(column) for name, column in self.table.items()},
+            "errors": {name: _write_column(bars[name]) for name in self.columns},
+            "confidence": confidence,
+            "in_rows": list(self.in_rows),
+            "notes": list(self.notes),
+            "receipt": self.receipt.to_dict(),
+        }
+
     def plot(self) -> Any:
         """A picture: bars for each aggregate, with error bars of 95% (needs the extra `plot`)."""
         try:
@@ -124,3 +143,9 @@ class Answer:
             axes.set_title(name if error is None else f"{name} (bars: 95% of the noise)", fontsize=10)
             axes.spines[["top", "right"]].set_visible(False)
         return figure
+
+
+def _write_column(column: list[Any]) -> list[Any]:
+    """Values as JSON holds them: dates as text, None in place of what is no number."""
+    plain = to_plain(column)
+    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in plain]

@@ -25,7 +25,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
 from mosha.tables.look import look
-from mosha.tables.parts.additive import Additive, Aggregate, CountPersons, Distinct
+from mosha.tables.parts.additive import Additive, Aggregate, Count, CountPersons, Distinct
 from mosha.tables.parts.distinct_values import DistinctPart
 from mosha.tables.parts.guess import Guess
 from mosha.tables.parts.key_values import from_plain, public_rows, to_plain
@@ -34,6 +34,8 @@ from mosha.tables.parts.part import Frame, Part, Selection
 from mosha.tables.parts.quantiles import Quantile, QuantilesPart, columns_of
 from mosha.tables.parts.sums import Sums, prefers_gaussian, share_for_noise
 from mosha.tables.parts.top import TopSelection
+from mosha.tables.question_reader import ProtectedTable, Tables, read_question
+from mosha.tables.question_writer import write_question
 from mosha.tables.retry import EARLIER, answered, noticing
 
 __all__ = ["Question"]
@@ -74,9 +76,10 @@ class Question:
                 "groups by the person's own column hold one person each, and none of them would be shown: group by "
                 "what people share, or count the persons. Nothing was spent."
             )
-        for name in self.weights:
-            if name not in self.aggregates:
-                raise InvalidParameter(f"there is no aggregate {name!r} to weigh.")
+        if unknown := [name for name in self.weights if name not in self.aggregates]:
+            raise InvalidParameter(f"there is no aggregate {unknown[0]!r} to weigh.")
+        if self.best is not None and not self._asks_for_top:
+            raise InvalidParameter("tables.top_counts", parameter="top", spent="nothing")
         if self.only is not None:
             object.__setattr__(self, "only", public_rows(self.relation, self.keys, self.only))
             if self.best is not None and self.best > len(self.only):
@@ -94,6 +97,12 @@ class Question:
     def private_keys(self) -> bool:
         """Whether the groups come from the data."""
         return bool(self.keys) and self.only is None
+
+    @property
+    def _asks_for_top(self) -> bool:
+        """Whether one plain count of groups is asked for, by which the largest groups are found."""
+        asked = self.aggregates.get("count")
+        return bool(self.keys) and len(self.aggregates) == 1 and isinstance(asked, Count) and asked.of is None
 
     @property
     def title(self) -> str:
@@ -122,6 +131,37 @@ class Question:
         weights = tuple(sorted(self.weights.items()))
         aggregates = tuple(self.aggregates.items())
         return fingerprint(self.relation, self.unit, self.keys, self.only, aggregates, weights, self.best)
+
+    def to_dict(self, *, tables: Mapping[str, ProtectedTable[Question] | Relation] | None = None) -> dict[str, Any]:
+        """The question as plain data: its plan, its groups and what is asked, and nothing about who pays.
+
+        Args:
+            tables: what the tables are called (protected and public ones). Without it they are "table", "table_2" and
+                so on, from left to right.
+
+        >>> import mosha, pyarrow
+        >>> table = mosha.protect(pyarrow.table({"days": [1, 2]}), unit=mosha.Row())
+        >>> asked = table.where(mosha.col("days") > 1).count().to_dict()
+        >>> asked["steps"], asked["aggregates"]
+        ([{'where': {'operator': '>', 'of': [{'column': 'days'}, 1]}}], [{'name': 'count', 'kind': 'count'}])
+        >>> Question.from_dict(table, asked)
+        Question(count, unit=Row(neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>, at_most=1))
+        """
+        return write_question(
+            self.relation, by=dict(self.keys), only=self.only, aggregates=self.aggregates, weights=self.weights,
+            top=self.best, tables=tables,
+        )  # fmt: skip
+
+    @staticmethod
+    def from_dict(tables: Tables[Question], data: object) -> Question:
+        """The question that `to_dict` wrote down, or somebody else: data, never code.
+
+        Args:
+            tables: the protected table that is asked (called "table"), or all tables that may be named, by name. They
+                bring their unit, their account and their declaration with them.
+            data: plain data, as JSON holds it; whatever is wrong with it is refused by a typed error.
+        """
+        return read_question(tables, data)
 
     def __repr__(self) -> str:
         """Public words alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -31,16 +32,16 @@ from mosha.tables.question import Question
 if TYPE_CHECKING:
     from mosha.synth import MarginalsQuestion
 
-__all__ = ["FROM_DATA", "Grouped", "Table", "protect", "public_table"]
+__all__ = ["FROM_DATA", "Grouped", "Table", "is_from_data", "protect", "public_table"]
 
-FROM_DATA = "from data"
+FROM_DATA = "from_data"
 """In place of a list of keys: the groups come from the data, whatever is declared, and cost a delta."""
 
 
 class _Asks:
     """The verbs that end in a question."""
 
-    def aggregate(self, **named: Aggregate) -> Question:
+    def aggregate(self, /, **named: Aggregate) -> Question:
         """Several things in one release, which share one budget."""
         raise NotImplementedError
 
@@ -132,9 +133,13 @@ class Table(_Asks):
             )
         return replace(self, relation=self.relation.where(predicate))
 
-    def compute(self, **columns: Any) -> Table:
+    def compute(self, /, **columns: Any) -> Table:
         """More columns, each computed from those before it."""
         return replace(self, relation=self.relation.compute(columns), declared=self.declared.without(columns))
+
+    def compute_column(self, name: str, expression: Expression) -> Table:
+        """One more column, whose name may be anything."""
+        return replace(self, relation=self.relation.compute({name: expression}), declared=self.declared.without([name]))
 
     def join_public(
         self, other: Relation, *, on: str | Mapping[str, str], at_most: int = 1, how: str = "inner"
@@ -161,10 +166,10 @@ class Table(_Asks):
             columns: names of columns, or expressions with a name (`year=col("day").year()`).
             keys: values for one column, tuples for several, or a list for each column by name (all combinations).
                 Left out, they are those that the table's declaration lists; where it lists none, or with
-                keys="from data", groups come from the data, which costs a delta.
+                keys="from_data", groups come from the data, which costs a delta.
             computed: named expressions.
         """
-        named: dict[str, Any] = {}
+        named: dict[str, Expression] = {}
         for column in columns:
             if not isinstance(column, str):
                 raise InvalidParameter("a computed key needs a name: group_by(year=col('day').year(), keys=...).")
@@ -172,12 +177,39 @@ class Table(_Asks):
         named |= {name: as_expression(expression) for name, expression in computed.items()}
         if not named:
             raise InvalidParameter("group_by needs at least one column.")
+        return self._group(named, keys)
+
+    def _group(self, named: Mapping[str, Expression], keys: Any) -> Grouped:
         for expression in named.values():
             type_of(expression, self.schema)
         if keys is None:
             known = {name: self.declared.keys.get(e.name) for name, e in named.items() if isinstance(e, Column)}
             keys = known if len(known) == len(named) and None not in known.values() else None
         return Grouped(self, tuple(named.items()), _listed(keys, tuple(named)))
+
+    def ask(
+        self,
+        aggregates: Mapping[str, Aggregate],
+        *,
+        by: Mapping[str, Expression] | None = None,
+        keys: Any = None,
+        weights: Mapping[str, float] | None = None,
+        top: int | None = None,
+    ) -> Question:
+        """The question that the other verbs build step by step, in one call.
+
+        Args:
+            aggregates: what is asked, by name.
+            by: the keys of the groups, by name.
+            keys: as for `group_by`.
+            weights: as for `Question.weighted`.
+            top: only the groups with the largest counts, this many.
+        """
+        grouped = self._group(by, keys) if by else Grouped(self, (), None)
+        return Question(
+            relation=self.relation, unit=self.unit, account=self.account, keys=grouped.keys, only=grouped.only,
+            aggregates=_settled(aggregates, self.declared), weights=dict(weights or {}), best=top,
+        )  # fmt: skip
 
     def histogram(self, edges: Mapping[str, Sequence[float]]) -> Question:
         """How many rows lie in each interval of a column, or in each cell of two columns: `{"age": [0, 18, 65, 120]}`.
@@ -213,10 +245,8 @@ class Table(_Asks):
 
         return synth.ask_marginals(self, ways=ways, **options)
 
-    def aggregate(self, **named: Aggregate) -> Question:
-        return Question(
-            relation=self.relation, unit=self.unit, account=self.account, aggregates=_settled(named, self.declared)
-        )
+    def aggregate(self, /, **named: Aggregate) -> Question:
+        return self.ask(named)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,7 +261,7 @@ class Grouped(_Asks):
         listed = "from data" if self.only is None else f"{len(self.only)} listed"
         return f"{self.table!r} in groups by {', '.join(name for name, _ in self.keys)} ({listed})"
 
-    def aggregate(self, **named: Aggregate) -> Question:
+    def aggregate(self, /, **named: Aggregate) -> Question:
         table = self.table
         return Question(
             relation=table.relation, unit=table.unit, account=table.account,
@@ -255,6 +285,14 @@ def _settled(named: Mapping[str, Aggregate], said: Declaration) -> dict[str, Agg
     return {name: a.settled(ranges) if isinstance(a, Aggregate) else a for name, a in named.items()}
 
 
+def is_from_data(keys: object) -> bool:
+    """Whether the groups are to come from the data."""
+    if isinstance(keys, str) and keys == "from data":
+        warnings.warn('keys="from data" is spelled keys="from_data" now.', DeprecationWarning, stacklevel=4)
+        return True
+    return isinstance(keys, str) and keys == FROM_DATA
+
+
 def _combinations(lists: list[list[Any]]) -> Iterable[Any]:
     if (many := math.prod(map(len, lists))) > MOST_KEYS:
         raise InvalidParameter(
@@ -266,7 +304,7 @@ def _combinations(lists: list[list[Any]]) -> Iterable[Any]:
 
 def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
     """Public keys as tuples, in the order they were given, without repetition."""
-    if keys is None or (isinstance(keys, str) and keys == FROM_DATA):
+    if keys is None or is_from_data(keys):
         return None
     if isinstance(keys, Mapping):
         if set(keys) != set(names):

@@ -91,6 +91,12 @@ def _whole(name: str, value: Any, low: int, high: int) -> None:
         raise InvalidParameter(f"{name} must be a whole number from {low} to {high}. Nothing was spent.")
 
 
+def _unpack(options: Sequence[Any], least: int, most: int) -> Sequence[Any]:
+    if not least <= len(options) <= most:
+        raise InvalidParameter("connect.options_number", least=least, most=most, given=len(options))
+    return options
+
+
 def _nothing(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     if options:
@@ -99,7 +105,7 @@ def _nothing(constants: Sequence[Any], options: Sequence[Any]) -> None:
 
 def _substring(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
-    start, length = options
+    start, length = _unpack(options, 2, 2)
     _whole("the start of a substring", start, 1, MOST_PLACES)
     _whole("the length of a substring", length, 0, MOST_PLACES)
 
@@ -147,7 +153,7 @@ def _like(constants: Sequence[Any], options: Sequence[Any]) -> None:
 
 def _round(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
-    digits, *bound = options
+    digits, *bound = _unpack(options, 1, 2)
     _whole("digits", digits, -MOST_DIGITS, MOST_DIGITS)
     if len(bound) > 1 or not all(isinstance(limit, float) and 0 < limit < LARGEST_REAL for limit in bound):
         raise InvalidParameter("what a rounded number stays below is a positive real under 2**500.")

@@ -62,7 +62,9 @@ class Measured:
 
     @staticmethod
     def of_column(name: str, column: Any, between: Any) -> Measured:
-        return Measured(f"{name}({column!r})", numeric(column), _range(between), awaited=between is None)
+        of = numeric(column)
+        shown = column if isinstance(column, str) else of
+        return Measured(f"{name}({shown!r})", of, _range(between), awaited=between is None)
 
     @property
     def automatic(self) -> bool:

@@ -55,7 +55,7 @@ def noise_multiplier(budget: Budget, share: float, *, gaussian: float) -> float:
 
 def _rho(budget: Budget) -> float:
     if budget.rho is None:
-        raise InvalidParameter("a table is asked for an epsilon (with or without a delta) or a rho, not for a mu.")
+        raise InvalidParameter("tables.budget_in_mu", parameter="mu")
     return budget.rho
 
 

@@ -44,7 +44,7 @@ def query(
         key: makes a retry free.
         deadline: after so many seconds the engine breaks off.
         ranges: the declared (low, high) of columns, in place of CLAMP(column, low, high).
-        keys: the public groups of columns, in place of WHERE column IN (...); "from data" for a column whose groups are
+        keys: the public groups of columns, in place of WHERE column IN (...); "from_data" for a column whose groups are
             to come from the data although they are declared.
         bars: "values" buys error bars of medians and percentiles in the unit of their column, with half of their price;
             in "rows" they cost nothing.

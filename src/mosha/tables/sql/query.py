@@ -23,7 +23,7 @@ from mosha.tables.sql.output import TYPICAL, Interval, check, evaluate, rehearse
 from mosha.tables.sql.parsing import check_select, parse
 from mosha.tables.sql.scalar import Refused, constant, name_of, scalar
 from mosha.tables.sql.tables_in import Scope, read_from
-from mosha.tables.table import FROM_DATA, Table
+from mosha.tables.table import FROM_DATA, Table, is_from_data
 
 __all__ = ["Statement", "statement"]
 
@@ -301,7 +301,7 @@ def _public(
         declared = scope.table.declared.keys.get(expression.name) if isinstance(expression, Column) else None
         said = [given.get(called) for called in _called(name, text, expression)]
         for source in (*said, listed.get(repr(expression)), declared):
-            if isinstance(source, str) and source == FROM_DATA:
+            if is_from_data(source):
                 return FROM_DATA
             if source is not None:
                 if isinstance(source, str | bytes) or not isinstance(source, Iterable):
