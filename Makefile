@@ -3,10 +3,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 # The first of these that is new enough; say `make PYTHON=/path/to/python test` to choose another.
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: help demo test check house bench fuzz docs format clean
+# What `make oldest` runs: what stands closest to the packages that others make.
+OLDEST := tests/core tests/sql tests/cli tests/noise/test_parameters.py tests/mechanisms
+
+.PHONY: help demo test check house bench fuzz oldest docs release format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -16,7 +19,9 @@ help:
 	@echo "make house    print the figures of the house: imports, types, names, roads"
 	@echo "make bench    compare with other libraries, each in an environment of its own"
 	@echo "make fuzz     search for failures at random, for ten minutes each"
+	@echo "make oldest   run the tests of a selection with the oldest versions that are allowed"
 	@echo "make docs     build the documentation into site/"
+	@echo "make release  build the wheel and the source archive into dist/, and check both"
 	@echo "make format   format the code"
 	@echo "make clean    remove everything these commands made"
 
@@ -42,15 +47,21 @@ bench: $(VENV)/.test
 fuzz: $(VENV)/.test
 	@$(BIN)/python -m fuzz
 
+oldest: .bench/oldest/.installed
+	@.bench/oldest/bin/python -m pytest --numprocesses=2 --dist=loadfile -W ignore::DeprecationWarning $(OLDEST)
+
 docs: $(VENV)/.test
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+release: $(VENV)/.test
+	@$(BIN)/python -m tests.release
 
 format: $(VENV)/.test
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
 clean:
-	@rm -rf $(VENV) .bench site demo-output
+	@rm -rf $(VENV) .bench dist site demo-output
 
 $(VENV)/.python:
 	@[ -n "$(PYTHON)" ] || { echo "Mosha needs Python 3.11 or newer: install it, or name it: make PYTHON=... " >&2; exit 1; }
@@ -59,13 +70,21 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.demo: pyproject.toml | $(VENV)/.python
-	@echo "installing Mosha (once) ..."
-	@$(PIP) install --editable '.[plot]'
+.bench/oldest/.installed: constraints-oldest.txt pyproject.toml | $(VENV)/.python
+	@echo "installing the oldest versions that are allowed (once) ..."
+	@$(BIN)/python -m venv .bench/oldest
+	@PIP_ROOT_USER_ACTION=ignore .bench/oldest/bin/python -m pip -qq --disable-pip-version-check --no-input \
+		install --constraint constraints-oldest.txt --editable '.[plot,pandas,polars,arrow,yaml,graphs,interop]' \
+		hypothesis igraph mpmath networkx psutil pytest pytest-xdist scikit-learn
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(VENV)/.python
+$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/.python
+	@echo "installing Mosha (once) ..."
+	@$(PIP) install --constraint constraints.txt --editable '.[plot]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/.python
 	@echo "installing what the tests need (once) ..."
-	@$(PIP) install torch==2.13.0
-	@$(PIP) install --editable '.[test]'
+	@$(PIP) install --constraint constraints.txt torch
+	@$(PIP) install --constraint constraints.txt --editable '.[test]'
 	@touch $@ $(VENV)/.demo

@@ -67,6 +67,19 @@ def test_every_public_name_is_in_the_reference(site, module):
 
 
 def test_make_knows_its_commands():
-    for command in ("demo", "test", "check", "house", "bench", "docs", "format", "clean", "help"):
+    for command in (
+        "demo",
+        "test",
+        "check",
+        "house",
+        "bench",
+        "fuzz",
+        "oldest",
+        "docs",
+        "release",
+        "format",
+        "clean",
+        "help",
+    ):
         done = subprocess.run(["make", "-n", command], cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
