@@ -12,8 +12,9 @@ from mosha import errors
 from mosha.exact.grid import HELD
 from mosha.federated import Ask, ServerSide, train
 from mosha.federated.clipping import STEPS, bounded_steps
-from mosha.federated.correlated_rounds import _LARGEST_SUM, MOST_BANDS, encoder
-from mosha.federated.noise_secret import Marked, kept_secret
+from mosha.federated.correlated_rounds import _LARGEST_SUM, MOST_BANDS
+from mosha.federated.noise_secret import MarkedNoise, load_secret
+from mosha.mechanisms.correlated import encoder
 from mosha.noise import secure
 from tests.federated.parties import Listed, purse, unit_vectors
 
@@ -68,11 +69,11 @@ def test_a_killed_training_goes_on_pays_once_and_encodes_the_true_sums(tmp_path,
     ledger = mosha.Ledger(place)
     assert [entry.kind for entry in ledger.entries()].count("pay") == 1
     assert ledger.verify().ok
-    run = account.open(plan(delta=1e-4).measurement(4, about=about(), secret=kept_secret(tmp_path / "secret")), key="k")
-    marked, found = Marked(kept_secret(tmp_path / "secret")), []
+    run = account.open(plan(delta=1e-4).measurement(4, about=about(), secret=load_secret(tmp_path / "secret")), key="k")
+    marked, found = MarkedNoise(load_secret(tmp_path / "secret")), []
     for number in range(1, 7):
         answer = run.step(None).value
-        noise = run.measurement.step.__self__._drawn(marked.source(answer["mark"]))
+        noise = run.measurement.step.__self__._draw(marked.source(answer["mark"]))
         rest = answer["steps"] - noise - sum(c * x for c, x in zip(encoder(BANDS)[1:], reversed(found), strict=False))
         found.append(rest // encoder(BANDS)[0])
         assert (found[-1] == exact_sum(number)).all()
@@ -111,13 +112,13 @@ def test_noise_from_a_secret_has_the_spread_that_is_charged_and_is_never_used_tw
 
 def test_the_secret_is_for_its_owner_alone_and_stays(tmp_path):
     place = tmp_path / "secret"
-    first = kept_secret(place)
-    assert kept_secret(place) == first
+    first = load_secret(place)
+    assert load_secret(place) == first
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
     place.chmod(0o644)
     with pytest.raises(errors.InvalidParameter, match="others"):
-        kept_secret(place)
+        load_secret(place)
 
 
 def shortened(folder):

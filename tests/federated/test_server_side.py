@@ -1,7 +1,6 @@
 """Noise at the server: prices before data, sensitivity on neighbours, adaptive clips, weights, dropouts, faults."""
 
 import contextlib
-import itertools
 import math
 
 import numpy as np
@@ -248,42 +247,6 @@ def test_another_model_under_the_same_key_is_refused():
         train(plan, Listed({}), np.ones(3), account=account, key="k")
 
 
-def test_fewer_clients_than_planned_are_drawn_no_more_often():
-    """Each of 20 present of 100 planned is in a sample of 10 with probability 1/10: 3000 draws, 8 sd."""
-    plan = ServerSide(rounds=1, clients=100, cohort=10, clip=1.0, noise_multiplier=1.0)
-    counts = np.zeros(20)
-    for _ in range(3000):
-        counts[plan.sampling.draw(range(20), 100, 1, secure())] += 1
-    assert (np.abs(counts - 300) < 8 * math.sqrt(270)).all()
-    assert plan.unit.neighbours == mosha.Neighbours.REPLACE_ONE
-    more = [len(plan.sampling.draw(range(500), 100, 1, secure())) for _ in range(5)]
-    assert more == [10] * 5
-
-
-def test_poisson_draws_each_client_on_its_own():
-    """Pairs of 40 clients at rate 0.3 over 2000 draws: rates and covariances within 8 sd."""
-    plan = ServerSide(rounds=1, clients=40, rate=0.3, clip=1.0, noise_multiplier=1.0)
-    drawn = np.zeros((2000, 40))
-    for row in drawn:
-        row[plan.sampling.draw(range(40), 40, 1, secure())] = 1
-    assert (np.abs(drawn.mean(axis=0) - 0.3) < 8 * math.sqrt(0.21 / 2000)).all()
-    pair = (drawn[:, :-1] * drawn[:, 1:]).mean(axis=0)
-    assert (np.abs(pair - 0.09) < 8 * math.sqrt(0.09 * 0.91 / 2000)).all()
-
-
-def test_turns_depend_on_the_own_name_alone_and_come_once_a_period():
-    plan = ServerSide(rounds=7, clients=30, period=3, clip=1.0, noise_multiplier=1.0)
-    names = [f"client {i}" for i in range(30)]
-    rounds = [plan.sampling.draw(names, 30, number, secure()) for number in range(1, 8)]
-    for name in names:
-        turns = [t for t, drawn in enumerate(rounds) if name in drawn]
-        assert 2 <= len(turns) <= 3
-        assert all(b - a == 3 for a, b in itertools.pairwise(turns))
-        fewer = [n for n in names if n != "client 5" or name == n]
-        assert [t for t in range(7) if name in plan.sampling.draw(fewer, 29, t + 1, secure())] == turns
-    assert plan.event_after(7) == plan.event_after(1) * 3
-
-
 class Breaking(Listed):
     """A federation that breaks, or cannot be reached, in some of its rounds."""
 
@@ -369,7 +332,7 @@ def test_correlated_noise_cancels_over_rounds():
         for number in range(1, 61):
             answer, state = measurement.step(state, Listed({}), Ask(number, np.zeros(300)), secure())
             total += decode(answer)
-        fair = math.sqrt(plan.sampling.paid_rounds(60)) if bands == 1 else 1.0
+        fair = math.sqrt(plan.sampling.participations(60)) if bands == 1 else 1.0
         spread[bands] = total.std() * fair  # the same price: independent noise composes over five turns
     assert spread[12] < 0.75 * spread[1]
 

@@ -13,13 +13,12 @@ import mosha
 from mosha import learning
 from mosha.core.errors import DataError, InvalidParameter, LedgerUnavailable, RunClosed
 from mosha.learning import noisy_gradients
-from mosha.learning.batches import Sampler, owners_of
-from mosha.learning.clipping import clipping_rule
+from mosha.learning.batches import Sampler
 from mosha.learning.dropout_randomness import SecretCoins
 from mosha.learning.exact_sum import WholeSum
-from mosha.learning.examples import Examples
+from mosha.learning.examples import Examples, group_by_owner
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.noisy_gradients import Gradients
+from mosha.learning.noisy_gradients import Gradients, clipping_rule
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import probe
 from mosha.noise import SeededRandom, secure
@@ -167,9 +166,9 @@ def test_persons_are_told_apart_as_everywhere():
     }
     for expected, columns in sizes.items():
         for owners in columns:
-            assert len(owners_of(owners, 2)) == expected
-    assert len(owners_of([2**53, 2**53 + 1, 0.5], 3)) == 3
-    assert owners_of([], 0) == []
+            assert len(group_by_owner(owners, 2)) == expected
+    assert len(group_by_owner([2**53, 2**53 + 1, 0.5], 3)) == 3
+    assert group_by_owner([], 0) == []
     person = plan_of(unit=mosha.Person("who", at_most=2))
     with_both = moved(person, torch.ones(2, 1), torch.tensor([100.0, -200.0]), times, owners=[1, "1"])
     assert abs(with_both) < 0.3  # two persons, a clip each, in opposite directions

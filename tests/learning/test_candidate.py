@@ -43,7 +43,7 @@ def test_the_best_of_some_networks_is_found_and_the_whole_search_is_paid():
     candidates = {name: PLAN.candidate(building(rate), LOSS, like=LIKE) for name, rate in rates.items()}
     tuned = best_of_random_runs(candidates, score=lambda _, weights: accuracy(weights, public), mean=12, delta=1e-6)
     account = mosha.Ledger.memory().account("t", unit=mosha.Example(), epsilon=4, delta=1e-5, rule="pure")
-    price = accounting.epsilon(Selected(PLAN.event, mean=12), 1e-6)
+    price = accounting.epsilon(Selected(PLAN.event_after(PLAN.steps), mean=12), 1e-6)
     found = search(tuned, data(), account=account)
     assert found.private
     assert found.name in rates
@@ -68,7 +68,7 @@ def test_all_steps_are_taken_on_a_new_model_each_time(plan):
         return model, Counted(model.parameters(), lr=0.5)
 
     candidate = plan.candidate(build, LOSS, like=LIKE)
-    assert candidate.event == plan.event
+    assert candidate.event == plan.event_after(plan.steps)
     assert candidate.horizon == 1
     assert taken == []
     first, second = (candidate.step(candidate.init(), data(), None, secure())[0] for _ in range(2))

@@ -6,10 +6,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from mosha.learning.clipping import clipping_rule
 from mosha.learning.gradients.convolution_records import Convolved
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.gradients.records import Sequence
+from mosha.learning.noisy_gradients import clipping_rule
 from tests.learning.every_layer import Mean, Pooled, losses_of
 from tests.learning.test_clipping_engine import one_by_one
 

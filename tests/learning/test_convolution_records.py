@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from mosha.learning.clipping import clipping_rule
 from mosha.learning.gradients import convolution_records
 from mosha.learning.gradients.convolution_records import Convolved, How, Pieces
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.gradients.norms import CANCELLATION, row_norms_squared
+from mosha.learning.noisy_gradients import clipping_rule
 
 torch.set_num_threads(1)
 

@@ -53,7 +53,7 @@ def plan_of(**options):
 
 PLANS = {
     "flat": plan_of(),
-    "per layer": plan_of(clipping="per layer"),
+    "per_layer": plan_of(clipping="per_layer"),
     "adaptive": plan_of(clipping="adaptive"),
     "automatic": plan_of(clipping="automatic"),
     "with a loss": plan_of(loss_at_most=3.0),
@@ -115,7 +115,7 @@ def test_a_model_is_itself_again_after_the_training(account):
 def test_the_least_noise_is_found_and_one_step_more_would_be_too_many():
     plan = plan_of().calibrate(epsilon=1, delta=1e-5)
     assert plan.epsilon() <= 1 < dataclasses.replace(plan, noise_multiplier=0.999 * plan.noise_multiplier).epsilon()
-    most = dataclasses.replace(plan, delta=None).within(epsilon=1, delta=1e-5)
+    most = dataclasses.replace(plan, delta=None).most_steps(epsilon=1, delta=1e-5)
     assert most.epsilon() <= 1 < dataclasses.replace(most, steps=most.steps + 1).epsilon()
 
 
@@ -150,7 +150,7 @@ def test_persons_are_clipped_as_a_whole(ledger):
 def test_fixed_sizes_are_priced_for_replaced_examples(ledger):
     unit = mosha.Example(neighbours="replace-one")
     account = ledger.account("fixed", unit=unit, epsilon=1, delta=1e-5, rule="pure")
-    plan = plan_of(sampling="fixed size", unit=unit, population=200).calibrate(epsilon=1, delta=1e-5)
+    plan = plan_of(sampling="fixed_size", unit=unit, population=200).calibrate(epsilon=1, delta=1e-5)
     assert plan.noise_multiplier > plan_of().calibrate(epsilon=1, delta=1e-5).noise_multiplier
     model = small()
     with plan.train(model, data(200), LOSS, descent(model), account=account) as training:
@@ -319,7 +319,7 @@ def test_a_model_that_changes_later_is_refused(account):
         {"physical": 10**6},
         {"clipping": "none"},
         {"sampling": "all"},
-        {"sampling": "fixed size"},
+        {"sampling": "fixed_size"},
         {"population": 10},
         {"unit": mosha.Row()},
         {"unit": mosha.Person("who")},

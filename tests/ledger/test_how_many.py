@@ -148,8 +148,8 @@ def everything_that_has_a_price():
     yield bell, {}, bell
     plan = DPSGD(steps=20, rate=0.1, clip=1.0)
     sold = plan.calibrate(epsilon=0.4, delta=1e-7)
-    yield plan, {"epsilon": 0.4, "delta": 1e-7}, asking(sold.sold_as, unit=mosha.Example())
-    yield sold, {}, asking(sold.sold_as, unit=mosha.Example())
+    yield plan, {"epsilon": 0.4, "delta": 1e-7}, asking(sold.event, unit=mosha.Example())
+    yield sold, {}, asking(sold.event, unit=mosha.Example())
     rounds = ServerSide(rounds=5, clients=1000, rate=0.1, clip=1.0).calibrate(epsilon=0.5, delta=1e-7)
     yield rounds, {}, asking(rounds.event, unit=mosha.Client())
     federated = analytics.histogram(keys=["a", "b"], clients=100, survivors=80, epsilon=0.5, delta=1e-7)

@@ -95,9 +95,9 @@ with held(path):
     write(path, b"one")
 with held(path):
     print(read(path))
-from mosha.federated.noise_secret import kept_secret
+from mosha.federated.noise_secret import load_secret
 secret = pathlib.Path(sys.argv[1]) / "secret"
-print(kept_secret(secret) == kept_secret(secret))
+print(load_secret(secret) == load_secret(secret))
 """
     assert run(script, str(tmp_path)).split() == ["b'one'", "True"]
 

@@ -24,7 +24,7 @@ EVERY = {
     "ledger": "payment tree",
     "local": "location",
     "local/protocols": "projective",
-    "mechanisms": "mean noisy_max partition_selection smooth_sensitivity sparse_vector",
+    "mechanisms": "correlated mean noisy_max partition_selection smooth_sensitivity sparse_vector",
     "noise": "box envelope",
     "streams": "alarms",
     "streams/noise": "exact_toeplitz unbounded",

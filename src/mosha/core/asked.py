@@ -23,8 +23,8 @@ class Priceable(Protocol):
 def price_tag(asked: object, **budget: float) -> Measurement | Event:
     """What an account is charged for: a measurement, or an event.
 
-    A question needs a budget. A plan is calibrated to the budget where one is given (`calibrate`), and says what it is
-    sold as (`sold_as`, or `event`). Whatever else has a `measurement` that needs no argument is asked for that.
+    A question needs a budget. A plan is calibrated to the budget where one is given (`calibrate`), and says what it
+    costs (`event`). Whatever else has a `measurement` that needs no argument is asked for that.
 
     >>> from mosha.core.events import Laplace
     >>> price_tag(Laplace(2))
@@ -44,9 +44,8 @@ def price_tag(asked: object, **budget: float) -> Measurement | Event:
 
 
 def _own_price(asked: object) -> Measurement | Event | None:
-    for name in ("sold_as", "event"):
-        if isinstance(found := getattr(asked, name, None), Event):
-            return found
+    if isinstance(found := getattr(asked, "event", None), Event):
+        return found
     build = getattr(asked, "measurement", None)
     if isinstance(build, Measurement):
         return build

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
 
-__all__ = ["choose"]
+__all__ = ["ClippingName", "NoiseName", "SamplingName", "choose"]
+
+ClippingName = Literal["flat", "per_layer", "adaptive", "automatic"]
+"""How gradients are clipped in a training."""
+
+NoiseName = Literal["gaussian", "laplace"]
+"""The law of additive noise."""
+
+SamplingName = Literal["poisson", "shuffled", "fixed_size"]
+"""How the units of a batch are drawn."""
 
 Word = TypeVar("Word", bound=str)
 

@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from mosha.federated.training import History as History
     from mosha.federated.training import Round as Round
     from mosha.federated.training import train as train
-    from mosha.federated.weights import AdaptiveClip as AdaptiveClip
     from mosha.federated.weights import Weights as Weights
+    from mosha.mechanisms.adaptive_clip import AdaptiveClip as AdaptiveClip
 
 _NAMES = {
-    "AdaptiveClip": "weights",
+    "AdaptiveClip": "server_side",
     "Analytics": "analytics",
     "Ask": "federation",
     "Block": "federation",

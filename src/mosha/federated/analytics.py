@@ -11,23 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha import accounting
 from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
-from mosha.core.number import real, strict_probability
+from mosha.core.number import positive, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import bounds, enlarged
 from mosha.exact.statistic import fingerprint, root_up
-from mosha.federated.plan import counted
-from mosha.federated.pricing import sold
+from mosha.federated.plan import check_count
 from mosha.federated.secure.keys import Ring
 from mosha.federated.secure.session import Session
 from mosha.federated.secure.simulation import securely_summed
 from mosha.federated.shared_noise import SecureFederation
 from mosha.mechanisms.error_bars import GaussianError
+from mosha.mechanisms.priced_plan import PricedPlan
 from mosha.noise import discrete_gaussian
 
 __all__ = ["Analytics", "histogram", "mean", "quantile"]
@@ -38,30 +37,30 @@ _MOST = 1 << 30  # steps: neither sums nor noise reach it
 
 
 @dataclass(frozen=True, kw_only=True)
-class Analytics:
+class Analytics(PricedPlan):
     """One question to all clients, answered by a sum that nobody sees the parts of.
 
     Fields:
         name: what is asked.
         coordinates: how many whole numbers a client adds.
-        length: the square of the Euclidean length of what one client adds, in units.
+        square: the square of the Euclidean length of what one client adds, in units.
         clients, survivors: planned with, and the least number of honest ones in a sum (see Distributed).
         noise_multiplier, delta: chosen for the promise, and sold at.
         encode_value, decode: a client's value as integers (at most `units` each stands for one), the sum as an answer.
 
     Guarantee:
-        As for `Distributed`, with sensitivity sqrt(length) units: a client adds whole numbers whose squares sum to at
-        most `length` units squared, which is checked on the client, or zeros with its noise. A value that cannot be
+        As for `Distributed`, with sensitivity sqrt(square) units: a client adds whole numbers whose squares sum to at
+        most `square` units squared, which is checked on the client, or zeros with its noise. A value that cannot be
         read counts as none.
     """
 
     name: str
     coordinates: int
-    length: int
+    square: int
     clients: int
     survivors: int
-    noise_multiplier: float
-    delta: float
+    noise_multiplier: float | None = None
+    delta: float | None = None
     question: str
     encode_value: Callable[[Any, int], NDArray[np.int64]] = field(repr=False, compare=False)
     decode: Callable[[NDArray[np.float64]], Any] = field(repr=False, compare=False)
@@ -71,25 +70,29 @@ class Analytics:
     @property
     def units(self) -> int:
         """How many steps stand for one: enough for the noise of one client to be exact, so few that sums fit."""
-        wanted = _SHARE * math.sqrt(self.survivors / self.length) / self.noise_multiplier
+        return self._units(self.chosen_noise)
+
+    def _units(self, noise: float) -> int:
+        wanted = _SHARE * math.sqrt(self.survivors / self.square) / noise
         return 1 << max(10, math.ceil(math.log2(max(wanted, 1.0))))
 
     @property
     def _sensitivity(self) -> float:
-        return root_up(self.length * self.units**2)
+        return root_up(self.square * self.units**2)
 
     @property
-    def event(self) -> Event:
-        """What the answer costs."""
-        return sold(self._event, self.delta)
+    def length(self) -> int:
+        """One: a question is asked once."""
+        return 1
 
-    @property
-    def _event(self) -> Event:
-        return _priced(self.noise_multiplier, self.length, self.units, self.coordinates)
+    def price(self, noise_multiplier: float, length: int) -> Event:
+        """What the answer costs with this noise."""
+        sensitivity = root_up(self.square * self._units(noise_multiplier) ** 2)
+        return DiscreteGaussian(noise_multiplier, sensitivity, max(self.coordinates, 2)) * length
 
     @property
     def _share(self) -> Fraction:
-        whole = enlarged(Fraction(self.noise_multiplier) * Fraction(self._sensitivity))
+        whole = enlarged(Fraction(self.chosen_noise) * Fraction(self._sensitivity))
         if whole * 8 > _MOST or self.clients * self.units > _MOST:
             raise InvalidParameter("so many clients, or so much noise, do not fit into sums modulo 2**32.")
         return Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
@@ -104,7 +107,7 @@ class Analytics:
             steps = np.asarray(self.encode_value(value, self.units), np.int64)
         except Exception:  # noqa: BLE001  (a failure would tell)
             return np.zeros(self.coordinates, np.int64)
-        fits = steps.shape == (self.coordinates,) and int(np.dot(steps, steps)) <= self.length * self.units**2
+        fits = steps.shape == (self.coordinates,) and int(np.dot(steps, steps)) <= self.square * self.units**2
         return steps if fits else np.zeros(self.coordinates, np.int64)
 
     def session(self, members: Sequence[int], rng: Rng) -> Session:
@@ -115,7 +118,7 @@ class Analytics:
     @property
     def agreed(self) -> str:
         """The fingerprint of all that the noise and its price come from; server and clients must have the same."""
-        noise = (self.coordinates, self.length, self.survivors, self.noise_multiplier, self.delta)
+        noise = (self.coordinates, self.square, self.survivors, self.noise_multiplier, self.delta)
         return fingerprint(self.question, self.unit, self.name, self.clients, *noise)
 
     def check(self, session: Session) -> None:
@@ -136,7 +139,7 @@ class Analytics:
         wide = float(self._share) * math.sqrt(self.clients)
         return Measurement(
             unit=self.unit,
-            event=self._event,
+            event=self.event_after(1),
             delta=self.delta,
             step=self._step,
             error=GaussianError(wide, 1 / self.units, self.coordinates) if self.name == "histogram" else None,
@@ -147,26 +150,22 @@ class Analytics:
     def _step(self, state: Any, values: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         if isinstance(values, SecureFederation):
             opened = values.secure_sum(values.clients(), ask)
-            self._enough(opened.survivors)
+            self._check_enough(opened.survivors)
             return self.decode(opened.total.view(np.int32) / self.units), state
-        self._enough(len(values))
+        self._check_enough(len(values))
         inputs = {member: self.encode(value, rng) for member, value in enumerate(values.values(), 1)}
         total = securely_summed(self.session(list(inputs), rng), inputs, rng)
         return self.decode(total.view(np.int32) / self.units), state
 
-    def _enough(self, clients: int) -> None:
+    def _check_enough(self, clients: int) -> None:
         if clients < max(3, self.survivors):
             raise SourceUnavailable("fewer clients answered than this question is noised for. Nothing was opened.")
 
 
-def _priced(noise: float, length: int, units: int, coordinates: int) -> Event:
-    return DiscreteGaussian(noise, root_up(length * units**2), max(coordinates, 2))
-
-
-def _asked(
+def _ask(
     name: str,
     coordinates: int,
-    length: int,
+    square: int,
     encode: Callable[[Any, int], NDArray[np.int64]],
     decode: Callable[[NDArray[np.float64]], Any],
     about: Any,
@@ -176,23 +175,21 @@ def _asked(
     epsilon: float,
     delta: float,
 ) -> Analytics:
-    people, least = counted("clients", clients), counted("survivors", survivors)
+    budget = {"epsilon": positive("epsilon", epsilon), "delta": strict_probability("delta", delta)}
+    people, least = check_count("clients", clients), check_count("survivors", survivors)
     if not 2 <= least <= people:
         raise InvalidParameter("survivors must lie between 2 and the number of clients.")
-    strict_probability("delta", delta)
-    noise = accounting.calibrate(lambda z: _priced(z, length, 1 << 10, coordinates), epsilon=epsilon, delta=delta)
-    return Analytics(
+    asked = Analytics(
         name=name,
         coordinates=coordinates,
-        length=length,
+        square=square,
         clients=people,
         survivors=least,
-        noise_multiplier=noise,
-        delta=delta,
-        question=fingerprint((name, about), Client(), people, least, float(epsilon), float(delta)),
+        question=fingerprint((name, about), Client(), people, least, *budget.values()),
         encode_value=encode,
         decode=decode,
     )
+    return asked.calibrate(**budget)
 
 
 def histogram(*, keys: Sequence[Hashable], clients: int, survivors: int, epsilon: float, delta: float) -> Analytics:
@@ -219,7 +216,7 @@ def histogram(*, keys: Sequence[Hashable], clients: int, survivors: int, epsilon
         return steps
 
     terms: dict[str, Any] = {"clients": clients, "survivors": survivors, "epsilon": epsilon, "delta": delta}
-    return _asked("histogram", len(places), 1, encode, lambda total: total, tuple(keys), **terms)
+    return _ask("histogram", len(places), 1, encode, lambda total: total, tuple(keys), **terms)
 
 
 def mean(*, between: tuple[float, float], clients: int, survivors: int, epsilon: float, delta: float) -> Analytics:
@@ -239,7 +236,7 @@ def mean(*, between: tuple[float, float], clients: int, survivors: int, epsilon:
         return float(min(max(middle + half * share, low), high))
 
     terms: dict[str, Any] = {"clients": clients, "survivors": survivors, "epsilon": epsilon, "delta": delta}
-    return _asked("mean", 2, 2, encode, decode, (low, high), **terms)
+    return _ask("mean", 2, 2, encode, decode, (low, high), **terms)
 
 
 def quantile(
@@ -253,7 +250,7 @@ def quantile(
     bins: int = 64,
 ) -> Analytics:
     """The value below which a share `at` of clients lies, from a private histogram of `bins` parts of `between`."""
-    share, parts = strict_probability("at", at), counted("bins", bins, at_most=1 << 20)
+    share, parts = strict_probability("at", at), check_count("bins", bins, at_most=1 << 20)
     low, high = bounds("quantile", between)
     edges = np.linspace(low, high, parts + 1)
 
@@ -270,4 +267,4 @@ def quantile(
         return float(np.interp(share * below[-1], below + 1e-9 * np.arange(parts + 1), edges))
 
     terms: dict[str, Any] = {"clients": clients, "survivors": survivors, "epsilon": epsilon, "delta": delta}
-    return _asked("quantile", parts, 1, encode, decode, (share, low, high, parts), **terms)
+    return _ask("quantile", parts, 1, encode, decode, (share, low, high, parts), **terms)

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha import accounting
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
 from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.number import probability
+from mosha.core.options import NoiseName, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self as OwnValue
 from mosha.exact.grid import enlarged, noised
 from mosha.exact.statistic import fingerprint
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
 from mosha.federated.federation import Federation, accepted
-from mosha.federated.optimizer import FedAvg, Floats, OuterOptimiser
-from mosha.federated.plan import check_terms, counted, rounds_so_far
-from mosha.federated.pricing import chosen_noise, sold
+from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
+from mosha.federated.plan import COORDINATES, FederatedPlan, check_count
 from mosha.federated.round_number import Turn
-from mosha.federated.sampling import Everybody, Sampling, TakingTurns
-from mosha.federated.server_side import COORDINATES
 from mosha.noise import LARGEST_SCALE, discrete_gaussian, discrete_laplace
 
 __all__ = ["ClientSide"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientSide:
+class ClientSide(FederatedPlan):
     """Federated rounds in the local model: each client pays, from an account of its own, for what it sends.
 
     Fields:
@@ -56,56 +53,38 @@ class ClientSide:
     rounds: int
     clients: int
     clip: float
-    noise: str = "gaussian"
+    noise: NoiseName = "gaussian"
     period: int | None = None
     noise_multiplier: float | None = None
     delta: float | None = None
-    outer: OuterOptimiser = field(default_factory=FedAvg)
+    outer: OuterOptimizer = field(default_factory=FedAvg)
     proximal: float = 0.0
 
     def __post_init__(self) -> None:
-        check_terms(self)
+        self._check_fields()
         object.__setattr__(self, "clip", clip_in_range(self.clip))
-        if not isinstance(self.noise, str) or self.noise not in ("gaussian", "laplace"):
-            raise InvalidParameter("noise must be 'gaussian' or 'laplace'.")
-        if self.delta is not None:
-            object.__setattr__(self, "delta", probability("delta", self.delta))
+        choose("noise", str(self.noise), NoiseName)
         if self.noise_multiplier is not None:
             self._scale()
 
     @property
-    def sampling(self) -> Sampling:
-        return Everybody() if self.period is None else TakingTurns(self.period)
-
-    @property
     def unit(self) -> OwnValue:
+        """The client's own value."""
         return OwnValue()
 
     @property
     def reports(self) -> int:
         """How many reports one client sends at most."""
-        return self.sampling.paid_rounds(self.rounds)
+        return self.sampling.participations(self.rounds)
 
-    def calibrate(self, *, epsilon: float, delta: float) -> Self:
-        """The same plan with the least noise that keeps (epsilon, delta); with Laplace noise delta may be 0."""
-        needed = accounting.calibrate(lambda z: self._report(z) * self.reports, epsilon=epsilon, delta=delta)
-        return replace(self, noise_multiplier=needed, delta=delta)
+    def price(self, noise_multiplier: float, length: int) -> Event:
+        """What `length` rounds cost one client at most."""
+        event = self._report(noise_multiplier)
+        return self.sampling.price(event, steps=length, population=self.clients)
 
-    def event_after(self, rounds: int) -> Event:
-        """What so many rounds cost one client at most."""
-        return self._report(self._noise()) * self.sampling.paid_rounds(rounds_so_far(rounds, self.rounds))
-
-    @property
-    def event(self) -> Event:
-        """What all its reports cost a client."""
-        return sold(self.event_after(self.rounds), self.delta)
-
-    def epsilon(self, delta: float) -> float:
-        """What all reports of one client cost it."""
-        return accounting.epsilon(self.event_after(self.rounds), delta)
-
-    def _noise(self) -> float:
-        return chosen_noise(self.noise_multiplier)
+    def check_delta(self, delta: float) -> float:
+        """A delta that this plan can be sold at: with Laplace noise it may be 0."""
+        return probability("delta", delta)
 
     def _report(self, noise: float) -> Event:
         if self.noise == "laplace":
@@ -113,7 +92,7 @@ class ClientSide:
         return DiscreteGaussian(noise, 2.0 * STEPS, COORDINATES)
 
     def _scale(self) -> Fraction:
-        scale = enlarged(Fraction(self._noise()) * 2 * STEPS)
+        scale = enlarged(Fraction(self.chosen_noise) * 2 * STEPS)
         if not 1 << 10 <= scale <= LARGEST_SCALE:
             raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**29.")
         return scale
@@ -129,7 +108,7 @@ class ClientSide:
 
     def device(self, coordinates: int, *, about: str = "") -> Measurement:
         """All reports of one client as a measurement for its own account; its data is one update, flat."""
-        width = counted("coordinates", coordinates)
+        width = check_count("coordinates", coordinates)
         self._scale()
 
         def step(turn: Turn, update: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Turn]:
@@ -144,7 +123,7 @@ class ClientSide:
 
     def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
         """All rounds of all clients, in one process: the promise to each of them, and the sum of their reports."""
-        width = counted("coordinates", coordinates)
+        width = check_count("coordinates", coordinates)
         self._scale()
 
         def step(turn: Turn, federation: Federation, ask: Any, rng: Rng) -> tuple[dict[str, Any], Turn]:

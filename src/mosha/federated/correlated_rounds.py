@@ -1,9 +1,8 @@
-"""Noise that is correlated over rounds: the matrix mechanism with a banded Toeplitz encoder, on integers."""
+"""Rounds with correlated noise (`mechanisms/correlated.py`), which can go on after a crash: `correlated_rounds.md`."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,40 +13,21 @@ from mosha.core.randomness import Rng
 from mosha.exact.grid import HELD, noised
 from mosha.exact.statistic import root_up
 from mosha.federated.clipping import STEPS
-from mosha.federated.noise_secret import Marked
+from mosha.federated.noise_secret import MarkedNoise
 from mosha.federated.round_number import Turn
+from mosha.mechanisms.correlated import encode_sums, encoder, squared_column
 from mosha.noise import discrete_gaussian
 
-__all__ = ["MOST_BANDS", "CorrelatedRounds", "Inverse", "scale_of", "whole_sensitivity"]
+__all__ = ["MOST_BANDS", "CorrelatedRounds", "total_sensitivity"]
 
 MOST_BANDS = 64
 Past = tuple[NDArray[np.int64], ...]
-_SCALE = 1 << 12
 _LARGEST_SUM = 1 << 44  # of one round, in steps: 64 bands of such sums stay within HELD once they are encoded
 
 
-@lru_cache(maxsize=64)
-def encoder(bands: int) -> tuple[int, ...]:
-    """The first coefficients of 1 / sqrt(1 - x), in steps of 2**-12: the square root of summing, cut to a band.
-
-    >>> encoder(3)
-    (4096, 2048, 1536)
-    """
-    found, coefficient = [], Fraction(1)
-    for j in range(bands):
-        found.append(round(coefficient * _SCALE))
-        coefficient *= Fraction(2 * j + 1, 2 * j + 2)
-    return tuple(found)
-
-
-def scale_of(bands: int) -> float:
-    """How many steps of noise stand for one step of a sum."""
-    return float(_SCALE) if bands > 1 else 1.0
-
-
-def whole_sensitivity(bands: int, participations: int) -> float:
-    """How far one client moves all encoded rounds together, in the Euclidean norm; proved in `correlated_rounds.md`."""
-    return root_up(participations * sum(c * c for c in encoder(bands)) * STEPS**2)
+def total_sensitivity(bands: int, participations: int) -> float:
+    """How far one client moves all encoded rounds together, in the Euclidean norm (`mechanisms/correlated.md`)."""
+    return root_up(participations * squared_column(bands) * STEPS**2)
 
 
 class CorrelatedRounds:
@@ -57,8 +37,8 @@ class CorrelatedRounds:
     """
 
     def __init__(self, sums: Any, bands: int, sigma: Fraction, secret: bytes | None = None) -> None:
-        self.sums, self.sigma, self.encoder = sums, sigma, encoder(bands)
-        self.marked = None if secret is None else Marked(secret)
+        self.sums, self.sigma, self.bands = sums, sigma, bands
+        self.marked = None if secret is None else MarkedNoise(secret)
         self.resume = None if self.marked is None else self._resume
 
     def init(self) -> tuple[Past, Turn]:
@@ -74,27 +54,22 @@ class CorrelatedRounds:
         with turn.round() as number:
             exact = np.clip(self.sums.of(federation, ask, clip, number, rng), -_LARGEST_SUM, _LARGEST_SUM)
             noise, how = self._noise(rng)
-            noisy = noised(self._encoded((exact, *past)), noise)
+            noisy = noised(encode_sums((exact, *past), self.bands), noise)
         return {"steps": noisy, "clip": clip, **how}, self._after(state, exact)
 
-    def _encoded(self, sums: Past) -> NDArray[np.int64]:
-        """What is noised, of the sums of this round and earlier ones."""
-        total = sum(c * x for c, x in zip(self.encoder, sums, strict=False))
-        return np.asarray(total, np.int64)
-
     def _after(self, state: tuple[Past, Turn], exact: NDArray[np.int64]) -> tuple[Past, Turn]:
-        return (exact, *state[0])[: len(self.encoder) - 1], state[1].after()
+        return (exact, *state[0])[: self.bands - 1], state[1].after()
 
-    def _drawn(self, rng: Rng) -> NDArray[np.int64]:
+    def _draw(self, rng: Rng) -> NDArray[np.int64]:
         drawn: NDArray[np.int64] = discrete_gaussian(self.sigma, self.sums.width, rng=rng)
         return drawn
 
     def _noise(self, rng: Rng) -> tuple[NDArray[np.int64], dict[str, bytes]]:
         """Noise of one round, and what is told about it."""
         if self.marked is None:
-            return self._drawn(rng), {}
+            return self._draw(rng), {}
         mark = rng.bytes(16)
-        noise = self._drawn(self.marked.source(mark))
+        noise = self._draw(self.marked.source(mark))
         return noise, {"mark": mark, "seal": self.marked.seal(mark, noise)}
 
     def _resume(self, state: tuple[Past, Turn], answer: dict[str, Any]) -> tuple[Past, Turn]:
@@ -105,23 +80,7 @@ class CorrelatedRounds:
                 "this run was begun without a secret, or its numbers left their range: it cannot go on. No client was "
                 "asked and nothing was spent."
             )
-        noise = self._drawn(self.marked.source(answer["mark"]))
+        noise = self._draw(self.marked.source(answer["mark"]))
         self.marked.check(answer["mark"], noise, answer["seal"])
-        known = self._encoded((np.zeros_like(noise), *state[0]))
-        return self._after(state, (answer["steps"] - noise - known) // self.encoder[0])
-
-
-class Inverse:
-    """Makes noisy sums of encoded ones, in order: x_t = (y_t - sum over j >= 1 of c_j x_(t-j)) / c_0."""
-
-    def __init__(self, bands: int) -> None:
-        self.encoder = encoder(bands) if bands > 1 else (1,)
-        self._past: list[NDArray[np.float64]] = []
-
-    def __call__(self, encoded: NDArray[np.int64]) -> NDArray[np.float64]:
-        found = encoded.astype(np.float64)
-        for c, x in zip(self.encoder[1:], self._past, strict=False):
-            found = found - c * x
-        found = found / self.encoder[0]
-        self._past = [found, *self._past][: len(self.encoder) - 1]
-        return found
+        known = encode_sums((np.zeros_like(noise), *state[0]), self.bands)
+        return self._after(state, (answer["steps"] - noise - known) // encoder(self.bands)[0])

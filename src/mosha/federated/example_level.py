@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from mosha.core.account import Account
 from mosha.core.errors import BudgetExceeded, InvalidParameter
 from mosha.federated.federation import Ask, Block
-from mosha.federated.optimizer import FedAvg, Floats, OuterOptimiser
-from mosha.federated.plan import counted, first_weights
+from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
+from mosha.federated.plan import check_count, first_weights
 from mosha.learning import DPSGD
 
 if TYPE_CHECKING:
@@ -96,19 +96,19 @@ class ExampleLevel:
 
 
 def averaged(
-    federation: ExampleLevel, initial: NDArray[Any], *, rounds: int, outer: OuterOptimiser | None = None
+    federation: ExampleLevel, initial: NDArray[Any], *, rounds: int, outer: OuterOptimizer | None = None
 ) -> Iterator[Floats]:
     """The weights after each round of plain averaging: the updates are private already, so nothing is paid here."""
     chosen = FedAvg() if outer is None else outer
     if not isinstance(federation, ExampleLevel) or not callable(getattr(chosen, "advance", None)):
         raise InvalidParameter("averaged(ExampleLevel(...), weights, rounds=...) with an optimiser such as FedAvg().")
-    weights, rounds = first_weights(initial), counted("rounds", rounds)
+    weights, rounds = first_weights(initial), check_count("rounds", rounds)
     if weights.size != federation.coordinates:
         raise InvalidParameter("initial weights must be as many as the model has. Nothing was spent.")
     return _averaged(federation, weights, rounds, chosen)
 
 
-def _averaged(federation: ExampleLevel, weights: Floats, rounds: int, chosen: OuterOptimiser) -> Iterator[Floats]:
+def _averaged(federation: ExampleLevel, weights: Floats, rounds: int, chosen: OuterOptimizer) -> Iterator[Floats]:
     memory = chosen.begin(weights.size)
     for number in range(1, rounds + 1):
         sent = [block.updates[0] for block in federation.updates(federation.clients(), Ask(number, weights))]

@@ -15,12 +15,12 @@ from mosha.core.randomness import Rng
 from mosha.files.atomic import create_file, is_open_to_others
 from mosha.noise import KeyedRandom, secure
 
-__all__ = ["Marked", "kept_secret"]
+__all__ = ["MarkedNoise", "load_secret"]
 
 _SIZE = 32
 
 
-def kept_secret(place: str | os.PathLike[str]) -> bytes:
+def load_secret(place: str | os.PathLike[str]) -> bytes:
     """The secret in this file, made if there is none: readable by its owner alone, on disk before it is used.
 
     Guarantee:
@@ -45,7 +45,7 @@ def kept_secret(place: str | os.PathLike[str]) -> bytes:
     return found
 
 
-class Marked:
+class MarkedNoise:
     """Noise with a public mark, from which whoever has the secret makes it again.
 
     Guarantee:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from mosha.core.number import positive, probability
 
-__all__ = ["FedAdam", "FedAvg", "Floats", "OuterOptimiser"]
+__all__ = ["FedAdam", "FedAvg", "Floats", "OuterOptimizer"]
 
 Floats = NDArray[np.float64]
 
 
-class OuterOptimiser(Protocol):
+class OuterOptimizer(Protocol):
     """Turns the mean update of a round into the next weights; a pure function, so that a run can be made again."""
 
     def begin(self, coordinates: int) -> Any: ...

@@ -1,52 +1,41 @@
-"""What all plans and trainings say in the same words, checked before anything is paid."""
+"""What all federated plans share: fields that are checked before anything is paid, and who takes part."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.measurement import Measurement
 from mosha.core.number import non_negative, positive, positive_integer
+from mosha.core.unit import Unit
+from mosha.federated.optimizer import Floats, OuterOptimizer
+from mosha.mechanisms.priced_plan import PricedPlan
+from mosha.mechanisms.sampling import Everybody, FreshSampling, TakingTurns
 
-__all__ = ["MOST", "check_terms", "counted", "first_weights", "rounds_so_far"]
+__all__ = ["COORDINATES", "MOST", "FederatedPlan", "check_count", "first_weights"]
 
 MOST = 1 << 40
 """No plan has more rounds, clients or weights."""
 
+COORDINATES = MOST
+"""Noise is priced for this many coordinates, whatever the model has: the price barely depends on it."""
 
-def counted(name: str, value: Any, *, at_most: int = MOST) -> int:
+
+def check_count(name: str, value: Any, *, at_most: int = MOST) -> int:
     """A whole number from one to `at_most`.
 
-    >>> counted("rounds", 10)
+    >>> check_count("rounds", 10)
     10
     """
     number = positive_integer(name, value)
     if number > at_most:
         raise InvalidParameter(f"{name} must be at most {at_most}. Nothing was spent.")
     return number
-
-
-def rounds_so_far(rounds: Any, of: int) -> int:
-    """How many of the rounds of a plan are over."""
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or not 0 <= rounds <= of:
-        raise InvalidParameter(f"rounds must be a whole number from 0 to the {of} rounds of the plan.")
-    return rounds
-
-
-def check_terms(plan: Any) -> None:
-    """Bring rounds, clients, the pull of FedProx, period and noise of a plan into their types, or refuse them."""
-    found: dict[str, Any] = {name: counted(name, getattr(plan, name)) for name in ("rounds", "clients")}
-    found["proximal"] = non_negative("proximal", plan.proximal)
-    if plan.period is not None:
-        found["period"] = counted("period", plan.period)
-    if plan.noise_multiplier is not None:
-        found["noise_multiplier"] = positive("noise_multiplier", plan.noise_multiplier)
-    for name, value in found.items():
-        object.__setattr__(plan, name, value)
-    if isinstance(plan.outer, type) or not all(callable(getattr(plan.outer, do, None)) for do in ("begin", "advance")):
-        raise InvalidParameter("outer must be an optimiser such as FedAvg() or FedAdam().")
 
 
 def first_weights(initial: Any) -> NDArray[np.float64]:
@@ -59,3 +48,63 @@ def first_weights(initial: Any) -> NDArray[np.float64]:
     if weights.ndim != 1 or weights.size == 0 or not np.isfinite(weights).all():
         raise InvalidParameter("initial weights must be a flat array of finite numbers. Nothing was spent.")
     return weights
+
+
+class FederatedPlan(PricedPlan):
+    """Rounds of many clients, fixed before they start: ServerSide, ClientSide and Distributed."""
+
+    if TYPE_CHECKING:  # fields of the dataclasses
+
+        @property
+        def rounds(self) -> int: ...
+
+        @property
+        def clients(self) -> int: ...
+
+        @property
+        def period(self) -> int | None: ...
+
+        @property
+        def outer(self) -> OuterOptimizer: ...
+
+        @property
+        def proximal(self) -> float: ...
+
+    @property
+    def length(self) -> int:
+        """The number of rounds."""
+        return self.rounds
+
+    @property
+    def sampling(self) -> FreshSampling:
+        """Who takes part in a round."""
+        return Everybody() if self.period is None else TakingTurns(self.period)
+
+    @property
+    @abstractmethod
+    def unit(self) -> Unit:
+        """Whose data is hidden."""
+
+    @abstractmethod
+    def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
+        """All rounds as one measurement, on a model with this many weights."""
+
+    @abstractmethod
+    def decoder(self) -> Callable[[dict[str, Any]], Floats]:
+        """The function that turns each answer, taken in order, into a mean update: post-processing."""
+
+    def _check_fields(self) -> None:
+        """Bring the shared fields into their types, or refuse them."""
+        found: dict[str, object] = {name: check_count(name, getattr(self, name)) for name in ("rounds", "clients")}
+        found["proximal"] = non_negative("proximal", self.proximal)
+        if self.period is not None:
+            found["period"] = check_count("period", self.period)
+        if self.noise_multiplier is not None:
+            found["noise_multiplier"] = positive("noise_multiplier", self.noise_multiplier)
+        if self.delta is not None:
+            found["delta"] = self.check_delta(self.delta)
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
+        outer = self.outer
+        if isinstance(outer, type) or not all(callable(getattr(outer, do, None)) for do in ("begin", "advance")):
+            raise InvalidParameter("outer must be an optimizer such as FedAvg() or FedAdam().")

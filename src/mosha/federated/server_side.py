@@ -4,44 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha import accounting
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement, StatePolicy
-from mosha.core.number import positive_integer, strict_probability
+from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import enlarged, noised
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clipping import STEPS, clip_in_range, lengths, scaled_steps
-from mosha.federated.correlated_rounds import MOST_BANDS, CorrelatedRounds, Inverse, whole_sensitivity
+from mosha.federated.correlated_rounds import MOST_BANDS, CorrelatedRounds, total_sensitivity
 from mosha.federated.federation import Block, Federation, accepted
-from mosha.federated.optimizer import FedAvg, Floats, OuterOptimiser
-from mosha.federated.plan import MOST, check_terms, rounds_so_far
-from mosha.federated.pricing import chosen_noise, sold
+from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
+from mosha.federated.plan import COORDINATES, FederatedPlan
 from mosha.federated.round_number import Turn
-from mosha.federated.sampling import Everybody, FixedSize, Poisson, Sampling, TakingTurns
-from mosha.federated.weights import AdaptiveClip, Weights
+from mosha.federated.weights import Weights
+from mosha.mechanisms.adaptive_clip import AdaptiveClip
+from mosha.mechanisms.correlated import Decoder
+from mosha.mechanisms.sampling import FixedSize, FreshSampling, Poisson
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
-__all__ = ["COORDINATES", "ServerSide"]
-
-COORDINATES = MOST
-"""Noise is priced for so many coordinates, whatever the model has: the price barely depends on it."""
+__all__ = ["ServerSide"]
 
 _FINEST, _COARSEST = 1 << 10, LARGEST_SCALE  # a standard deviation has at least and at most so many steps
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerSide:
+class ServerSide(FederatedPlan):
     """Federated rounds with differential privacy for each client, given by a server that is trusted with updates.
 
     Fields:
@@ -86,16 +83,14 @@ class ServerSide:
     bands: int = 1
     noise_multiplier: float | None = None
     delta: float | None = None
-    outer: OuterOptimiser = field(default_factory=FedAvg)
+    outer: OuterOptimizer = field(default_factory=FedAvg)
     proximal: float = 0.0
     weights: Weights | None = None
 
     def __post_init__(self) -> None:
-        check_terms(self)
+        self._check_fields()
         if not isinstance(self.clip, AdaptiveClip):
             object.__setattr__(self, "clip", clip_in_range(self.clip))
-        if self.delta is not None:
-            object.__setattr__(self, "delta", strict_probability("delta", self.delta))
         if self.cohort is not None:
             object.__setattr__(self, "cohort", positive_integer("cohort", self.cohort))
         if sum(choice is not None for choice in (self.rate, self.cohort, self.period)) > 1:
@@ -108,64 +103,34 @@ class ServerSide:
             )
         if not (self.weights is None or isinstance(self.weights, Weights)):
             raise InvalidParameter("weights must be Weights(at_most=..., typical=...), or left out.")
-        if self.sampling.expected(self.clients) <= 0:
+        if self.expected_size <= 0:
             raise InvalidParameter("nobody would ever take part: plan with more clients or a larger rate.")
         if self.noise_multiplier is not None:
             self._sigma(self.noise_multiplier)
 
     @property
-    def sampling(self) -> Sampling:
+    def sampling(self) -> FreshSampling:
         """Who takes part in a round."""
         if self.rate is not None:
             return Poisson(self.rate)
-        if self.period is not None:
-            return TakingTurns(self.period)
-        return Everybody() if self.cohort is None else FixedSize(self.cohort)
+        return super().sampling if self.cohort is None else FixedSize(self.cohort)
 
     @property
     def unit(self) -> Client:
-        return self.sampling.unit
+        """A client, under the neighbors that the sampling is priced for."""
+        return Client(neighbours=self.sampling.neighbors)
 
     @property
-    def expected(self) -> float:
-        """The expected cohort: what sums are divided by."""
-        return self.sampling.expected(self.clients)
-
-    def calibrate(self, *, epsilon: float, delta: float) -> Self:
-        """The same plan with the least noise that keeps (epsilon, delta), sold as one piece.
-
-        >>> plan = ServerSide(rounds=100, clients=1000, rate=0.1, clip=1.0).calibrate(epsilon=8, delta=1e-4)
-        >>> round(plan.noise_multiplier, 3)
-        0.862
-        """
-        needed = accounting.calibrate(self._whole, epsilon=epsilon, delta=strict_probability("delta", delta))
-        return replace(self, noise_multiplier=needed, delta=delta)
-
-    def event_after(self, rounds: int) -> Event:
-        """What so many rounds cost."""
-        return self._whole(self._noise(), rounds_so_far(rounds, self.rounds))
-
-    @property
-    def event(self) -> Event:
-        """What the whole plan costs."""
-        return sold(self.event_after(self.rounds), self.delta)
-
-    def epsilon(self, delta: float | None = None) -> float:
-        """What the whole plan costs at this delta (the one it is sold at by default)."""
-        chosen = self.delta if delta is None else delta
-        if chosen is None:
-            raise InvalidParameter("epsilon(delta) needs a delta: this plan was not calibrated for one.")
-        return accounting.epsilon(self.event_after(self.rounds), chosen)
-
-    def _noise(self) -> float:
-        return chosen_noise(self.noise_multiplier)
+    def expected_size(self) -> float:
+        """The expected number of clients in a round: what sums are divided by."""
+        return self.sampling.expected_size(self.clients)
 
     def _half(self, noise: float) -> int:
         """How many steps the bit of an adaptive clip is worth, up or down; zero without one."""
         if not isinstance(self.clip, AdaptiveClip):
             return 0
         least = noise * self.sampling.moves / 2
-        wanted = self.clip.count_noise or max(self.expected / 20, 2 * least)
+        wanted = self.clip.count_noise or max(self.expected_size / 20, 2 * least)
         if wanted <= least * 1.0001:
             raise InvalidParameter(f"count_noise must be above {least:.4g}, half the noise multiplier of an update.")
         return max(1, math.floor(STEPS / math.sqrt((wanted / least) ** 2 - 1)))
@@ -173,14 +138,13 @@ class ServerSide:
     def _sensitivity(self, noise: float) -> float:
         """How far two neighbours are apart: in one round, or in all of them where noise is correlated."""
         if self.bands > 1:
-            return whole_sensitivity(self.bands, self.sampling.paid_rounds(self.rounds))
+            return total_sensitivity(self.bands, self.sampling.participations(self.rounds))
         return root_up(self.sampling.moves**2 * (STEPS**2 + self._half(noise) ** 2))
 
-    def _whole(self, noise: float, rounds: int | None = None) -> Event:
-        each = self.sampling.priced(DiscreteGaussian(noise, self._sensitivity(noise), COORDINATES), self.clients)
-        if self.bands > 1:  # one vector, of all rounds
-            return each
-        return each * self.sampling.paid_rounds(self.rounds if rounds is None else rounds)
+    def price(self, noise_multiplier: float, length: int) -> Event:
+        """What `length` rounds cost with this noise; correlated noise is priced as one vector of all rounds."""
+        event = DiscreteGaussian(noise_multiplier, self._sensitivity(noise_multiplier), COORDINATES)
+        return event if self.bands > 1 else self.sampling.price(event, steps=length, population=self.clients)
 
     def _sigma(self, noise: float) -> Fraction:
         sigma = enlarged(Fraction(noise) * Fraction(self._sensitivity(noise)))
@@ -191,13 +155,13 @@ class ServerSide:
     def measurement(self, coordinates: int, *, about: str = "", secret: bytes | None = None) -> Measurement:
         """All rounds as one measurement, on a model with so many weights; `about` tells runs apart in a ledger.
 
-        With correlated noise, `secret` (see `kept_secret`) makes the run resumable under its key.
+        With correlated noise, `secret` (see `load_secret`) makes the run resumable under its key.
         """
         width = positive_integer("coordinates", coordinates)
         if width >= COORDINATES:
             raise InvalidParameter("a model may have fewer than 2**40 weights.")
-        sums = _Sums(self, width, self._half(self._noise()))
-        sigma = self._sigma(self._noise())
+        sums = _Sums(self, width, self._half(self.chosen_noise))
+        sigma = self._sigma(self.chosen_noise)
         rounds = CorrelatedRounds(sums, self.bands, sigma, secret) if self.bands > 1 else _Rounds(sums, sigma)
         return Measurement(
             unit=self.unit,
@@ -212,10 +176,10 @@ class ServerSide:
 
     def decoder(self) -> Callable[[dict[str, Any]], Floats]:
         """What makes a noisy mean update of each answer, taken in order: post-processing."""
-        inverse = Inverse(self.bands)
+        decode_steps = Decoder(self.bands)
 
         def decode(answer: dict[str, Any]) -> Floats:
-            mean: Floats = inverse(answer["steps"]) * (answer["clip"] / STEPS / self._counted)
+            mean: Floats = decode_steps(answer["steps"]) * (answer["clip"] / STEPS / self._counted)
             return mean
 
         return decode
@@ -223,7 +187,7 @@ class ServerSide:
     @property
     def _counted(self) -> float:
         """What sums are divided by, in updates of full weight."""
-        return self.expected * (1.0 if self.weights is None else self.weights.typical / self.weights.at_most)
+        return self.expected_size * (1.0 if self.weights is None else self.weights.typical / self.weights.at_most)
 
 
 class _Sums:
@@ -263,8 +227,8 @@ class _Sums:
         clip: float = answer["clip"]
         if not isinstance(self.plan.clip, AdaptiveClip):
             return clip
-        share = (answer["within"] / self.half / self.plan.expected + 1) / 2
-        return self.plan.clip.moved(clip, share)
+        share = (answer["within"] / self.half / self.plan.expected_size + 1) / 2
+        return self.plan.clip.follow(clip, share)
 
 
 class _Rounds:

@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha import accounting
 from mosha.core.errors import InvalidParameter, RunError, SourceUnavailable
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement, StatePolicy
-from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
 from mosha.exact.grid import enlarged
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clipping import clip_in_range, lengths
 from mosha.federated.federation import Federation, accepted
-from mosha.federated.optimizer import FedAvg, Floats, OuterOptimiser
-from mosha.federated.plan import MOST, check_terms, counted, rounds_so_far
-from mosha.federated.pricing import chosen_noise, sold
+from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
+from mosha.federated.plan import COORDINATES, MOST, FederatedPlan, check_count
 from mosha.federated.round_number import Turn
-from mosha.federated.sampling import Everybody, Sampling, TakingTurns
 from mosha.federated.secure.keys import Ring
 from mosha.federated.secure.rotation import Rotation
 from mosha.federated.secure.rounding import longest_rounded, rounded
 from mosha.federated.secure.session import Session
-from mosha.federated.server_side import COORDINATES
 from mosha.noise import discrete_gaussian
 
 __all__ = ["Distributed", "Opened", "SecureFederation"]
@@ -60,7 +55,7 @@ class SecureFederation(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Distributed:
+class Distributed(FederatedPlan):
     """Federated rounds with differential privacy for each client against the server too.
 
     Fields:
@@ -94,67 +89,41 @@ class Distributed:
     neighbours: int = 20
     noise_multiplier: float | None = None
     delta: float | None = None
-    outer: OuterOptimiser = field(default_factory=FedAvg)
+    outer: OuterOptimizer = field(default_factory=FedAvg)
     proximal: float = 0.0
 
     def __post_init__(self) -> None:
-        check_terms(self)
+        self._check_fields()
         for name, most in (("survivors", MOST), ("neighbours", MOST), ("coordinates", 1 << 30)):
-            object.__setattr__(self, name, counted(name, getattr(self, name), at_most=most))
+            object.__setattr__(self, name, check_count(name, getattr(self, name), at_most=most))
         object.__setattr__(self, "clip", clip_in_range(self.clip))
-        if self.delta is not None:
-            object.__setattr__(self, "delta", strict_probability("delta", self.delta))
         if self.neighbours < 2:
             raise InvalidParameter("every client needs at least 2 neighbours.")
-        if not 2 <= self.survivors <= self.sampling.expected(self.clients):
+        if not 2 <= self.survivors <= self.sampling.expected_size(self.clients):
             raise InvalidParameter("survivors must lie between 2 and the expected number of clients in a round.")
         if self.noise_multiplier is not None:
             self._share(self.noise_multiplier)
 
     @property
-    def sampling(self) -> Sampling:
-        return Everybody() if self.period is None else TakingTurns(self.period)
-
-    @property
     def unit(self) -> Client:
-        return self.sampling.unit
+        """A client that has data or sends zeros with its noise."""
+        return Client(neighbours=self.sampling.neighbors)
 
     @property
     def grid(self) -> int:
         """How many steps the clip has: so few that no sum of twice the expected clients leaves the ring."""
-        most = math.ceil(2 * self.sampling.expected(self.clients))
+        most = math.ceil(2 * self.sampling.expected_size(self.clients))
         return min(1 << 20, 1 << max(1, 30 - (most - 1).bit_length()))
-
-    def calibrate(self, *, epsilon: float, delta: float) -> Self:
-        """The same plan with the least noise that keeps (epsilon, delta), sold as one piece."""
-        needed = accounting.calibrate(
-            lambda z: self._whole(z, self.rounds), epsilon=epsilon, delta=strict_probability("delta", delta)
-        )
-        return replace(self, noise_multiplier=needed, delta=delta)
-
-    def event_after(self, rounds: int) -> Event:
-        """What so many rounds cost."""
-        return self._whole(self._noise(), rounds_so_far(rounds, self.rounds))
-
-    @property
-    def event(self) -> Event:
-        """What the whole plan costs."""
-        return sold(self.event_after(self.rounds), self.delta)
-
-    def epsilon(self, delta: float) -> float:
-        """What the whole plan costs at this delta."""
-        return accounting.epsilon(self.event_after(self.rounds), delta)
-
-    def _noise(self) -> float:
-        return chosen_noise(self.noise_multiplier)
 
     @property
     def _square(self) -> int:
         """The square of B."""
         return longest_rounded(self.grid, self.coordinates)
 
-    def _whole(self, noise: float, rounds: int) -> Event:
-        return DiscreteGaussian(noise, root_up(self._square), COORDINATES) * self.sampling.paid_rounds(rounds)
+    def price(self, noise_multiplier: float, length: int) -> Event:
+        """What `length` rounds cost with this noise."""
+        event = DiscreteGaussian(noise_multiplier, root_up(self._square), COORDINATES)
+        return self.sampling.price(event, steps=length, population=self.clients)
 
     def _share(self, noise: float) -> Fraction:
         """The parameter of one client's share of the noise, rounded up."""
@@ -185,7 +154,7 @@ class Distributed:
 
         Rounds are no part of it: each side counts its own.
         """
-        noise = (self.clip, self.survivors, self.coordinates, self._noise())
+        noise = (self.clip, self.survivors, self.coordinates, self.chosen_noise)
         return fingerprint("distributed rounds", self.unit, self.clients, self.period, *noise)
 
     def check(self, session: Session) -> None:
@@ -208,7 +177,7 @@ class Distributed:
             scale = self.grid / max(length, self.clip) if np.isfinite(length) else 0.0
             steps = turn(values[0] * scale if np.isfinite(length) else np.zeros(values.shape[1]))
         whole = rounded(steps, square=self._square, rng=rng)
-        noisy = whole + discrete_gaussian(self._share(self._noise()), turn.width, rng=rng)
+        noisy = whole + discrete_gaussian(self._share(self.chosen_noise), turn.width, rng=rng)
         return (noisy & (_RING - 1)).astype(np.uint32)
 
     def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
@@ -217,9 +186,9 @@ class Distributed:
         On a `SecureFederation` a step asks for the opened sum; on any other one it stands for all clients, and forms
         the very sum that secure aggregation would open.
         """
-        width = counted("coordinates", coordinates, at_most=self.coordinates)
+        width = check_count("coordinates", coordinates, at_most=self.coordinates)
         self._check_width(Rotation(width, b"").width)
-        self._share(self._noise())
+        self._share(self.chosen_noise)
 
         def step(turn: Turn, federation: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], Turn]:
             with turn.round() as number:

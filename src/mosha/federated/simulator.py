@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import non_negative, positive
 from mosha.federated.federation import Ask, Block
-from mosha.federated.plan import counted
+from mosha.federated.plan import check_count
 
 if TYPE_CHECKING:
     import torch
@@ -59,8 +59,8 @@ class Simulation:
             raise MissingExtra("federated", needed_for="a simulated federation") from None
         self._torch = torch
         self.inputs, self.targets = _checked(torch, model, loss, examples)
-        self.local_steps = counted("local_steps", local_steps, at_most=1 << 30)
-        self.batch = counted("batch", batch, at_most=1 << 30)
+        self.local_steps = check_count("local_steps", local_steps, at_most=1 << 30)
+        self.batch = check_count("batch", batch, at_most=1 << 30)
         self.rate, self.proximal = positive("rate", rate), non_negative("proximal", proximal)
         self.sizes = np.full(len(self.inputs), self.inputs.shape[1]) if sizes is None else np.asarray(sizes)
         whole = self.sizes.shape == (len(self.inputs),) and self.sizes.dtype.kind in "iu"

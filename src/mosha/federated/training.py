@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,31 +18,13 @@ from mosha.accounting import Odometer
 from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter, SourceUnavailable
 from mosha.core.event import Event
-from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt, Release
 from mosha.federated.federation import Ask, Federation
-from mosha.federated.noise_secret import kept_secret
-from mosha.federated.optimizer import Floats, OuterOptimiser
-from mosha.federated.plan import first_weights
+from mosha.federated.noise_secret import load_secret
+from mosha.federated.optimizer import Floats
+from mosha.federated.plan import FederatedPlan, first_weights
 
-__all__ = ["FederatedPlan", "History", "Round", "Spending", "train"]
-
-
-class FederatedPlan(Protocol):
-    """What a training needs of a plan: ServerSide, ClientSide and Distributed are such."""
-
-    @property
-    def rounds(self) -> int: ...
-    @property
-    def delta(self) -> float | None: ...
-    @property
-    def outer(self) -> OuterOptimiser: ...
-
-    def event_after(self, rounds: int) -> Event: ...
-
-    def measurement(self, coordinates: int, *, about: str = "") -> Measurement: ...
-
-    def decoder(self) -> Callable[[dict[str, Any]], Floats]: ...
+__all__ = ["History", "Round", "Spending", "train"]
 
 
 @dataclass(frozen=True)
@@ -155,7 +137,7 @@ def _kept(plan: FederatedPlan, key: str | None, secret: str | os.PathLike[str] |
             "with key=..., a training that is killed goes on; with correlated noise that takes secret=..., the path of "
             "a file for the secret of its noise. Nothing was spent."
         )
-    return {} if secret is None else {"secret": kept_secret(secret)}
+    return {} if secret is None else {"secret": load_secret(secret)}
 
 
 class _Asking:

@@ -1,7 +1,8 @@
 """Learning: models trained with differential privacy, paid from the same ledger as everything else.
 
     DPSGD, DPFTRL               plans: frozen, priced and calibrated without any deep-learning library
-    DPSGD.train                 a training: paid as a whole, one noisy gradient a step
+    Poisson, Shuffled, FixedSize    who is in the batch of a step
+    DPSGD.train                 a training: paid as a whole, one noisy gradient per step
     private                     the wrapping that users of Opacus know
     Adam, AdamW                 optimisers that take the noise out of the second moment
     without_batch_norm          a model without layers that mix examples
@@ -56,6 +57,9 @@ if TYPE_CHECKING:
     from mosha.learning.training import Step as Step
     from mosha.learning.training import Training as Training
     from mosha.learning.wrapping import private as private
+    from mosha.mechanisms.sampling import FixedSize as FixedSize
+    from mosha.mechanisms.sampling import Poisson as Poisson
+    from mosha.mechanisms.sampling import Shuffled as Shuffled
 
 _NAMES = {
     "DPFTRL": "plan",
@@ -67,12 +71,15 @@ _NAMES = {
     "Correct": "choosing.accuracy",
     "Cuts": "linear.table_features",
     "Descent": "linear.descent",
+    "FixedSize": "plan",
     "GaussianClasses": "linear.gaussian_classes",
     "LinearRegression": "linear.models",
     "LogisticRegression": "linear.models",
+    "Poisson": "plan",
     "Range": "linear.table_features",
     "Scattering": "linear.scattering",
     "SearchResult": "choosing.selection",
+    "Shuffled": "plan",
     "SoftmaxRegression": "linear.models",
     "accuracy": "choosing.accuracy",
     "accuracy_interval": "choosing.accuracy",
@@ -99,9 +106,9 @@ __all__ = [*sorted(_NAMES), *sorted(_TORCH_NAMES)]  # noqa: PLE0604
 
 def _needs_torch(name: str) -> None:
     if name in _TORCH_NAMES:
-        from mosha.learning.torch_extra import needs_torch  # noqa: PLC0415
+        from mosha.learning.plan import require_torch  # noqa: PLC0415
 
-        needs_torch()
+        require_torch()
 
 
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES | _TORCH_NAMES, before=_needs_torch)

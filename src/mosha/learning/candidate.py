@@ -48,7 +48,7 @@ def whole_training(plan: DPSGD, build: Build, loss: Any, like: tuple[Tensor, ...
 
     return Measurement(
         unit=plan.unit,
-        event=plan.event,
+        event=plan.event_after(plan.steps),
         step=step,
         name=f"a training by {type(plan).__name__}({plan.steps} steps)",
         question=hashlib.sha256(f"whole;{plan!r};{shapes}".encode()).hexdigest(),

@@ -14,9 +14,9 @@ from torch.utils.data import Subset, TensorDataset, default_collate
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.exact.bounding import entries, identify, listed
-from mosha.learning.batches import owners_of, shuffled
+from mosha.mechanisms.sampling import shuffle
 
-__all__ = ["Examples"]
+__all__ = ["Examples", "group_by_owner"]
 
 
 class Examples:
@@ -43,7 +43,7 @@ class Examples:
             raise InvalidParameter("a Person unit needs owners=...: whose each example is. Nothing was spent.")
         self._example: tuple[Any, ...] | None = None
         self._owners = None if owners is None else entries(owners)
-        self._persons = None if owners is None else owners_of(self._owners, self.count)
+        self._persons = None if owners is None else group_by_owner(self._owners, self.count)
         self.units = self.count if self._persons is None else len(self._persons)
 
     def names(self) -> list[int | str]:
@@ -65,7 +65,7 @@ class Examples:
         rows, counts = [], []
         for unit in units:
             own = self._persons[int(unit)]
-            own = shuffled(own, rng)[: self.each] if len(own) > self.each else own
+            own = shuffle(own, rng)[: self.each] if len(own) > self.each else own
             counts.append(np.arange(self.each) < len(own))
             rows.append(np.concatenate([own, np.full(self.each - len(own), own[0])]))
         return np.concatenate(rows), torch.from_numpy(np.concatenate(counts))
@@ -134,3 +134,24 @@ def _public(values: Any, rows: int) -> Any:
     return (
         torch.randn(shape, dtype=values.dtype) if values.is_floating_point() else torch.zeros(shape, dtype=values.dtype)
     )
+
+
+def group_by_owner(owners: object, examples: int) -> list[NDArray[np.int64]]:
+    """The examples of each person, as lists of positions.
+
+    Persons are distinguished as everywhere (`exact.bounding.identify`): 1 and "1" are two persons, 1 and 1.0 are one,
+    and all examples without an owner belong to one and the same person.
+
+    >>> len(group_by_owner([1, "1", 1.0, None, float("nan")], 5))
+    3
+    """
+    values = entries(owners)
+    if values.shape != (examples,):
+        raise InvalidParameter("owners=... must say for each example whose it is: one value an example.")
+    if values.dtype.kind not in "iu":
+        seen: dict[int | str, int] = {}
+        values = np.array([seen.setdefault(identify(owner), len(seen)) for owner in listed(values)], np.int64)
+    _, places = np.unique(values, return_inverse=True)
+    order = np.argsort(places, kind="stable")
+    cuts = np.flatnonzero(np.diff(places[order])) + 1
+    return [np.asarray(part, np.int64) for part in np.split(order, cuts) if len(part)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -15,22 +16,55 @@ from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.measurement import Measurement, StatePolicy
+from mosha.core.options import ClippingName
 from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler
-from mosha.learning.clipping import clipping_rule
-from mosha.learning.correlated import STEPS, coefficients
 from mosha.learning.dropout_randomness import SecretCoins
 from mosha.learning.exact_sum import WholeSum, scaled
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Batch, Engine, Landing, Rule
 from mosha.learning.plan import DPSGD, SHARE
 from mosha.learning.rounding import Grid, grid_of
+from mosha.mechanisms.adaptive_clip import AdaptiveClip
+from mosha.mechanisms.correlated import SCALE, encode_sums
 from mosha.noise import add_discrete_gaussian, scaled_discrete_gaussian
 
-__all__ = ["Answer", "Gradients", "State"]
+__all__ = ["Answer", "Gradients", "State", "clipping_rule"]
 
 Whole = NDArray[np.int64]
-FOLLOWING = 0.2  # how fast an adaptive clip follows its quantile
+STABILIZER = 0.01  # of automatic clipping: gradients far smaller than this fade instead of being blown up
+
+
+def clipping_rule(kind: ClippingName, *, clip: float, scale: float) -> Rule:
+    """The rule of that kind: weights w with |w G| <= scale for the whole gradient G of every unit (a column).
+
+    Guarantee:
+        flat, adaptive: w = scale min(1 / clip, 1 / |G|). automatic: w = scale / (|G| + stabilizer). per_layer: of L
+        parameters each gets |w_p G_p| <= scale / sqrt(L), and the squares of L such norms sum to scale^2 at most.
+
+    Units:
+        `scale` is what the norm of a contribution may be; the weights turn gradients into contributions, so that a
+        gradient within `clip` is multiplied by scale / clip.
+
+    >>> rule = clipping_rule("flat", clip=2.0, scale=1.0)
+    >>> rule(np.array([[1.0, 0.0], [0.0, 4.0]])).tolist()
+    [0.5, 0.25]
+    """
+
+    def flat(norms: NDArray[np.float64]) -> NDArray[Any]:
+        return np.asarray(scale / np.maximum(_total_norms(norms), clip))
+
+    def automatic(norms: NDArray[np.float64]) -> NDArray[Any]:
+        return scale / (_total_norms(norms) + STABILIZER)
+
+    def per_layer(norms: NDArray[np.float64]) -> NDArray[Any]:
+        return scale / np.maximum(norms * math.sqrt(len(norms)), clip)
+
+    return {"flat": flat, "adaptive": flat, "automatic": automatic, "per_layer": per_layer}[kind]
+
+
+def _total_norms(norms: NDArray[np.float64]) -> NDArray[Any]:
+    return np.asarray(np.sqrt(np.square(norms).sum(axis=0)))
 
 
 @dataclass(frozen=True)
@@ -79,11 +113,11 @@ class Gradients:
                 "adaptive clipping needs batch=... (the batch size you expect) to know its quantile."
             )
         self.grid: Grid = grid_of(
-            noise_multiplier=plan._multiplier(),  # noqa: SLF001
+            noise_multiplier=plan.chosen_noise,
             physical=plan.at_once * plan.each,
             coordinates=self.size + self.extras,
         )
-        self._encoder = coefficients(plan.bands)
+        self._adaptive = AdaptiveClip(start=plan.clip, quantile=plan.quantile) if plan.clipping == "adaptive" else None
         self._sums: WholeSum | None = None
         self.reuse = False  # whether an answer may be overwritten once it was read, as a training allows
         self.reduce: Callable[[Whole], Whole] | None = None
@@ -97,7 +131,7 @@ class Gradients:
         question = hashlib.sha256(f"{self.plan!r};{shapes}".encode()).hexdigest()
         return Measurement(
             unit=self.plan.unit,
-            event=self.plan.sold_as,
+            event=self.plan.event,
             init=self.first,
             step=self._kept_elsewhere if keyed else self.step,
             state=StatePolicy(resume=self._found_again if keyed else None),
@@ -224,7 +258,7 @@ class Gradients:
 
     def steps(self, answer: Answer) -> NDArray[np.float64]:
         """What was answered in steps of the grid: parameters, then extras (with correlated noise, of C x)."""
-        extras = answer.extras / (STEPS if self.plan.bands > 1 else 1)
+        extras = answer.extras / (SCALE if self.plan.bands > 1 else 1)
         return np.concatenate([answer.total / self.worth(answer.clip), extras])
 
     def noised(self, state: State, total: Whole | NDArray[np.float32], extras: Whole, rng: Rng) -> tuple[Answer, State]:
@@ -235,22 +269,21 @@ class Gradients:
         sums, sigma, worth = state.sums, self.grid.sigma, self.worth(state.clip)
         if self.plan.bands > 1:
             sums = (np.concatenate([total, extras]), *state.sums)[: self.plan.bands]
-            encoded = sum((c * x for c, x in zip(self._encoder, sums, strict=False)), np.zeros_like(sums[0]))
+            encoded = encode_sums(sums, self.plan.bands)
             total, extras = encoded[: self.size], encoded[self.size :]
-            sigma, worth = sigma * STEPS, worth / STEPS
+            sigma, worth = sigma * SCALE, worth / SCALE
         noisy = _noisy(total, sigma, worth, rng)
         add_discrete_gaussian(extras, sigma, rng=rng)
         answer = Answer(noisy, extras, state.clip)
-        return answer, State(state.step + 1, self._next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))
+        return answer, State(state.step + 1, self.next_clip(answer, state), tuple(sums[: self.plan.bands - 1]))
 
-    def _next_clip(self, answer: Answer, state: State) -> float:
-        if self.plan.clipping != "adaptive":
+    def next_clip(self, answer: Answer, state: State) -> float:
+        """The clip of the step after `state`, from the noisy answer alone."""
+        if self._adaptive is None:
             return state.clip
         most = int(SHARE * self.grid.target * 2.0**self.grid.bits)
         excess = float(answer.extras[-1]) / most / self.plan.divisor  # (below - above) over the batch
-        share_below = min(1.0, max(0.0, (1 + excess) / 2))
-        following = state.clip * float(np.exp(-FOLLOWING * (share_below - self.plan.quantile)))
-        return min(2.0**40, max(2.0**-40, following))
+        return self._adaptive.follow(state.clip, (1 + excess) / 2)
 
 
 def _noisy(total: NDArray[Any], sigma: Fraction, factor: float, rng: Rng) -> NDArray[np.float32]:

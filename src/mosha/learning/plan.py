@@ -1,38 +1,48 @@
-"""The plan of a private training: sampler, bound, noise and price are fields of one frozen object.
+"""The plan of a private training: sampling, clip, noise and price are fields of one frozen object.
 
 No deep-learning library is needed to make, price and calibrate a plan.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.deprecation import renamed_argument, warn_of_old_name
+from mosha.core.errors import InvalidParameter, MissingExtra, Unpriced
 from mosha.core.event import Event
-from mosha.core.events import FixedSizeSampled, Gaussian, Matrix, Plan, Sampled
+from mosha.core.events import Gaussian, Matrix
 from mosha.core.number import positive, positive_integer, strict_probability
+from mosha.core.options import ClippingName, SamplingName, choose
 from mosha.core.unit import Example, Neighbours, Person, Unit
+from mosha.mechanisms.correlated import column_norm
+from mosha.mechanisms.priced_plan import PricedPlan
+from mosha.mechanisms.sampling import FixedSize, Poisson, Sampling, Shuffled
 
 if TYPE_CHECKING:
     from mosha.core.account import Account
     from mosha.core.measurement import Measurement
     from mosha.learning.training import Training
 
-__all__ = ["CLIPPINGS", "DPFTRL", "DPSGD", "SAMPLINGS"]
+__all__ = ["DPFTRL", "DPSGD", "require_torch"]
 
-CLIPPINGS = ("flat", "per layer", "adaptive", "automatic")
-SAMPLINGS = ("poisson", "shuffled", "fixed size")
 SHARE = 0.1
-"""Of the norm of a unit's contribution that a declared loss, or the bit of adaptive clipping, may take: each."""
+"""The share of the norm of a contribution that a declared loss, and the bit of adaptive clipping, may take each."""
 
 LARGEST_PHYSICAL = 1024
 
 
+def require_torch() -> None:
+    """Refuse in words if PyTorch is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtra("learning", needed_for="training a model")
+
+
 @dataclass(frozen=True, kw_only=True)
-class DPSGD:
+class DPSGD(PricedPlan):
     """Stochastic gradient descent on noisy sums of clipped gradients.
 
     Guarantee:
@@ -46,24 +56,25 @@ class DPSGD:
         `batch` and `physical` count examples (or people); `loss_at_most` is in the unit of the loss.
 
     Args:
-        steps: how many updates.
-        rate: the probability that a unit is in the batch of a step; with "fixed size", batch over `population`.
+        steps: the number of updates.
+        rate: the probability that a unit is in the batch of a step; with "fixed_size", batch size over `population`.
         clip: the most that one unit may add to the sum of gradients, in the l2 norm.
         noise_multiplier: noise over clip; `calibrate` finds it.
         batch: the divisor of the update, normally the batch size you expect; by default 1 / rate.
-        clipping: "flat", "per layer" (an equal share of the squared clip for every parameter), "adaptive" (the clip
-            follows a private quantile of the norms, starting at `clip`), "automatic" (every gradient is normalised).
+        clipping: "flat", "per_layer" (an equal share of the squared clip for every parameter), "adaptive" (the clip
+            follows a private quantile of the norms, starting at `clip`), "automatic" (every gradient is normalized).
         sampling: "poisson" (each unit on its own), "shuffled" (each unit in one batch of every epoch; priced without
-            amplification), "fixed size" (batches of one size without replacement; needs `population`, and a unit
-            whose neighbours are replaced).
-        population: the public number of units, for "fixed size" only.
+            amplification), "fixed_size" (batches of one size without replacement; needs `population`, and a unit
+            whose neighbors are replaced); or one of the objects `Poisson(rate)`, `Shuffled(batches)` and
+            `FixedSize(size)` of `mosha.mechanisms.sampling`, in place of `rate`.
+        population: the public number of units, for "fixed_size" only.
         unit: whose presence is hidden: an Example, or a Person with `at_most` examples in a batch.
-        physical: how many rows pass through the model at once, at most; see `rounding.md` for why it is not larger.
+        physical: the most rows that pass through the model at once; see `rounding.md` for why it is not larger.
             Physical batches are filled up with rows that do not count (`at_once`).
         loss_at_most: if given, a noisy mean of the losses, each clipped to it, is part of every step; it takes a tenth
             of the norm, which adds half a percent to the noise of the gradient.
         quantile: which quantile of the norms an adaptive clip follows.
-        delta: the delta at which `calibrate` (or `within`) promised; a training sells the plan as one piece at it.
+        delta: the delta of the promise. The whole training is charged as one (epsilon, delta) event at this delta.
 
     >>> plan = DPSGD(steps=2_000, rate=0.01, clip=1.0).calibrate(epsilon=2, delta=1e-5)
     >>> round(plan.noise_multiplier, 3), plan.epsilon(delta=1e-5) <= 2, plan.epsilon(delta=1e-5) > 1.999
@@ -71,12 +82,12 @@ class DPSGD:
     """
 
     steps: int
-    rate: float
+    rate: float = 0.0
     clip: float
     noise_multiplier: float | None = None
     batch: float | None = None
-    clipping: str = "flat"
-    sampling: str = "poisson"
+    clipping: ClippingName = "flat"
+    sampling: SamplingName | Sampling = "poisson"
     population: int | None = None
     unit: Unit = field(default_factory=Example)
     physical: int = 128
@@ -86,9 +97,12 @@ class DPSGD:
     bands: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
+        self._read_sampling()
         self._set(steps=positive_integer, rate=positive, clip=positive, physical=positive_integer)
         self._set_given(noise_multiplier=positive, batch=positive, population=positive_integer)
         self._set_given(loss_at_most=positive, delta=strict_probability, quantile=strict_probability)
+        clipping = choose("clipping", self.clipping, ClippingName, renamed={"per layer": "per_layer"})
+        object.__setattr__(self, "clipping", clipping)
         if self.rate > 1:
             raise InvalidParameter(f"rate must lie in (0, 1], got {self.rate:g}: it is the chance to be in a batch.")
         if not 2.0**-64 <= self.clip <= 2.0**64:
@@ -98,15 +112,33 @@ class DPSGD:
                 f"physical must be at most {LARGEST_PHYSICAL} rows: what single precision may round away in longer "
                 "sums would have to be charged. Logical batches may be of any size."
             )
-        if self.clipping not in CLIPPINGS:
-            raise InvalidParameter(f"clipping must be one of {', '.join(map(repr, CLIPPINGS))}.")
-        if self.sampling not in SAMPLINGS:
-            raise InvalidParameter(f"sampling must be one of {', '.join(map(repr, SAMPLINGS))}.")
         if self.clipping == "adaptive" and self.bands > 1:
             raise InvalidParameter(
                 "an adaptive clip needs noise of its own in every step: use DPSGD, or another clipping."
             )
         self._check_unit()
+
+    def _read_sampling(self) -> None:
+        """Bring `sampling` to its name and `rate` to its number: `replace(plan, rate=...)` works on either."""
+        given = self.sampling
+        if not isinstance(given, Sampling):
+            name = choose("sampling", given, SamplingName, renamed={"fixed size": "fixed_size"})
+            object.__setattr__(self, "sampling", name)
+            return
+        if isinstance(given, Poisson):
+            name, rate = "poisson", given.rate
+        elif isinstance(given, Shuffled):
+            name, rate = "shuffled", 1 / given.batches
+        elif isinstance(given, FixedSize) and self.population is not None:
+            name, rate = "fixed_size", given.size / positive_integer("population", self.population)
+        else:
+            raise InvalidParameter(
+                "a training draws by Poisson(rate), Shuffled(batches), or FixedSize(size) with population=... ."
+            )
+        if self.rate not in (0.0, rate):
+            raise InvalidParameter("give rate=..., or a sampling that has it: not both.")
+        object.__setattr__(self, "sampling", name)
+        object.__setattr__(self, "rate", rate)
 
     def _check_unit(self) -> None:
         if not isinstance(self.unit, Example | Person):
@@ -114,22 +146,36 @@ class DPSGD:
         if isinstance(self.unit, Person) and self.unit.at_most is None:
             raise InvalidParameter("Person needs at_most=...: how many examples of one person may be in a batch.")
         replaced = self.unit.neighbours is Neighbours.REPLACE_ONE
-        if replaced != (self.sampling == "fixed size"):
+        if replaced != (self.sampling == "fixed_size"):
             raise InvalidParameter(
-                "batches of fixed size are priced where a unit is replaced by another (neighbours='replace-one'), and "
-                "all other batches where one is added or removed."
+                "batches of fixed size are priced if a unit is replaced by another (neighbours='replace-one'), and "
+                "all other batches if one is added or removed."
             )
-        if (self.population is not None) != (self.sampling == "fixed size"):
-            raise InvalidParameter("population=... (public) belongs to sampling='fixed size', and is needed there.")
-        if self.sampling == "fixed size" and self.size < 1:
+        if (self.population is not None) != (self.sampling == "fixed_size"):
+            raise InvalidParameter("population=... (public) belongs to sampling='fixed_size', and is needed there.")
+        if self.sampling == "fixed_size" and round(self.rate * (self.population or 0)) < 1:
             raise InvalidParameter("rate * population must be at least one unit.")
 
-    def _set(self, **checks: Any) -> None:
+    def _set(self, **checks: Callable[[str, Any], object]) -> None:
         for name, check in checks.items():
             object.__setattr__(self, name, check(name, getattr(self, name)))
 
-    def _set_given(self, **checks: Any) -> None:
+    def _set_given(self, **checks: Callable[[str, Any], object]) -> None:
         self._set(**{name: check for name, check in checks.items() if getattr(self, name) is not None})
+
+    @property
+    def length(self) -> int:
+        """The number of steps."""
+        return self.steps
+
+    @property
+    def drawing(self) -> Sampling:
+        """Who is drawn, with the price and the sensitivity of that."""
+        if self.sampling == "poisson":
+            return Poisson(self.rate)
+        if self.sampling == "fixed_size":
+            return FixedSize(round(self.rate * (self.population or 0)))
+        return Shuffled(self.bins, repeated=self.bands > 1)
 
     @property
     def each(self) -> int:
@@ -137,19 +183,9 @@ class DPSGD:
         return self.unit.at_most or 1 if isinstance(self.unit, Person) else 1
 
     @property
-    def size(self) -> int:
-        """The number of units in a batch of fixed size."""
-        return round(self.rate * (self.population or 0))
-
-    @property
     def bins(self) -> int:
-        """The number of batches of one epoch, where batches are shuffled."""
+        """The number of batches in an epoch."""
         return max(1, round(1 / self.rate))
-
-    @property
-    def epochs(self) -> int:
-        """How often a unit takes part, at most, where batches are shuffled."""
-        return -(-self.steps // self.bins)
 
     @property
     def divisor(self) -> float:
@@ -158,13 +194,14 @@ class DPSGD:
 
     @property
     def at_once(self) -> int:
-        """How many units pass through the model at once: physical batches are filled up to it, always.
+        """The number of units that pass through the model at once: physical batches are always filled up to it.
 
-        Where `batch` is declared, so many that usual batches (three deviations above it) leave little to be filled.
+        If `batch` is declared, it is chosen so that usual batches (up to three deviations above it) leave little to
+        fill.
         """
         most = max(1, self.physical // self.each)
-        if self.sampling == "fixed size":
-            usual = self.size
+        if self.sampling == "fixed_size":
+            usual = math.ceil(self.drawing.expected_size(self.population or 0))
         elif self.batch is not None:
             usual = math.ceil(self.batch + 3 * math.sqrt(self.batch))
         else:
@@ -174,13 +211,8 @@ class DPSGD:
 
     @property
     def noise_deviation(self) -> float:
-        """The standard deviation of the noise in each coordinate of an update, but for what the shares take."""
-        return self._multiplier() * self.clip / self.divisor
-
-    @property
-    def moves(self) -> float:
-        """How far one unit moves the sum, in units of clip: 1, or 2 where it is replaced by another."""
-        return 2.0 if self.unit.neighbours is Neighbours.REPLACE_ONE else 1.0
+        """The standard deviation of the noise in each coordinate of an update, apart from `gradient_share`."""
+        return self.chosen_noise * self.clip / self.divisor
 
     @property
     def gradient_share(self) -> float:
@@ -188,66 +220,29 @@ class DPSGD:
         others = (self.loss_at_most is not None) + (self.clipping == "adaptive")
         return math.sqrt(1 - others * SHARE**2)
 
-    def priced_at(self, noise_multiplier: float, steps: int) -> Event:
-        """What `steps` steps cost with this noise.
+    def price(self, noise_multiplier: float, length: int) -> Event:
+        """What `length` steps cost with this noise.
 
-        Poisson: a unit is in each batch by its own coin. Shuffled: given the shuffle a unit is in one batch of an
-        epoch and the others do not depend on it; the shuffle is independent of the data. Fixed size: the multiplier is
-        over the norm of one contribution, and replacing one moves the sum by twice that.
+        The multiplier is over the norm of one contribution, and a step moves by `drawing.moves` of them at most.
         """
-        if self.sampling == "poisson":
-            return Sampled(Gaussian(noise_multiplier), self.rate) * steps
-        if self.sampling == "shuffled":
-            return Gaussian(noise_multiplier) * -(-steps // self.bins)
-        population = self.population or 1
-        return FixedSizeSampled(Gaussian(noise_multiplier / self.moves), self.size, population) * steps
-
-    @property
-    def event(self) -> Event:
-        """What the whole training costs."""
-        return self.priced_at(self._multiplier(), self.steps)
+        rule = self.drawing
+        return rule.price(Gaussian(noise_multiplier / rule.moves), steps=length, population=self.population or 1)
 
     @property
     def sold_as(self) -> Event:
-        """What an account is charged: the event, as one piece where a delta was promised."""
-        return self.event if self.delta is None else Plan(self.event, self.delta)
+        """The former name of `event`."""
+        warn_of_old_name("sold_as", "event")
+        return self.event
 
-    def _multiplier(self) -> float:
-        if self.noise_multiplier is None:
-            raise Unpriced(
-                "this plan has no noise yet: calibrate(epsilon=..., delta=...) or say noise_multiplier=... ."
-            )
-        return self.noise_multiplier
+    @renamed_argument(steps="after")
+    def epsilon(self, delta: float | None = None, *, after: int | None = None) -> float:
+        """The tight price after `after` steps (all of them by default), at `delta` (the promised one by default)."""
+        return super().epsilon(delta, after=after)
 
-    def epsilon(self, *, delta: float | None = None, steps: int | None = None) -> float:
-        """The tight price after so many steps (by default all), at the promised delta unless another is given."""
-        from mosha.accounting import epsilon  # noqa: PLC0415  (numerical)
-
-        wanted = self.delta if delta is None else delta
-        if wanted is None:
-            raise InvalidParameter("epsilon(delta=...) needs a delta: this plan was not calibrated for one.")
-        count = self.steps if steps is None else min(positive_integer("steps", steps), self.steps)
-        return epsilon(self.priced_at(self._multiplier(), count), strict_probability("delta", wanted))
-
-    def calibrate(self, *, epsilon: float, delta: float) -> Self:
-        """The same plan with the least noise that keeps (epsilon, delta).
-
-        An account charges the epsilon at delta, which is rounded up; noise is added until that fits as well.
-        """
-        from mosha.accounting import calibrate  # noqa: PLC0415  (numerical)
-
-        promised = strict_probability("delta", delta)
-        found = calibrate(lambda z: self.priced_at(z, self.steps), epsilon=epsilon, delta=promised)
-        plan = replace(self, noise_multiplier=found, delta=promised)
-        while (price := plan.epsilon()) > epsilon:
-            found *= 1 + 2 * (price / epsilon - 1)
-            plan = replace(plan, noise_multiplier=found)
-        return plan
-
-    def within(self, *, epsilon: float, delta: float) -> Self:
+    def most_steps(self, *, epsilon: float, delta: float) -> Self:
         """The same plan with as many steps as (epsilon, delta) pays for with this noise: one more would be too many.
 
-        >>> plan = DPSGD(steps=1, rate=0.01, clip=1.0, noise_multiplier=1.0).within(epsilon=1, delta=1e-5)
+        >>> plan = DPSGD(steps=1, rate=0.01, clip=1.0, noise_multiplier=1.0).most_steps(epsilon=1, delta=1e-5)
         >>> plan.epsilon() <= 1 < replace(plan, steps=plan.steps + 1).epsilon()
         True
         """
@@ -256,7 +251,7 @@ class DPSGD:
         wanted, promised = positive("epsilon", epsilon), strict_probability("delta", delta)
 
         def fits(steps: int) -> bool:
-            return least_epsilon(self.priced_at(self._multiplier(), steps), promised) <= wanted
+            return least_epsilon(self.price(self.chosen_noise, steps), promised) <= wanted
 
         if not fits(1):
             raise Unpriced("one step alone costs more than this promise: take more noise. Nothing was spent.")
@@ -268,6 +263,11 @@ class DPSGD:
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return replace(self, steps=low, delta=promised)
+
+    def within(self, *, epsilon: float, delta: float) -> Self:
+        """The former name of `most_steps`."""
+        warn_of_old_name("within", "most_steps")
+        return self.most_steps(epsilon=epsilon, delta=delta)
 
     def train(
         self,
@@ -286,9 +286,7 @@ class DPSGD:
         autocast: Any = None,
     ) -> Training:
         """Pay for the whole plan and begin; iterate over what comes back. See `mosha.learning.Training`."""
-        from mosha.learning.torch_extra import needs_torch  # noqa: PLC0415
-
-        needs_torch()
+        require_torch()
         from mosha.learning.training import begin  # noqa: PLC0415  (torch)
 
         return begin(
@@ -318,9 +316,7 @@ class DPSGD:
             As `train`, whose steps these are: the joint law of all of them is no easier to tell apart than `event`
             says, and the answer is made of them.
         """
-        from mosha.learning.torch_extra import needs_torch  # noqa: PLC0415
-
-        needs_torch()
+        require_torch()
         from mosha.learning.candidate import whole_training  # noqa: PLC0415  (torch)
 
         return whole_training(self, build, loss, like)
@@ -332,7 +328,7 @@ class DPFTRL(DPSGD):
 
     Guarantee:
         As `DPSGD` with "shuffled" batches whose order is the same in every epoch: a unit is in one batch of each epoch,
-        `bins` steps apart. The matrix mechanism with the banded encoder C of `correlated.py` and `bands <= bins`
+        `bins` steps apart. The matrix mechanism with the encoder C of `mechanisms/correlated.md` and `bands <= bins`
         has the sensitivity sqrt(epochs) |C e_1|: columns that are `bins` apart do not overlap.
 
     >>> plan = DPFTRL(steps=200, rate=0.05, clip=1.0, bands=8).calibrate(epsilon=2, delta=1e-5)
@@ -341,7 +337,7 @@ class DPFTRL(DPSGD):
     True
     """
 
-    sampling: str = "shuffled"
+    sampling: SamplingName | Sampling = "shuffled"
     bands: int = 4  # type: ignore[misc]
 
     def __post_init__(self) -> None:
@@ -353,8 +349,7 @@ class DPFTRL(DPSGD):
                 "(1 / rate): a unit must not come back while its noise is still being taken back."
             )
 
-    def priced_at(self, noise_multiplier: float, steps: int) -> Event:
-        from mosha.learning.correlated import column_norm  # noqa: PLC0415
-
-        epochs = -(-steps // self.bins)
+    def price(self, noise_multiplier: float, length: int) -> Event:
+        """What `length` steps cost with this noise: one vector of all of them."""
+        epochs = self.drawing.participations(length)
         return Matrix(noise_multiplier, math.sqrt(epochs) * column_norm(self.bands) * (1 + 2.0**-40))

@@ -34,6 +34,7 @@ class Team:
         self._group = group
         if group is not None and not distributed.is_initialized():
             raise InvalidParameter("group=... needs torch.distributed to be initialised in every process.")
+        self._clip: float | None = None
         self.size = 1 if group is None else distributed.get_world_size(group)
         self.rank = 0 if group is None else distributed.get_rank(group)
 
@@ -75,7 +76,7 @@ class Team:
 
     def follow(self, gradients: Gradients, data: Any, number: int) -> Answer:
         """Give this process's sum to the leader and take the noisy sum of all."""
-        clip = getattr(self, "_clip", gradients.plan.clip)
+        clip = gradients.plan.clip if self._clip is None else self._clip
         own, extras = gradients.summed(State(number, clip), data, secure())
         own.fill(0)  # the leader has it
         total = torch.zeros(gradients.size)
@@ -84,5 +85,5 @@ class Team:
         used = torch.zeros(1, dtype=torch.float64)
         distributed.broadcast(used, src=0, group=self._group)
         answer = Answer(total.numpy(), extras, float(used))
-        self._clip = gradients._next_clip(answer, State(number, clip))  # noqa: SLF001
+        self._clip = gradients.next_clip(answer, State(number, clip))
         return answer

@@ -58,7 +58,7 @@ class Step:
     @property
     def epsilon(self) -> float | None:
         """The tight price of all steps so far, at the promised delta; worked out when it is asked for."""
-        return None if self.plan.delta is None else self.plan.epsilon(steps=self.number)
+        return None if self.plan.delta is None else self.plan.epsilon(after=self.number)
 
     def __str__(self) -> str:
         price = "" if self.plan.delta is None else f", epsilon {self.epsilon:.3f}"
@@ -259,7 +259,7 @@ def _hold_persons_once(plan: DPSGD, team: Team, examples: Examples) -> None:
     """Of several processes that hold a person, the first trains with it: a person is clipped once."""
     if team.size == 1 or not isinstance(plan.unit, Person):
         return
-    if plan.sampling == "fixed size":
+    if plan.sampling == "fixed_size":
         raise InvalidParameter(
             "persons that several processes hold cannot be drawn in batches of fixed size: use sampling='poisson'. "
             "Nothing was spent."

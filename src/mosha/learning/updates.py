@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mosha.learning.correlated import STEPS, coefficients
 from mosha.learning.noisy_gradients import Answer, Gradients
 from mosha.learning.plan import SHARE
+from mosha.mechanisms.correlated import SCALE, Decoder
 
 __all__ = ["Updates"]
 
@@ -19,13 +19,12 @@ __all__ = ["Updates"]
 class Updates:
     """Reads answers: the gradient for every parameter, and the noisy mean of the losses.
 
-    With correlated noise the encoder is undone, y_t = r_t - sum over j of c_j y_(t-j), from released numbers alone.
+    Correlated noise is decoded, from released numbers alone.
     """
 
     def __init__(self, gradients: Gradients) -> None:
         self._gradients = gradients
-        self._encoder = coefficients(gradients.plan.bands)
-        self._before: list[NDArray[np.float64]] = []
+        self._decoder = Decoder(gradients.plan.bands)
 
     def apply(self, answer: Answer) -> float | None:
         """Put the noisy mean gradient into `grad` of every parameter; returns the noisy mean loss, if there is one.
@@ -48,15 +47,14 @@ class Updates:
         gradients = self._gradients
         if gradients.plan.bands == 1:
             return torch.from_numpy(answer.total), answer.extras
-        now = gradients.steps(answer)
-        for c, y in zip(self._encoder[1:], self._before, strict=False):
-            now -= (c / STEPS) * y
-        self._before = [now, *self._before][: gradients.plan.bands - 1]
+        now = self._decoder(gradients.steps(answer) * SCALE)
         flat = now[: gradients.size] * gradients.worth(answer.clip)
         return torch.from_numpy(flat.astype(np.float32)), now[gradients.size :]
 
-    def state(self) -> Any:
-        return [y.copy() for y in self._before]
+    def state(self) -> list[NDArray[np.float64]]:
+        """What a checkpoint has to keep."""
+        return self._decoder.state()
 
-    def restore(self, state: Any) -> None:
-        self._before = [np.asarray(y, np.float64) for y in state]
+    def restore(self, state: list[NDArray[np.float64]]) -> None:
+        """Go on after the steps of a checkpoint."""
+        self._decoder.restore(state)

@@ -60,7 +60,8 @@ class Canaries:
     def after(self, training: Any) -> None:
         assert self._first is not None
         fell = np.nan_to_num(self._first - self._losses(training), nan=0.0)
-        self.result = audit_one_run(fell, self.included, confidence=self._confidence, claim=training.plan.event)
+        claim = training.plan.event_after(training.plan.steps)
+        self.result = audit_one_run(fell, self.included, confidence=self._confidence, claim=claim)
 
     def _losses(self, training: Any) -> NDArray[np.float64]:
         import torch  # noqa: PLC0415

@@ -122,7 +122,7 @@ class _Masking:
 
     def __init__(self, plan: Distributed) -> None:
         self.plan = plan
-        self.steps = MaskedSteps(_STATE, plan.check, plan.sampling.paid_rounds(plan.rounds))
+        self.steps = MaskedSteps(_STATE, plan.check, plan.sampling.participations(plan.rounds))
 
     def __call__(self, message: Any, context: Any, call: Call) -> Any:
         def encoded(label: bytes) -> Ring:

@@ -1,0 +1,110 @@
+"""What all plans share: a run that is fixed before it starts, with a noise that is chosen and a price that follows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from mosha.core.errors import InvalidParameter, Unpriced
+from mosha.core.event import Event
+from mosha.core.events import Plan
+from mosha.core.number import positive_integer, strict_probability
+
+__all__ = ["PricedPlan"]
+
+
+class PricedPlan(ABC):
+    """A frozen plan of a run: how long it is, how much noise it has, what it costs.
+
+    Guarantee:
+        `price(noise_multiplier, length)` bounds what the first `length` steps of the run tell about a unit, whatever is
+        chosen in between. A plan with a delta is fixed with all its parameters before it starts, so an account may
+        charge it as one (epsilon, delta) event at that delta (`Plan`).
+
+    Subclasses are frozen dataclasses with the fields `noise_multiplier` and `delta`.
+    """
+
+    if TYPE_CHECKING:  # fields of the dataclasses below
+
+        @property
+        def noise_multiplier(self) -> float | None: ...
+
+        @property
+        def delta(self) -> float | None: ...
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """The number of steps (or rounds) of the whole run."""
+
+    @abstractmethod
+    def price(self, noise_multiplier: float, length: int) -> Event:
+        """What the first `length` steps cost with this noise."""
+
+    @property
+    def event(self) -> Event:
+        """What an account is charged for the whole run: one event at the plan's delta, or step by step without one."""
+        whole = self.event_after(self.length)
+        return Plan(whole, self.delta) if self.delta else whole
+
+    def event_after(self, length: int) -> Event:
+        """What the first `length` steps (or rounds) cost, as a composition.
+
+        Args:
+            length: a whole number from 0 to the length of the plan.
+        """
+        if isinstance(length, bool) or not isinstance(length, int) or not 0 <= length <= self.length:
+            raise InvalidParameter(f"event_after takes a whole number from 0 to {self.length}, the length of the plan.")
+        return self.price(self.chosen_noise, length)
+
+    @property
+    def chosen_noise(self) -> float:
+        """The noise multiplier, or an error if it was not chosen yet."""
+        if self.noise_multiplier is None:
+            raise Unpriced(
+                "this plan has no noise yet: say noise_multiplier=..., or calibrate(epsilon=..., delta=...). "
+                "Nothing was spent."
+            )
+        return self.noise_multiplier
+
+    def epsilon(self, delta: float | None = None, *, after: int | None = None) -> float:
+        """The tight price of the run at `delta`.
+
+        Args:
+            delta: by default the delta that the plan was calibrated for.
+            after: the price of only so many steps (or rounds); of all of them by default.
+        """
+        from mosha.accounting import epsilon  # noqa: PLC0415  (numerical)
+
+        wanted = self.delta if delta is None else delta
+        if wanted is None:
+            raise InvalidParameter("epsilon(delta=...) needs a delta: this plan was not calibrated for one.")
+        length = self.length if after is None else min(positive_integer("after", after), self.length)
+        return epsilon(self.price(self.chosen_noise, length), self.check_delta(wanted))
+
+    def calibrate(self, *, epsilon: float, delta: float) -> Self:
+        """The same plan with the least noise that keeps (epsilon, delta), to be charged as one event.
+
+        An account charges the epsilon at delta, which is rounded up; noise is added until that fits as well.
+
+        Args:
+            epsilon: the most that the whole run may cost.
+            delta: at this delta.
+        """
+        from mosha.accounting import calibrate  # noqa: PLC0415  (numerical)
+
+        promised = self.check_delta(delta)
+        found = calibrate(lambda noise: self.price(noise, self.length), epsilon=epsilon, delta=promised)
+        plan = self._with(noise_multiplier=found, delta=promised)
+        while (price := plan.epsilon()) > epsilon:
+            found *= 1 + 2 * (price / epsilon - 1)
+            plan = self._with(noise_multiplier=found, delta=promised)
+        return plan
+
+    def check_delta(self, delta: float) -> float:
+        """A delta that this plan can be sold at."""
+        return strict_probability("delta", delta)
+
+    def _with(self, **fields: Any) -> Self:
+        return replace(self, **fields)  # type: ignore[type-var]
