@@ -18,7 +18,7 @@ import mosha
 from mosha import errors, events
 from mosha.accounting.rules import FREE
 from mosha.core.measurement import StatePolicy
-from mosha.ledger.charge import Charge
+from mosha.ledger.paying.charge import Charge
 from tests.ledger.place import PERSON, asking
 
 EVENTS = [events.Laplace(40), events.Laplace(12), events.RandomizedResponse(0.07)]

@@ -30,6 +30,7 @@ def resume(rows, after):
     said = Checkpoint(rows[0].head, after, 0, state).replay()
     for row in rows[after:]:
         said.read(row)
+    said.finish()
     return said
 
 

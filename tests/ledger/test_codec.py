@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mosha.ledger.codec import Unkept, decode, encode
+from mosha.ledger.paying.codec import Unkept, decode, encode
 from mosha.ledger.storage.chain import canonical
 
 KEYS = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)

@@ -145,7 +145,7 @@ def test_a_lease_that_hands_back_to_one_payer_alone_leaves_a_book_that_pays(plac
 
 def test_rows_of_an_earlier_version_state_no_lanes_and_are_paid_on(place, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("mosha.ledger.charge.state_lanes", lambda *_: {})
+        patch.setattr("mosha.ledger.paying.charge.state_lanes", lambda *_: {})
         ledger = make_book(place.open())
         assert all("lanes" not in row.content() for row in ledger.entries())
     for name in BLOCKS:

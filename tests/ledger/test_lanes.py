@@ -5,7 +5,7 @@ import random
 import mosha
 from mosha import events
 from mosha.accounting.numerics.price import FREE, Price, greatest
-from mosha.ledger.lanes import Lanes
+from mosha.ledger.paying.lanes import Lanes
 from tests.ledger.place import asking
 from tests.ledger.test_second_opinion import EVENT, read
 

@@ -11,8 +11,8 @@ import pytest
 import mosha
 from mosha import errors
 from mosha.cli import main
-from mosha.ledger.policy import Policy
 from mosha.ledger.storage.chain import follow
+from mosha.ledger.terms.policy import Policy
 from tests.ledger.place import PERSON
 
 STRICT = {

@@ -13,7 +13,8 @@ from mosha import errors, events
 from mosha.accounting.rules import rule_for
 from mosha.cli import main
 from mosha.ledger.storage.chain import follow
-from mosha.ledger.tree import Terms, payers
+from mosha.ledger.terms.payers import payers
+from mosha.ledger.terms.terms import Terms
 from tests.core.every_word import every_unit
 from tests.ledger.place import asking
 

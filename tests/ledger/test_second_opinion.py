@@ -1,11 +1,13 @@
 """Whoever can write the book can append rows with good hashes. What such a row gives away is found by what it says.
 
 The law below takes an honest book and appends one forged row, in all the ways that would give something away; the
-forger states every balance as the book would have it, so that nothing but the gift itself can be found.
+forger states every balance as the book would have it, and knows the secrets of all holders, so that nothing but the
+gift itself can be found. What only such a secret makes a gift (`WORDS`) is forged without it.
 """
 
 import copy
 import random
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -14,17 +16,40 @@ import mosha
 from mosha import errors, events
 from mosha.accounting.numerics.price import Price
 from mosha.accounting.rules import PureRule, rule_for
-from mosha.ledger import payment as payments
-from mosha.ledger.charge import Charge
 from mosha.ledger.checking.opinion import is_below_certain
 from mosha.ledger.checking.replay import Replay
-from mosha.ledger.storage.chain import follow
+from mosha.ledger.paying import lease as leases
+from mosha.ledger.paying import payment as payments
+from mosha.ledger.paying.charge import Charge
+from mosha.ledger.paying.holder import make_lock
+from mosha.ledger.storage.chain import GENESIS, follow
 from tests.ledger.place import PERSON, asking
 
 EVENT = mosha.Event()
+SECRETS = {}  # of holders, by the locks that they leave in the book
+
+
+@contextmanager
+def overheard():
+    """Secrets of holders become known to the forger."""
+
+    def draw():
+        secret = f"{random.SystemRandom().getrandbits(128):032x}"
+        SECRETS[make_lock(secret)] = secret
+        return secret
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (payments, leases):
+            patch.setattr(module, "draw_secret", draw)
+        yield
 
 
 def make_book(ledger):
+    with overheard():
+        return fill_book(ledger)
+
+
+def fill_book(ledger):
     """A book in which everything has happened: blocks, children, leases, keys, failures, claims, a retired account."""
     visits = ledger.account("visits", unit=EVENT, epsilon=20, disjoint_blocks=True)
     for name in ("may", "june"):
@@ -44,6 +69,8 @@ def make_book(ledger):
         lease.open(asking(events.Laplace(10), unit=EVENT)).step(None)
     with visits.open(asking(events.Laplace(5), unit=EVENT), key="void"):
         pass
+    visits.open(asking(events.Laplace(6), unit=EVENT), key="silent")  # whether its step was started nobody wrote down
+    visits.lease(events.Laplace(10) * 3).open(asking(events.Laplace(10), unit=EVENT)).step(None)
     ledger.account("old", unit=EVENT, epsilon=1).retire()
     return ledger
 
@@ -61,6 +88,7 @@ def read(rows):
     said = Replay()
     for row in rows:
         said.read(row)
+    said.finish()
     return said
 
 
@@ -104,7 +132,12 @@ class Forger:
             stored = charge.to_dict()
             stored["price"] = [str(price(charge.price.amount)), "0"]
             returned += [dict(stored) for _ in range(times)]
-        return "close", {"payment": payment.sequence, "void": void, "kept": kept.to_dict(), "returned": returned}
+        content = {"payment": payment.sequence, "void": void, "kept": kept.to_dict(), "returned": returned}
+        return "close", content | {"unlock": SECRETS[payment.lock]}
+
+    def take_back(self, payment, claim):
+        content = {"payment": payment.sequence, "step": 1, "claim": claim}
+        return "unreached", content | {"unlock": SECRETS[payment.lock]}
 
     # What follows gives something away, each in its own way.
 
@@ -251,32 +284,62 @@ class Forger:
 
     def third_start(self):
         payment = self.payment(lambda p: p.attempts == payments.ATTEMPTS)
-        return "claim", {"payment": payment.sequence, "step": 1, "claim": payment.claim + 1}
+        return self.claim(payment, 1)
+
+    def claim(self, payment, step):
+        content = {"payment": payment.sequence, "step": step, "claim": payment.claim + 1}
+        return "claim", content | {"lock": make_lock("of the forger")}
 
     def start_of_what_ended(self):
-        payment = self.payment(lambda p: p.horizon == 3)
-        return "claim", {"payment": payment.sequence, "step": 1, "claim": payment.claim + 1}
+        return self.claim(self.payment(lambda p: p.horizon == 3), 1)
 
     def start_beyond_the_horizon(self):
-        payment = self.payment(lambda p: p.horizon == 3)
-        return "claim", {"payment": payment.sequence, "step": 4, "claim": payment.claim + 1}
+        return self.claim(self.payment(lambda p: p.horizon == 3), 4)
 
     def start_after_the_end(self):
-        payment = self.payment(lambda p: p.kind == "pay" and p.closed)
-        return "claim", {"payment": payment.sequence, "step": 3, "claim": payment.claim + 1}
+        return self.claim(self.payment(lambda p: p.kind == "pay" and p.closed), 3)
+
+    def start_by_nobody(self):
+        kind, content = self.claim(self.payment(lambda p: p.horizon == 3), 2)
+        return kind, {name: said for name, said in content.items() if name != "lock"}
+
+    def payment_of_nobody(self):
+        row, content = self.some("pay", lambda content: "key" not in content and content["scope"] == ["visits"])
+        return row.kind, {name: said for name, said in content.items() if name != "lock"}
 
     def start_taken_back_by_another(self):
         payment = self.payment(lambda p: p.claimed)
-        return "unreached", {"payment": payment.sequence, "step": 1, "claim": payment.claim - 1}
+        return self.take_back(payment, payment.claim - 1)
 
     def start_taken_back_after_the_answer(self):
         payment = self.payment(lambda p: p.horizon == 1 and p.steps)
-        return "unreached", {"payment": payment.sequence, "step": 1, "claim": payment.claim}
+        return self.take_back(payment, payment.claim)
+
+    def failure_that_is_not_counted(self):
+        payment = self.payment(lambda p: p.horizon == 3)
+        return "fail", {"payment": payment.sequence, "step": 2, "claim": payment.claim}
+
+    # What follows is what a holder may say, and nobody else.
+
+    def lease_settled_as_unused(self):
+        return self.refund(self.payment(lambda p: p.kind == "lease" and not p.closed), events.NOTHING, void=True)
+
+    def start_declared_unreached(self):
+        payment = self.payment(lambda p: p.claimed and p.live and not p.closed)
+        return self.take_back(payment, payment.claim)
+
+    def payment_that_met_the_data_in_silence_called_void(self):
+        payment = self.payment(lambda p: p.key == "silent")
+        return self.refund(payment, events.NOTHING, void=True)
 
 
+WORDS = [
+    "lease_settled_as_unused", "payment_that_met_the_data_in_silence_called_void", "start_declared_unreached"
+]  # fmt: skip
 GIFTS = sorted(
     name for name, made in vars(Forger).items()
-    if callable(made) and name not in ("__init__", "forge", "settle_balances", "some", "payment", "refund")
+    if callable(made)
+    and name not in ("__init__", "forge", "settle_balances", "some", "payment", "refund", "take_back", "claim", *WORDS)
 )  # fmt: skip
 
 
@@ -292,10 +355,75 @@ def test_a_row_that_gives_something_away_is_found(rows, gift):
         assert forger.forge(*getattr(forger, gift)()) != [], gift
 
 
+@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("secret", ["none", "a guess", "of another holder", "of the holder"])
+def test_only_the_holder_of_a_payment_gives_something_back(rows, word, secret):
+    """The rows are what an honest ledger writes: without the secret nobody else can write them, keyed book or not."""
+    forger = Forger(rows)
+    kind, content = getattr(forger, word)()
+    others = [known for known in SECRETS.values() if known != content["unlock"]]
+    said = {"none": {}, "a guess": {"unlock": "0" * 32}, "of another holder": {"unlock": others[0]}}
+    content = {name: value for name, value in content.items() if name != "unlock"}
+    honest = secret == "of the holder"
+    problems = forger.forge(*getattr(forger, word)()) if honest else forger.forge(kind, content | said[secret])
+    assert [problem for problem in problems if "does not hold the payment" not in problem] == []
+    assert (problems == []) == honest
+
+
+def test_rows_from_before_failures_were_counted_and_payments_locked_are_well(rows):
+    """Books of the first edition lack locks and counts; a note says from which row on they are there."""
+    bare = [strip(row) for row in rows]
+    assert read(chain(bare)).problems == []
+    forger = Forger(chain([*bare, ("note", {"topic": "mosha/edition", "content": {"edition": 2}})]))
+    assert forger.said.problems == []
+    payment = forger.payment(lambda p: p.horizon == 3)
+    fail = {"payment": payment.sequence, "step": 2, "claim": payment.claim}
+    assert any("not counted" in problem for problem in forger.forge("fail", fail))
+
+
+def strip(row):
+    """The row as the first edition wrote it: no failure was counted there."""
+    content = {name: said for name, said in row.content().items() if name not in ("lock", "unlock", "edition")}
+    return ("note", {"topic": "nothing", "content": None}) if row.kind == "failure" else (row.kind, content)
+
+
+def chain(said):
+    rows, head = [], GENESIS
+    for kind, content in said:
+        rows.append(follow(head, 0, kind, content))
+        head = rows[-1].head
+    return rows
+
+
+def test_a_book_of_the_first_edition_says_with_its_next_payment_that_it_is_of_the_second(place, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("mosha.ledger.opening.EDITION", 1)
+        ledger = place.open()
+    ledger.close()
+    ledger = place.open()
+    account = ledger.account("visits", unit=PERSON, epsilon=9)
+    assert ledger.notes() == []
+    for _ in range(2):
+        account.open(asking()).step(None)
+    place.open().account("visits").open(asking()).step(None)
+    assert [(note.topic, note.content) for note in ledger.notes()] == [("mosha/edition", {"edition": 2})]
+    assert ledger.verify().ok
+
+
+def test_a_failure_that_is_not_counted_is_found(place, monkeypatch):
+    """On both engines, in a book where it is the first failure."""
+    account = (ledger := place.open()).account("visits", unit=PERSON, epsilon=1)
+    run = account.open(asking(answer=lambda data: 1 / 0))
+    monkeypatch.setattr(payments, "count_failure", lambda *_: None)
+    with pytest.raises(errors.StepFailed):
+        run.step(None)
+    assert any("not counted" in problem for problem in ledger.verify().problems)
+
+
 def test_a_start_is_taken_back_once(rows):
     forger = Forger(rows)
     payment = forger.payment(lambda p: p.claimed)
-    content = {"payment": payment.sequence, "step": 1, "claim": payment.claim}
+    _, content = forger.take_back(payment, payment.claim)
     first = follow(rows[-1].head, rows[-1].at, "unreached", content)
     assert read([*rows, first]).problems == []  # as when the source was away
     second = follow(first.head, first.at, "unreached", content)

@@ -10,7 +10,7 @@ from mosha import errors, events
 from mosha.cli import main
 from mosha.ledger.publishing.statement import _state
 from mosha.ledger.publishing.words import words_in
-from mosha.ledger.weakness import Weakness
+from mosha.ledger.terms.weakness import Weakness
 from tests.browser import browser  # noqa: F401  (a fixture)
 from tests.core.every_word import every_unit
 from tests.ledger.place import asking

@@ -135,7 +135,7 @@ def open_account(
     as_json: Json = False,
 ) -> None:
     """Open an account, or reopen it under the same terms."""
-    from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
+    from mosha.ledger.terms.wanted import Limits  # noqa: PLC0415  (help needs none of it)
 
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
     limits["disjoint_blocks"], limits["size"] = disjoint_blocks, size
@@ -169,7 +169,7 @@ def population(
 ) -> None:
     """Open the account of a population: one cap over all that is ever asked about the same people."""
     from mosha.core.unit import Neighbours  # noqa: PLC0415
-    from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
+    from mosha.ledger.terms.wanted import Limits  # noqa: PLC0415  (help needs none of it)
 
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
     limits["size"] = size

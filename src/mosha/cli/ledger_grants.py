@@ -47,7 +47,7 @@ def grant(
     as_json: Json = False,
 ) -> None:
     """Open an account beneath another one that may be used until a date."""
-    from mosha.ledger.terms import Limits  # noqa: PLC0415  (help needs none of it)
+    from mosha.ledger.terms.wanted import Limits  # noqa: PLC0415  (help needs none of it)
 
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
     with closing(open_ledger(place, policy=policy, key_file=key_file)) as ledger:

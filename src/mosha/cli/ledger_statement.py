@@ -58,8 +58,8 @@ def statement(
 def _write_registry(
     drawn: Statement, details: Path | None, tier: int | None, out: Path | None, *, as_json: bool
 ) -> None:
-    from mosha.ledger.document import read_document  # noqa: PLC0415  (help needs none of it)
     from mosha.ledger.publishing.registry import write_yaml  # noqa: PLC0415
+    from mosha.ledger.terms.document import read_document  # noqa: PLC0415  (help needs none of it)
 
     said = None if details is None else read_document(details, "the file of details")
     entry = drawn.registry(said, tier=tier)

@@ -8,11 +8,11 @@ ledger.verify()                  is every row untouched and every sum right?
 
 from mosha.core.lazy import keep_public_names
 from mosha.ledger.account import JointAccount, LedgerAccount
-from mosha.ledger.book import Ledger
 from mosha.ledger.checking.verify import Report
-from mosha.ledger.lease import Lease
-from mosha.ledger.note import Note
+from mosha.ledger.ledger import Ledger
+from mosha.ledger.paying.lease import Lease
 from mosha.ledger.storage.chain import Entry, Head
+from mosha.ledger.terms.note import Note
 
 __all__ = ["Entry", "Head", "JointAccount", "Lease", "Ledger", "LedgerAccount", "Note", "Report"]
 keep_public_names(__name__)

@@ -17,20 +17,22 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Quote
 from mosha.core.unit import Member, Unit
-from mosha.ledger.charge import Charge, count_room, foresee, priced
-from mosha.ledger.failures import is_frozen, refuse_frozen
-from mosha.ledger.lease import Lease
-from mosha.ledger.moment import as_datetime
-from mosha.ledger.offer import offers
-from mosha.ledger.payment import VOID, Order, pay, scope_of
-from mosha.ledger.receipts import make_quote
-from mosha.ledger.room import count_like_last
+from mosha.ledger.paying.charge import Charge, count_room, foresee, priced
+from mosha.ledger.paying.failures import is_frozen, refuse_frozen
+from mosha.ledger.paying.lease import Lease
+from mosha.ledger.paying.offer import offers
+from mosha.ledger.paying.order import Order, scope_of
+from mosha.ledger.paying.payment import VOID, pay
+from mosha.ledger.paying.receipts import make_quote
+from mosha.ledger.paying.room import count_like_last
 from mosha.ledger.storage.transactions import Transaction
-from mosha.ledger.terms import GrantTerms, Limits
-from mosha.ledger.tree import LONGEST, Terms, ancestry, joined, payers
+from mosha.ledger.terms.moment import as_datetime
+from mosha.ledger.terms.payers import ancestry, joined, payers
+from mosha.ledger.terms.terms import LONGEST, Terms
+from mosha.ledger.terms.wanted import GrantTerms, Limits
 
 if TYPE_CHECKING:
-    from mosha.ledger.book import Ledger
+    from mosha.ledger.ledger import Ledger
 
 __all__ = ["JointAccount", "LedgerAccount"]
 
@@ -48,7 +50,7 @@ class JointAccount(Account):
     """Several accounts that pay for each release together: all of them and all their ancestors, or nobody.
 
     Guarantee:
-        Each of the accounts keeps its own limit, whatever is charged to the others (see `tree.md`).
+        Each of the accounts keeps its own limit, whatever is charged to the others (see `payers.md`).
     """
 
     def __init__(self, ledger: Ledger, leaves: tuple[Terms, ...]) -> None:

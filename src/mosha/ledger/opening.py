@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, LedgerUnavailable
-from mosha.ledger.policy import find_policy
-from mosha.ledger.storage.chain import canonical
+from mosha.ledger.storage.chain import Content, canonical
 from mosha.ledger.storage.seal import make_tags
 from mosha.ledger.storage.sqlite import SQLiteStorage
 from mosha.ledger.storage.transactions import Storage, Transaction
-from mosha.ledger.terms import Wanted
-from mosha.ledger.tree import Terms
+from mosha.ledger.terms.edition import EDITION
+from mosha.ledger.terms.policy import find_policy
+from mosha.ledger.terms.terms import Terms
+from mosha.ledger.terms.wanted import Wanted
 
 __all__ = ["begin_book", "check_version", "choose_storage", "find_or_open", "read_terms"]
 
@@ -38,11 +39,11 @@ def choose_storage(place: str | os.PathLike[str], options: dict[str, Any]) -> St
 def begin_book(transaction: Transaction) -> None:
     """Write the first row."""
     if transaction.head.sequence == 0:
-        named: dict[str, Any] = {"version": UNKEYED} if transaction.key is None else {"version": KEYED}
+        named: Content = {"version": UNKEYED} if transaction.key is None else {"version": KEYED}
         if transaction.key is not None:
             make_tags(transaction)
             named["key"] = transaction.key.id
-        transaction.append("ledger", named | {"book": os.urandom(16).hex()})
+        transaction.append("ledger", named | {"edition": EDITION, "book": os.urandom(16).hex()})
 
 
 def check_version(transaction: Transaction) -> None:

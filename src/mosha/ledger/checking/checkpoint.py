@@ -18,17 +18,17 @@ from typing import Any
 from mosha.accounting.numerics.price import FREE, Price
 from mosha.core.errors import InvalidParameter
 from mosha.files.atomic import replace_file
-from mosha.ledger.charge import Charge
 from mosha.ledger.checking.replay import Balance, Replay
 from mosha.ledger.checking.state import PaymentState
-from mosha.ledger.policy import Policy
-from mosha.ledger.storage.chain import Head, canonical
+from mosha.ledger.paying.charge import Charge
+from mosha.ledger.storage.chain import Content, Head, canonical
 from mosha.ledger.storage.key import LedgerKey
-from mosha.ledger.tree import Terms
+from mosha.ledger.terms.policy import Policy
+from mosha.ledger.terms.terms import Terms
 
 __all__ = ["Checkpoint", "check_apart"]
 
-VERSION = 1
+VERSION = 2
 SHARED = ("kind", "name", "event", "scope", "horizon", "charges", "replays", "returned", "purchase")
 OWN = tuple(field.name for field in fields(PaymentState) if field.name not in SHARED)
 
@@ -54,7 +54,7 @@ class Checkpoint:
         """Write the file, signed with the key where there is one; whole or not at all."""
         content = {"head": str(self.head), "entries": self.entries, "at": self.at, "state": self.state}
         text = canonical(content)
-        named: dict[str, Any] = {"mosha": "ledger checkpoint", "version": VERSION, "key": key.id if key else None}
+        named: Content = {"mosha": "ledger checkpoint", "version": VERSION, "key": key.id if key else None}
         document = canonical(named | {"sign": _sign(text, key)})
         try:
             replace_file(path, [document.encode() + b"\n" + text.encode() + b"\n"])
@@ -115,6 +115,7 @@ def _describe(said: Replay) -> dict[str, Any]:
         "purchases": said.purchases,
         "policy": None if said.policy is None else said.policy.to_dict(),
         "book_keys": said.book_keys,
+        "edition": said.edition,
         "cheap": said.opinion.cheap,
     }
 
@@ -133,6 +134,7 @@ def _restore(state: dict[str, Any]) -> Replay:
     said.purchases = {name: [(a, b) for a, b in pieces] for name, pieces in state["purchases"].items()}
     said.policy = None if state["policy"] is None else Policy.of(state["policy"])
     said.book_keys = list(state["book_keys"])
+    said.edition = int(state["edition"])
     said.opinion.cheap |= state["cheap"]
     return said
 
@@ -154,7 +156,7 @@ def _describe_balance(balance: Balance) -> dict[str, Any]:
     return plain | {"terms": balance.terms.to_dict(), "own": _plain(balance.own), "families": families}
 
 
-def _restore_balance(stored: dict[str, Any]) -> Balance:
+def _restore_balance(stored: Content) -> Balance:
     plain = {name: stored[name] for name in ("retired", "failures", "entry", "way")}
     balance = Balance(Terms.from_dict(stored["terms"]), own=_price(stored["own"]), **plain)
     for family, lanes in stored["families"].items():
@@ -172,7 +174,7 @@ def _describe_payment(payment: PaymentState, shared: dict[str, int]) -> list[Any
     return [place, own, [[step, row, kind] for step, (row, kind) in payment.steps.items()]]
 
 
-def _restore_shared(what: dict[str, Any]) -> dict[str, Any]:
+def _restore_shared(what: Content) -> dict[str, Any]:
     for name in ("charges", "returned"):
         what[name] = [Charge.from_dict(stored) for stored in what[name]]
     return what | {"scope": tuple(what["scope"])}

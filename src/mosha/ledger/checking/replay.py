@@ -16,18 +16,24 @@ from mosha.accounting.numerics.price import FREE, Price
 from mosha.core.errors import MoshaError
 from mosha.core.event import NOTHING, Event, from_dict
 from mosha.core.unit import Member
-from mosha.ledger.charge import Charge, to_columns
 from mosha.ledger.checking.opinion import Opinion, keeps_enough
 from mosha.ledger.checking.state import PaymentState
-from mosha.ledger.lanes import Lanes
-from mosha.ledger.note import is_well_formed
-from mosha.ledger.payment import CLOSED, VOID, scope_of
-from mosha.ledger.policy import TOPIC, Policy, read_policy
-from mosha.ledger.purchase import describe_purchase
-from mosha.ledger.storage.chain import Entry, canonical
-from mosha.ledger.tree import Terms, check_disjoint, joined, payers
+from mosha.ledger.paying.charge import Charge, to_columns
+from mosha.ledger.paying.lanes import Lanes
+from mosha.ledger.paying.order import scope_of
+from mosha.ledger.paying.payment import CLOSED, VOID
+from mosha.ledger.paying.purchase import describe_purchase
+from mosha.ledger.storage.chain import Content, Entry, canonical
+from mosha.ledger.terms.edition import EDITION, read_edition
+from mosha.ledger.terms.edition import TOPIC as EDITION_TOPIC
+from mosha.ledger.terms.note import is_well_formed
+from mosha.ledger.terms.payers import check_disjoint, joined, payers
+from mosha.ledger.terms.policy import TOPIC, Policy, read_policy
+from mosha.ledger.terms.terms import Terms
 
 __all__ = ["Balance", "Replay"]
+
+ANOTHER_HAND = "gives something back on the word of somebody who does not hold the payment"
 
 
 @dataclass
@@ -72,6 +78,8 @@ class Replay:
         self.problems: list[str] = []
         self.opinion = Opinion()
         self.policy: Policy | None = None
+        self.edition = 1
+        self._uncounted: Entry | None = None  # a failed step whose failure the next row must count
         self.book_keys: list[str] = []  # the names of all keys that the book has had
         self._kinds: dict[str, Callable[[Entry, dict[str, Any]], None]] = {
             "ledger": self._ledger,
@@ -91,10 +99,18 @@ class Replay:
         }
 
     def read(self, entry: Entry) -> None:
+        if self._uncounted is not None and entry.kind != "failure":
+            self.finish()
         try:
             self._kinds[entry.kind](entry, entry.content())
         except (KeyError, ValueError, TypeError, AttributeError, MoshaError):
             self.problem(entry, f"makes no sense after the rows before it (kind {entry.kind!r})")
+
+    def finish(self) -> None:
+        """A failure that was not counted by the row after it is not counted at all."""
+        if self._uncounted is not None:
+            self.problem(self._uncounted, "ends a step with a failure that is not counted")
+            self._uncounted = None
 
     def problem(self, entry: Entry, what: str) -> None:
         self.problems.append(f"row {entry.sequence} {what}")
@@ -103,19 +119,20 @@ class Replay:
         if not condition:
             self.problem(entry, what)
 
-    def _ledger(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _ledger(self, entry: Entry, content: Content) -> None:
         keyed = "key" in content
         well = entry.sequence == 1 and content["version"] == (2 if keyed else 1)
         self._require(entry, well, "begins a book of another kind")
         self.book_keys += [str(content["key"])] if keyed else []
+        self.edition = read_edition(content)
 
-    def _key(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _key(self, entry: Entry, content: Content) -> None:
         follows = content.get("previous") == (self.book_keys[-1] if self.book_keys else None)
         self._require(entry, follows, "changes a key that the book does not have")
         self._require(entry, content["key"] not in self.book_keys, "brings back a key that the book has had")
         self.book_keys.append(str(content["key"]))
 
-    def _open(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _open(self, entry: Entry, content: Content) -> None:
         terms = Terms.from_dict(content)
         joined(None, terms.name)  # raises where it is no name
         if terms.disjoint_blocks:
@@ -143,15 +160,16 @@ class Replay:
             return True
         return of in self._terms and self._terms[of].unit == Member(of=of, neighbours=terms.unit.neighbours)
 
-    def _retire(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _retire(self, entry: Entry, content: Content) -> None:
         self._require(entry, not self.accounts[content["account"]].retired, "retires an account a second time")
         self.accounts[content["account"]].retired = True
 
-    def _pay(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _pay(self, entry: Entry, content: Content) -> None:
         charges = [Charge.from_dict(stored) for stored in content["charges"]]
         payment = PaymentState.of(entry, content, charges)
         whole = type(payment.horizon) is int and payment.horizon >= 1 and (entry.kind == "pay" or payment.key is None)
         self._require(entry, whole, "is not a payment as the ledger writes them")
+        self._require(entry, self._is_locked(payment.lock), "gives a payment to nobody: it has no lock")
         expected = payers(payment.scope, self._terms)
         named = [(paid.account, paid.family, paid.lanes) for paid in charges]
         right = named == [(payer.terms.name, payer.family, payer.lanes) for payer in expected]
@@ -190,36 +208,47 @@ class Replay:
         possible = self.opinion.judge(entry.sequence, account, self._terms[account].rule, event, paid)
         self._require(entry, possible, f"charges {account!r} less than what was bought certainly costs")
 
-    def _claim(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _claim(self, entry: Entry, content: Content) -> None:
         payment = self.payments[content["payment"]]
-        fair = payment.take_claim(content["claim"], content["step"])
+        fair = payment.take_claim(content["claim"], content["step"], content.get("lock"))
         self._require(entry, fair, "claims a payment that cannot be claimed")
         self._require(entry, not self._is_frozen(payment), "claims a payment of a frozen account")
+        self._require(entry, self._is_locked(payment.lock), "gives a payment to nobody: it has no lock")
 
-    def _unreached(self, entry: Entry, content: dict[str, Any]) -> None:
-        fair = self.payments[content["payment"]].take_back_start(content["claim"], content["step"])
+    def _is_locked(self, lock: object) -> bool:
+        return self.edition < EDITION or isinstance(lock, str)
+
+    def _unreached(self, entry: Entry, content: Content) -> None:
+        payment = self.payments[content["payment"]]
+        self._require(entry, payment.is_word_of_holder(content), ANOTHER_HAND)
+        fair = payment.take_back_start(content["claim"], content["step"])
         self._require(entry, fair, "speaks for a holder that was overtaken, or takes back what was not started")
 
-    def _resolve(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _resolve(self, entry: Entry, content: Content) -> None:
         payment, step = self.payments[content["payment"]], content["step"]
         self._require(entry, step not in payment.steps, "releases a step a second time")
         fair = payment.end_step(content["claim"], step, entry.sequence, entry.kind)
         self._require(entry, fair, "releases what was not paid for")
+        if entry.kind == "fail" and self.edition >= EDITION:
+            self._uncounted = entry
         told = entry.kind == "release" and self._is_frozen(payment)
         self._require(entry, not told, "releases an answer of a frozen account")
 
     def _is_frozen(self, payment: PaymentState) -> bool:
         return any(self.accounts[paid.account].frozen for paid in payment.charges)
 
-    def _failure(self, entry: Entry, content: dict[str, Any]) -> None:
-        payment = self.payments[content["payment"]]
+    def _failure(self, entry: Entry, content: Content) -> None:
+        payment, failed = self.payments[content["payment"]], self._uncounted
+        if failed is not None and _place(failed.content()) != _place(content):
+            self.finish()
+        self._uncounted = None
         self._require(entry, not self._is_frozen(payment), "tells a failure of a frozen account")
         for paid in payment.charges:
             self.accounts[paid.account].failures += 1
         counts = {paid.account: self.accounts[paid.account].failures for paid in payment.charges}
         self._require(entry, content["failures"] == counts, "misstates how many steps have failed")
 
-    def _lift(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _lift(self, entry: Entry, content: Content) -> None:
         name = content["account"]
         beneath = [known for known in self.accounts if known == name or known.startswith(name + "/")]
         counts = {known: self.accounts[known].failures for known in beneath if self.accounts[known].failures}
@@ -227,9 +256,10 @@ class Replay:
         for known in counts:
             self.accounts[known].failures = 0
 
-    def _close(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _close(self, entry: Entry, content: Content) -> None:
         payment = self.payments[content["payment"]]
         self._require(entry, not payment.closed, "closes a payment a second time")
+        self._require(entry, payment.is_word_of_holder(content), ANOTHER_HAND)
         returned = [Charge.from_dict(stored) for stored in content["returned"]]
         kept = from_dict(content["kept"])
         self._hand_back(entry, payment, returned, kept)
@@ -266,7 +296,7 @@ class Replay:
             right = self.accounts[given.account].spent == given.spent
             self._require(entry, right, f"misstates what {given.account!r} has spent")
 
-    def _check_lanes(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _check_lanes(self, entry: Entry, content: Content) -> None:
         """Rows of earlier versions state nothing about lanes."""
         for account, said in content.get("lanes", {}).items():
             families = self.accounts[account].families
@@ -278,12 +308,14 @@ class Replay:
             )
             self._require(entry, right, f"misstates what {account!r} has paid for its blocks")
 
-    def _note(self, entry: Entry, content: dict[str, Any]) -> None:
+    def _note(self, entry: Entry, content: Content) -> None:
         about = content.get("about")
         self._require(entry, is_well_formed(content), "is not a note as the ledger writes them")
         self._require(entry, about is None or about in self.accounts, "is a note about an account that is not there")
         if content["topic"] == TOPIC:
             self.policy = read_policy(content["content"])
+        if content["topic"] == EDITION_TOPIC:
+            self.edition = max(self.edition, read_edition(content["content"]))
 
     def table(self, name: str) -> set[tuple[Any, ...]]:
         """What the index `name` of the book must hold."""
@@ -318,3 +350,7 @@ class Replay:
 
     def _failures_table(self) -> list[tuple[Any, ...]]:
         return [(name, balance.failures) for name, balance in self.accounts.items() if balance.failures]
+
+
+def _place(content: Content) -> tuple[int, int]:
+    return content["payment"], content["step"]

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import Any
 
-from mosha.ledger.charge import Charge
-from mosha.ledger.payment import ATTEMPTS
-from mosha.ledger.storage.chain import Entry, canonical
+from mosha.ledger.paying.charge import Charge
+from mosha.ledger.paying.holder import opens
+from mosha.ledger.paying.payment import ATTEMPTS
+from mosha.ledger.storage.chain import Content, Entry, canonical
 
 __all__ = ["PaymentState"]
 
@@ -41,16 +41,17 @@ class PaymentState:
     claimed: int = 0  # the step that was claimed since the last one ended
     last: int = 0  # the last step that ended
     steps: dict[int, tuple[int, str]] = field(default_factory=dict)  # the row that ended a step, and its kind
+    lock: str | None = None  # of the present holder; None where an earlier edition wrote none
     returned: list[Charge] = field(default_factory=list)
     purchase: str = ""
 
     @staticmethod
-    def of(entry: Entry, content: dict[str, Any], charges: list[Charge]) -> PaymentState:
+    def of(entry: Entry, content: Content, charges: list[Charge]) -> PaymentState:
         what = entry.sequence, entry.at, entry.label, entry.kind, content.get("name", entry.kind)
         text = sys.intern(canonical(content["event"]))  # many payments are for one event
         scope = tuple(content["scope"])
         terms = content.get("key"), content.get("horizon", 1), charges, content.get("replays", False)
-        return PaymentState(*what, text, scope, *terms)
+        return PaymentState(*what, text, scope, *terms, lock=content.get("lock"))
 
     @property
     def bought(self) -> tuple[str, int, int]:
@@ -68,13 +69,17 @@ class PaymentState:
         """The last step that may have met the data, as far as rows can tell: what is kept must cover it."""
         return max(self.last, self.claimed if self.attempts > 0 else 0)
 
-    def take_claim(self, claim: int, step: int) -> bool:
+    def is_word_of_holder(self, content: Content) -> bool:
+        """Whether a row that gives something away comes from whoever holds the payment."""
+        return self.lock is None or opens(self.lock, content.get("unlock"))
+
+    def take_claim(self, claim: int, step: int, lock: str | None) -> bool:
         """A start is announced. Whether it may be."""
         self.claim += 1
         self.attempts += 1
         few = self.attempts <= ATTEMPTS or self.replays
-        fair = claim == self.claim and few and self.is_open and 1 <= step <= self.horizon and step not in self.steps
-        self.live, self.claimed = True, max(self.claimed, step)
+        fair = claim == self.claim and few and self.is_open and self.last < step <= self.horizon
+        self.live, self.claimed, self.lock = True, max(self.claimed, step), lock
         return fair
 
     def take_back_start(self, claim: int, step: int) -> bool:

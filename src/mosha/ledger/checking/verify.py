@@ -14,9 +14,13 @@ What is found, and by what:
 
     any row of another hand       its tag, where the book has a key and the key is given (`seal.py`)
 
-What is not found, where rows have no key: an appended row that an honest ledger could have written. Somebody who can
-write the book can settle an open lease as if nothing of it had been used (a lease keeps no book of its runs), and can
-declare a start unreached.
+    a word of another hand        the secret of the holder, which a refund and a start that is taken back must show
+                                  (`holder.py`)
+    an uncounted failure          a row `fail` that is not followed by the row that counts it
+
+What is not found, where rows have no key: an appended row that an honest ledger could have written, such as a new
+account, a note, a lift of failures, the end of an account. None of them makes an account pay less for what it
+released. Rows from before a book was of the second edition (`edition.py`) show no secret and count no failure.
 """
 
 from __future__ import annotations
@@ -150,6 +154,7 @@ def inspect(
         said.read(entry)
         found.read(entry)
         previous, last_at, count = entry.head, max(last_at, entry.at), count + 1
+    said.finish()
     problems += said.problems
     for table in TABLES:
         if set(map(tuple, transaction.rows(f"SELECT * FROM {table}"))) != said.table(table):  # noqa: S608

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from mosha._version import __version__
 from mosha.core.event import from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
-from mosha.ledger.moment import as_text
-from mosha.ledger.policy import epsilon_at
 from mosha.ledger.publishing.words import Words, words_in
+from mosha.ledger.terms.moment import as_text
+from mosha.ledger.terms.policy import epsilon_at
 
 if TYPE_CHECKING:
     from mosha.ledger.checking.replay import Balance

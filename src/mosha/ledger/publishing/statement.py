@@ -15,19 +15,20 @@ from mosha.core.errors import UnknownAccount, Unpriced
 from mosha.core.event import Event, from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
 from mosha.core.number import probability
-from mosha.ledger.charge import from_columns
 from mosha.ledger.checking.replay import Balance
-from mosha.ledger.moment import as_text
-from mosha.ledger.payment import VOID
-from mosha.ledger.policy import find_policy
+from mosha.ledger.paying.charge import from_columns
+from mosha.ledger.paying.payment import VOID
+from mosha.ledger.paying.purchase import Purchase, compose_purchases, find_purchases
+from mosha.ledger.paying.room import count_like_last
 from mosha.ledger.publishing.registry import draft_entry, make_entry, missing_fields
 from mosha.ledger.publishing.words import words_in
-from mosha.ledger.purchase import Purchase, compose_purchases, find_purchases
-from mosha.ledger.room import count_like_last
-from mosha.ledger.storage.chain import Head, canonical
+from mosha.ledger.storage.chain import Content, Head, canonical
 from mosha.ledger.storage.transactions import Transaction
-from mosha.ledger.tree import Terms, ancestry, payers
-from mosha.ledger.weakness import Weakness, find_weaknesses
+from mosha.ledger.terms.moment import as_text
+from mosha.ledger.terms.payers import ancestry, payers
+from mosha.ledger.terms.policy import find_policy
+from mosha.ledger.terms.terms import Terms
+from mosha.ledger.terms.weakness import Weakness, find_weaknesses
 
 __all__ = ["ReleaseLine", "Statement", "draw_up", "read_balances", "tight"]
 
@@ -39,7 +40,7 @@ class ReleaseLine:
     entry: str
     at: str
     name: str
-    event: dict[str, Any]
+    event: Content
     cost: float
     delta: float
     state: str

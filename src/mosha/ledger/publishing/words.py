@@ -10,7 +10,7 @@ from mosha.accounting.rules import Rule
 from mosha.core.errors import InvalidParameter
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 from mosha.core.unit import Client, Edge, Event, Example, Member, Neighbours, Node, Person, Row, Self, Unit, Window
-from mosha.ledger.weakness import LARGE_EPSILON, Weakness
+from mosha.ledger.terms.weakness import LARGE_EPSILON, Weakness
 
 __all__ = ["Words", "words_in"]
 

@@ -17,7 +17,9 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 
-__all__ = ["GENESIS", "Entry", "Head", "canonical", "follow"]
+__all__ = ["GENESIS", "Content", "Entry", "Head", "canonical", "follow"]
+
+Content = dict[str, Any]  # what a row says: JSON data by name
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -76,7 +78,7 @@ class Entry:
         """How receipts name the row: its place and the beginning of its hash."""
         return f"{self.sequence}-{self.hash[:12]}"
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> Content:
         loaded: dict[str, Any] = json.loads(self.body)
         return loaded
 
@@ -89,7 +91,7 @@ class Entry:
         return self.kind.isidentifier() and self.sequence == previous.sequence + 1 and self.hash == digest
 
 
-def follow(previous: Head, at: int, kind: str, content: dict[str, Any]) -> Entry:
+def follow(previous: Head, at: int, kind: str, content: Content) -> Entry:
     """The row after `previous`.
 
     >>> entry = follow(GENESIS, 0, "open", {"account": "visits"})

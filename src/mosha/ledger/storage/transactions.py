@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from mosha.core.errors import LedgerTampered, LedgerUnavailable, MoshaError
-from mosha.ledger.storage.chain import GENESIS, Entry, Head, follow
+from mosha.ledger.storage.chain import GENESIS, Content, Entry, Head, follow
 from mosha.ledger.storage.fork import notice_fork, watch
 from mosha.ledger.storage.key import LedgerKey
 from mosha.ledger.storage.readers import Disturbed, Readers
@@ -97,7 +97,7 @@ class Transaction(ABC):
             self._next_at = max(self.last_at, self._clock())
         return self._next_at
 
-    def append(self, kind: str, content: dict[str, Any]) -> Entry:
+    def append(self, kind: str, content: Content) -> Entry:
         """Write the next row of the book."""
         self.last_at, self._next_at = self.now(), None
         stated, self.stated = self.stated, {}
@@ -158,6 +158,7 @@ class Storage(ABC):
         self._create = create
         self._seen = GENESIS
         self.key: LedgerKey | None = None
+        self.is_of_this_edition = False  # known to be: see `edition.py`
         self._endorsed: Head | None = None  # the last row that was written or checked here, under this key
         self._over = False
         self._lost = ""  # why this process cannot use the place

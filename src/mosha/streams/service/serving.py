@@ -26,7 +26,7 @@ from mosha.core.randomness import Rng
 from mosha.core.release import Release
 from mosha.exact.bounding import entries
 from mosha.exact.statistic import fingerprint
-from mosha.ledger.codec import decode, encode
+from mosha.ledger.paying.codec import decode, encode
 from mosha.noise import KeyedRandom
 from mosha.streams.batches import Batches, read_columns
 from mosha.streams.noise.exact_toeplitz import LiftedState, LiftedToeplitz

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, UnknownAccount
-from mosha.ledger.moment import as_text
-from mosha.ledger.storage.chain import Entry, canonical
+from mosha.ledger.storage.chain import Content, Entry, canonical
 from mosha.ledger.storage.transactions import Transaction
+from mosha.ledger.terms.moment import as_text
 
 __all__ = ["LARGEST", "OWN", "Note", "append_note", "check_content", "check_topic", "find_notes", "is_well_formed"]
 
@@ -124,7 +124,7 @@ def _is_under(topic: str, wanted: str | None) -> bool:
     return wanted is None or topic == wanted or topic.startswith(wanted + "/")
 
 
-def is_well_formed(said: dict[str, Any]) -> bool:
+def is_well_formed(said: Content) -> bool:
     """Whether the content of a row is one that a note can have."""
     try:
         check_topic(said["topic"])

@@ -23,14 +23,17 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
-from mosha.ledger.charge import Charge, charge, check_ends, priced, write_charging
-from mosha.ledger.failures import count_failure, refuse_frozen
-from mosha.ledger.payment import remainder, scope_of, settle, surplus
-from mosha.ledger.purchase import remember_purchase
-from mosha.ledger.receipts import make_receipt
-from mosha.ledger.storage.chain import Entry
+from mosha.ledger.paying.charge import Charge, charge, check_ends, priced, write_charging
+from mosha.ledger.paying.failures import count_failure, refuse_frozen
+from mosha.ledger.paying.holder import draw_secret, make_lock
+from mosha.ledger.paying.order import scope_of
+from mosha.ledger.paying.payment import remainder, settle, surplus
+from mosha.ledger.paying.purchase import remember_purchase
+from mosha.ledger.paying.receipts import make_receipt
+from mosha.ledger.storage.chain import Content, Entry
 from mosha.ledger.storage.transactions import Storage, Transaction
-from mosha.ledger.tree import Payer, Terms
+from mosha.ledger.terms.payers import Payer
+from mosha.ledger.terms.terms import Terms
 
 __all__ = ["Lease"]
 
@@ -60,6 +63,7 @@ class Lease(Account):
         self._opened: Counter[Event] = Counter()
         self._prices: dict[Event, list[Price]] = {}
         self._receipts: dict[Event, Receipt] = {}
+        self._secret = draw_secret()  # what shows that this is the holder (`holder.py`)
         self._entry, self._charges = write_charging(storage, lambda t: self._reserve_slice(t, event), payers)
         self._latest = self._entry.at
         self._left = [done.price for done in self._charges]
@@ -67,7 +71,11 @@ class Lease(Account):
     def _reserve_slice(self, transaction: Transaction, event: Event) -> tuple[Entry, list[Charge]]:
         refuse_frozen(transaction, self._payers, paid=False)
         paid = charge(transaction, self._payers, priced(self._payers, event))
-        content: dict[str, Any] = {"event": event.to_dict(), "scope": list(self._scope)}
+        content: Content = {
+            "event": event.to_dict(),
+            "scope": list(self._scope),
+            "lock": make_lock(self._secret),
+        }
         entry = transaction.append("lease", content | {"charges": [done.to_dict() for done in paid]})
         bought = remember_purchase(transaction, "lease", "lease", event.to_dict(), 1, paid)
         insert = "INSERT INTO payments VALUES (?, ?, NULL, 1, 1, 0, ?, 0, 0)"
@@ -215,7 +223,7 @@ class Lease(Account):
         spent = [paid.price - rest for paid, rest in zip(self._charges, left, strict=True)]
         keeping = [Charge(c.account, c.family, c.lanes, p) for c, p in zip(self._charges, spent, strict=True)]
         back = surplus(self._payers, self._charges, keeping)
-        self._storage.write(lambda t: settle(t, self._entry, self._charges, back, kept))
+        self._storage.write(lambda t: settle(t, self._entry, self._charges, back, kept, self._secret))
 
     def __enter__(self) -> Self:
         return self

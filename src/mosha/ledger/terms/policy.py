@@ -18,11 +18,11 @@ from mosha.core.errors import InvalidParameter, PolicyViolation
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.unit import Unit
-from mosha.ledger.document import read_document
-from mosha.ledger.note import OWN, Note, append_note
 from mosha.ledger.storage.chain import canonical
 from mosha.ledger.storage.transactions import Transaction
-from mosha.ledger.tree import Terms
+from mosha.ledger.terms.document import read_document
+from mosha.ledger.terms.note import OWN, Note, append_note
+from mosha.ledger.terms.terms import Terms
 
 __all__ = ["TOPIC", "Policy", "epsilon_at", "find_policy", "read_policy", "set_policy"]
 

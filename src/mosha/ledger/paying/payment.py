@@ -13,12 +13,11 @@ again for the same payment, once; then it counts as failed. A measurement that r
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,77 +25,47 @@ from mosha.accounting.rules import FREE
 from mosha.core.errors import (
     AccountFrozen,
     AlreadyReleased,
-    InvalidParameter,
     LedgerUnavailable,
     RunClosed,
     StepFailed,
 )
 from mosha.core.event import NOTHING, Event, from_dict
-from mosha.core.measurement import Measurement
 from mosha.core.release import Receipt
-from mosha.ledger.charge import Charge, charge, hand_back, priced, write_charging
-from mosha.ledger.codec import Unkept, decode, encode
-from mosha.ledger.failures import count_failure, refuse_frozen
-from mosha.ledger.purchase import remember_purchase
-from mosha.ledger.receipts import make_receipt
-from mosha.ledger.storage.chain import Entry, canonical
+from mosha.ledger.paying.charge import Charge, charge, hand_back, priced, write_charging
+from mosha.ledger.paying.codec import Unkept, decode, encode
+from mosha.ledger.paying.failures import count_failure, refuse_frozen
+from mosha.ledger.paying.holder import draw_secret, make_lock
+from mosha.ledger.paying.order import Order, find_same, scope_of
+from mosha.ledger.paying.purchase import remember_purchase
+from mosha.ledger.paying.receipts import make_receipt
+from mosha.ledger.paying.underway import begin, end
+from mosha.ledger.storage.chain import Content, Entry, canonical
 from mosha.ledger.storage.transactions import Storage, Transaction
-from mosha.ledger.tree import LONGEST, Payer
-from mosha.ledger.underway import begin, end
+from mosha.ledger.terms.payers import Payer
 
-__all__ = ["ATTEMPTS", "CLOSED", "VOID", "Order", "Payment", "pay", "remainder", "scope_of", "settle", "surplus"]
+__all__ = ["ATTEMPTS", "CLOSED", "VOID", "Payment", "pay", "remainder", "settle", "surplus"]
 
 ATTEMPTS = 2  # how often one step may be started without ever being answered
 CLOSED, VOID = 1, 2  # ended; ended before anything was started, and handed back in full: the key is free again
 
 
-@dataclass(frozen=True)
-class Order:
-    """What is to be paid for, by whom, under which key."""
-
-    scope: tuple[str, ...]
-    payers: tuple[Payer, ...]
-    event: Event
-    horizon: int
-    name: str
-    key: str | None
-    question: str = ""
-    resumable: bool = False  # the measurement finds its state again, so that another holder may go on
-    replays: bool = False  # a step that is started again gets the same answer: no limit on attempts
-
-    @staticmethod
-    def of(measurement: Measurement, scope: tuple[str, ...], payers: tuple[Payer, ...], key: str | None) -> Order:
-        if key is not None and not (len(key) <= LONGEST and key.isprintable()):
-            raise InvalidParameter(f"key must be 1 to {LONGEST} printable characters. Nothing was spent.")
-        asked = str(measurement.question)
-        what = measurement.event, measurement.horizon, str(measurement.name), key, asked
-        return Order(
-            scope, payers, *what, resumable=measurement.state.resume is not None, replays=measurement.state.replays
-        )
-
-    def described(self) -> dict[str, Any]:
-        what = {"event": self.event.to_dict(), "horizon": self.horizon, "name": self.name}
-        what |= {"question": self.question} if self.question else {}
-        what |= {"replays": True} if self.replays else {}
-        return what | {"scope": list(self.scope)} | ({} if self.key is None else {"key": self.key})
-
-
 def pay(storage: Storage, order: Order) -> Payment:
     """Charge every payer in one transaction, or find the payment that was made under the same key."""
     charges = priced(order.payers, order.event)
-    scope = scope_of(order.scope)
+    scope, secret = scope_of(order.scope), draw_secret()
 
     def reserve(transaction: Transaction) -> tuple[Entry, list[Charge] | None]:
         found = order.key is not None and transaction.row(
             "SELECT entry, closed FROM payments WHERE scope = ? AND key = ?", scope, order.key
         )
         if found and found[1] != VOID:
-            return _same(transaction.entry(found[0]), order), None
+            return find_same(transaction.entry(found[0]), order), None
         if found:
             transaction.run("UPDATE payments SET key = NULL WHERE entry = ?", found[0])
         refuse_frozen(transaction, order.payers, paid=False)
         paid = charge(transaction, order.payers, charges)
-        entry = transaction.append("pay", order.described() | {"charges": [done.to_dict() for done in paid]})
+        content = order.described() | {"charges": [done.to_dict() for done in paid], "lock": make_lock(secret)}
+        entry = transaction.append("pay", content)
         bought = remember_purchase(transaction, "pay", order.name, order.event.to_dict(), order.horizon, paid)
         insert = "INSERT INTO payments VALUES (?, ?, ?, 1, 1, 0, ?, 0, 0)"
         transaction.run(insert, entry.sequence, scope, order.key, bought)
@@ -105,39 +74,19 @@ def pay(storage: Storage, order: Order) -> Payment:
     entry, paid = write_charging(storage, reserve, order.payers)
     if paid is None:  # of the offers for one run, the one that was taken
         order = replace(order, event=from_dict(entry.content()["event"]))
-    return Payment(storage, order, entry, paid)
-
-
-def scope_of(names: tuple[str, ...]) -> str:
-    """What the index calls a set of accounts; of one length, however many they are."""
-    return hashlib.sha256(canonical(list(names)).encode()).hexdigest()
-
-
-def _open_plan(event: dict[str, Any]) -> dict[str, Any]:
-    """The event inside a plan: what was run, whatever it was sold as."""
-    return event["event"] | {"mosha": event["mosha"]} if event["kind"] == "Plan" else event
-
-
-def _same(entry: Entry, order: Order) -> Entry:
-    stored = entry.content()
-    wanted = order.described()
-    same = _open_plan(stored["event"]) == _open_plan(wanted["event"])
-    if not same or any(stored.get(part) != wanted.get(part) for part in ("horizon", "name", "question", "replays")):
-        raise InvalidParameter(
-            f"key {order.key!r} paid for another measurement on this account. Use a new key. Nothing was spent."
-        )
-    return entry
+    return Payment(storage, order, entry, paid, secret)
 
 
 class Payment:
     """The payment of one run, held by one process (a `Reservation`)."""
 
-    def __init__(self, storage: Storage, order: Order, entry: Entry, paid: list[Charge] | None) -> None:
+    def __init__(self, storage: Storage, order: Order, entry: Entry, paid: list[Charge] | None, secret: str) -> None:
         self._storage = storage
         self._order = order
         self._entry = entry
         self._charges = paid or [Charge.from_dict(stored) for stored in entry.content()["charges"]]
         self._claim = 1 if paid else 0  # 0: found under its key; not ours to use until claimed
+        self._secret = secret  # what shows that this is the holder (`holder.py`)
         self._ready = self._claim == 1  # the payment itself announces the start of step 1
         self._process = os.getpid()  # a fork has to claim the payment like anybody else
         self._touched = self._touched_before = 0  # the last step that may have met the data
@@ -189,12 +138,14 @@ class Payment:
         if self._ready and self._process == os.getpid():
             self._ready = False
         else:
-            self._claim, abandoned = self._storage.write(lambda transaction: self._take(transaction, step))
+            secret = draw_secret()
+            self._claim, abandoned = self._storage.write(lambda transaction: self._take(transaction, step, secret))
+            self._secret = secret
             self._touched_before = max(self._touched_before, step if abandoned else 0)
             self._ready, self._process = False, os.getpid()
         self._touched = step
 
-    def _take(self, transaction: Transaction, step: int) -> tuple[int, int]:
+    def _take(self, transaction: Transaction, step: int, secret: str) -> tuple[int, int]:
         claim, attempts, closed = self._row(transaction)
         if not self._claim and (closed or (step > 1 and not self._order.resumable)):
             raise RunClosed(
@@ -212,7 +163,8 @@ class Payment:
                 "depend on the data, so it is not started again and stays paid. No data was read."
             )
         self._set(transaction, claim=claim + 1, attempts=attempts + 1)
-        transaction.append("claim", {"payment": self._entry.sequence, "step": step, "claim": claim + 1})
+        content = {"payment": self._entry.sequence, "step": step, "claim": claim + 1, "lock": make_lock(secret)}
+        transaction.append("claim", content)
         return claim + 1, attempts
 
     def released(self, step: int, answer: Any) -> None:
@@ -240,7 +192,7 @@ class Payment:
         self._waiting = None
         self._ready = True
 
-    def _resolve(self, transaction: Transaction, kind: str, content: dict[str, Any]) -> bool:
+    def _resolve(self, transaction: Transaction, kind: str, content: Content) -> bool:
         """Write down how a step ended; whether that was still to be done."""
         done = _outcome(transaction, content["payment"], content["step"])
         if done is not None and done.body == canonical(content):
@@ -264,7 +216,7 @@ class Payment:
         def note(transaction: Transaction) -> None:
             claim, attempts, closed = self._row(transaction)
             if claim == self._claim and not closed:
-                transaction.append("unreached", self._about(step))
+                transaction.append("unreached", self._about(step) | {"unlock": self._secret})
                 self._set(transaction, claim=claim, attempts=attempts - 1)
 
         with suppress(LedgerUnavailable):  # not noted, it counts as an attempt
@@ -325,7 +277,7 @@ class Payment:
             if claim == self._claim and not closed:
                 back, kept = self._surplus(max(used, self._last_resolved(transaction)))
                 if back:
-                    settle(transaction, self._entry, self._charges, back, kept)
+                    settle(transaction, self._entry, self._charges, back, kept, self._secret)
 
         self._storage.write(give)
 
@@ -386,12 +338,13 @@ def surplus(payers: Sequence[Payer], paid: Sequence[Charge], kept: Sequence[Char
 
 
 def settle(
-    transaction: Transaction, payment: Entry, paid: Sequence[Charge], back: Sequence[Charge], kept: Event
+    transaction: Transaction, payment: Entry, paid: Sequence[Charge], back: Sequence[Charge], kept: Event, secret: str
 ) -> None:
-    """End a payment: hand back what was not used and note what stays paid."""
+    """End a payment: hand back what was not used and note what stays paid; on the word of its holder."""
     void = kept == NOTHING and [done.price for done in back] == [done.price for done in paid]
     given = [done.to_dict() for done in hand_back(transaction, back)]
     content = {"payment": payment.sequence, "void": void, "kept": kept.to_dict(), "returned": given}
+    content["unlock"] = secret
     transaction.append("close", content)
     bought, less = payment.content(), {done.account: done.price for done in back}
     stays = [replace(done, price=done.price - less.get(done.account, FREE)) for done in paid]

@@ -16,8 +16,8 @@ from typing import Any
 from mosha.accounting.rules import Price
 from mosha.core.event import Event, compose, from_dict
 from mosha.core.events import Parallel
-from mosha.ledger.charge import Charge
-from mosha.ledger.storage.chain import canonical
+from mosha.ledger.paying.charge import Charge
+from mosha.ledger.storage.chain import Content, canonical
 from mosha.ledger.storage.transactions import Transaction
 
 __all__ = ["Purchase", "compose_purchases", "describe_purchase", "find_purchases", "remember_purchase"]
@@ -26,7 +26,7 @@ SHORT = 32  # hexadecimal digits: 128 bits tell purchases apart
 
 
 def describe_purchase(
-    kind: str, name: str, event: dict[str, Any], horizon: int, charges: Sequence[Charge]
+    kind: str, name: str, event: Content, horizon: int, charges: Sequence[Charge]
 ) -> tuple[str, list[tuple[str, str]]]:
     """The name of a purchase, and its description at each account that pays."""
     what = {"kind": kind, "name": name, "event": event, "horizon": horizon}
@@ -41,7 +41,7 @@ def _describe_charge(charge: Charge) -> dict[str, Any]:
 
 
 def remember_purchase(
-    transaction: Transaction, kind: str, name: str, event: dict[str, Any], horizon: int, charges: Sequence[Charge]
+    transaction: Transaction, kind: str, name: str, event: Content, horizon: int, charges: Sequence[Charge]
 ) -> str:
     """Note a purchase where it is the first of its kind; its name."""
     digest, pieces = describe_purchase(kind, name, event, horizon, charges)
@@ -58,7 +58,7 @@ class Purchase:
 
     kind: str
     name: str
-    event: dict[str, Any]
+    event: Content
     horizon: int
     charge: Charge
     closed: int

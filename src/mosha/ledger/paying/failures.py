@@ -17,7 +17,8 @@ from typing import Any
 
 from mosha.core.errors import AccountFrozen, UnknownAccount
 from mosha.ledger.storage.transactions import Transaction
-from mosha.ledger.tree import Payer, Terms
+from mosha.ledger.terms.payers import Payer
+from mosha.ledger.terms.terms import Terms
 
 __all__ = ["count_failure", "failures_of", "is_frozen", "lift", "refuse_frozen"]
 

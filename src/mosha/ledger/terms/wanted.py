@@ -11,8 +11,9 @@ from mosha.accounting.rules import Rule, rule_for
 from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount, WrongUnit
 from mosha.core.number import positive_integer
 from mosha.core.unit import Member, Unit
-from mosha.ledger.moment import as_text, read_moment
-from mosha.ledger.tree import ALLOWANCE, LONGEST, Terms, ancestry, check_disjoint
+from mosha.ledger.terms.moment import as_text, read_moment
+from mosha.ledger.terms.payers import ancestry, check_disjoint
+from mosha.ledger.terms.terms import ALLOWANCE, LONGEST, Terms
 
 __all__ = ["GrantTerms", "Limits", "Wanted"]
 

@@ -8,8 +8,8 @@ from mosha.accounting.rules import EitherRule, Rule
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
 from mosha.core.release import PaidShare, Quote, Receipt
-from mosha.ledger.charge import Charge
-from mosha.ledger.tree import Payer
+from mosha.ledger.paying.charge import Charge
+from mosha.ledger.terms.payers import Payer
 
 __all__ = ["make_quote", "make_receipt"]
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mosha.core.guarantee import Approx, Guarantee, Pure
-from mosha.ledger.tree import Terms
+from mosha.ledger.terms.terms import Terms
 
 __all__ = ["Weakness", "find_weaknesses"]
 
@@ -81,7 +81,7 @@ def _parameters(promise: Guarantee) -> tuple[float, float]:
         return promise.epsilon, 0.0
     if isinstance(promise, Approx):
         return promise.epsilon, promise.delta
-    from mosha.ledger.policy import epsilon_at  # noqa: PLC0415  (numerics are loaded when they are needed)
+    from mosha.ledger.terms.policy import epsilon_at  # noqa: PLC0415  (numerics are loaded when they are needed)
 
     return epsilon_at(promise, 1e-6), 0.0
 

@@ -18,25 +18,26 @@ from mosha.core.number import positive
 from mosha.core.unit import Member, Neighbours, Unit, is_population_name
 from mosha.core.weakness import WeakPromise
 from mosha.ledger.account import JointAccount, LedgerAccount
-from mosha.ledger.charge import from_columns
 from mosha.ledger.checking.checkpoint import Checkpoint
 from mosha.ledger.checking.index import is_current, renew
 from mosha.ledger.checking.verify import Report, entries, verify_book
-from mosha.ledger.failures import failures_of, lift
-from mosha.ledger.note import OWN, Note, append_note, check_content, check_topic, find_notes
 from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, read_terms
-from mosha.ledger.policy import Policy, find_policy, set_policy
+from mosha.ledger.paying.charge import from_columns
+from mosha.ledger.paying.failures import failures_of, lift
+from mosha.ledger.paying.purchase import compose_purchases, find_purchases
 from mosha.ledger.publishing.statement import Statement, draw_up, read_balances, tight
-from mosha.ledger.purchase import compose_purchases, find_purchases
 from mosha.ledger.storage.chain import Entry, Head
 from mosha.ledger.storage.key import LedgerKey
 from mosha.ledger.storage.seal import check_key, key_in_force, rotate
 from mosha.ledger.storage.sqlite import SQLiteStorage
 from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.storage.witness import Witness
-from mosha.ledger.terms import GrantTerms, Limits, Wanted
-from mosha.ledger.tree import Terms, ancestry, joined
-from mosha.ledger.weakness import find_weaknesses
+from mosha.ledger.terms.note import OWN, Note, append_note, check_content, check_topic, find_notes
+from mosha.ledger.terms.payers import ancestry, joined
+from mosha.ledger.terms.policy import Policy, find_policy, set_policy
+from mosha.ledger.terms.terms import Terms
+from mosha.ledger.terms.wanted import GrantTerms, Limits, Wanted
+from mosha.ledger.terms.weakness import find_weaknesses
 
 __all__ = ["Ledger"]
 
@@ -193,7 +194,7 @@ class Ledger:
 
         Guarantee:
             For every person of the population, all releases from all of its tables, graphs, streams and trainings are
-            together as private as its limit says (see `tree.md`).
+            together as private as its limit says (see `payers.md`).
 
         Args:
             name: the name that units give as `of=`; no '/' in it.

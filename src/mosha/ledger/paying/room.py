@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mosha.core.errors import AccountExpired, AccountRetired
-from mosha.ledger.charge import Charge, check_ends, count_room
+from mosha.ledger.paying.charge import Charge, check_ends, count_room
 from mosha.ledger.storage.chain import Entry
 from mosha.ledger.storage.transactions import Transaction
-from mosha.ledger.tree import Payer
+from mosha.ledger.terms.payers import Payer
 
 __all__ = ["count_like_last"]
 

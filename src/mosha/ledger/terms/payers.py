@@ -4,63 +4,21 @@ Names are paths: `visits/zhang` is a child of `visits`. A release on some accoun
 each of their ancestors, once, at the price of that account's own rule; and by the population that its unit names,
 wherever the account lies in the tree. A parent that declares `disjoint_blocks`
 promises that every unit lies in at most one of its blocks, and counts the dearest block instead of their sum.
-The proof is in `tree.md`.
+The proof is in `payers.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from mosha.accounting.rules import Price, Rule
-from mosha.accounting.rules import from_dict as rule_from_dict
 from mosha.core.errors import InvalidParameter
 from mosha.core.unit import Neighbours, Row, Unit
+from mosha.ledger.terms.terms import LONGEST, Terms
 
-__all__ = ["ALLOWANCE", "Payer", "Terms", "ancestry", "check_disjoint", "joined", "payers", "paying_for"]
-
-LONGEST = 300
-ALLOWANCE = 3
-OPTIONAL = {"size": None, "expires": None, "purpose": None, "failures": ALLOWANCE}  # written where they differ
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What an account was opened for; it never changes."""
-
-    name: str
-    unit: Unit
-    rule: Rule
-    block: bool = False
-    disjoint_blocks: bool = False
-    size: int | None = None  # how many units there are, where the steward has declared it: public
-    expires: int | None = None  # pays for nothing from this moment on
-    purpose: str | None = None
-    failures: int = ALLOWANCE
-    """How many paid steps may fail before the account is frozen."""
-
-    @cached_property
-    def limit(self) -> Price:
-        return self.rule.limit
-
-    def to_dict(self) -> dict[str, Any]:
-        described = {"name": self.name, "block": self.block, "disjoint_blocks": self.disjoint_blocks}
-        described |= {"unit": self.unit.to_dict(), "rule": self.rule.to_dict()}
-        return described | {name: value for name, usual in OPTIONAL.items() if (value := getattr(self, name)) != usual}
-
-    @staticmethod
-    def from_dict(stored: dict[str, Any]) -> Terms:
-        return Terms(
-            stored["name"],
-            Unit.from_dict(stored["unit"]),
-            rule_from_dict(stored["rule"]),
-            stored["block"],
-            stored["disjoint_blocks"],
-            **{name: stored[name] for name in OPTIONAL if name in stored},
-        )
+__all__ = ["Payer", "ancestry", "check_disjoint", "joined", "payers", "paying_for"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +75,7 @@ def payers(leaves: Iterable[str], terms: Mapping[str, Terms]) -> tuple[Payer, ..
 
     Guarantee:
         For every account and every unit, what the account counts for that unit is at least the price of all
-        releases that touched the unit's data (see `tree.md`).
+        releases that touched the unit's data (see `payers.md`).
     """
     above = {leaf: paying_for(leaf, terms) for leaf in sorted(set(leaves))}
     everyone = sorted({name for names in above.values() for name in names})

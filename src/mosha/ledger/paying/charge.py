@@ -20,11 +20,13 @@ from mosha.core.errors import (
     UnknownAccount,
 )
 from mosha.core.event import Event
-from mosha.ledger.moment import as_text
-from mosha.ledger.note import OWN, append_note
-from mosha.ledger.statements import Row, check_lanes, state_lanes, states_tops
+from mosha.ledger.paying.statements import Row, check_lanes, state_lanes, states_tops
 from mosha.ledger.storage.transactions import Storage, Transaction
-from mosha.ledger.tree import Payer, Terms
+from mosha.ledger.terms.edition import begin_edition
+from mosha.ledger.terms.moment import as_text
+from mosha.ledger.terms.note import OWN, append_note
+from mosha.ledger.terms.payers import Payer
+from mosha.ledger.terms.terms import Terms
 
 __all__ = [
     "Charge",
@@ -104,13 +106,20 @@ def check_ends(payers: Sequence[Payer], now: int) -> None:
 
 def write_charging(storage: Storage, operation: Callable[[Transaction], Result], payers: Sequence[Payer]) -> Result:
     """Run an operation that charges. That a grant was found to have ended is noted: the clock cannot bring it back."""
+
+    def begin_and_run(transaction: Transaction) -> Result:
+        begin_edition(transaction)
+        return operation(transaction)
+
     try:
-        return storage.write(operation)
+        result = storage.write(operation if storage.is_of_this_edition else begin_and_run)
     except AccountExpired as error:
         ended = next(payer.terms for payer in payers if payer.terms.name == error.account)
         with suppress(LedgerError):
             storage.write(lambda transaction: _note_end(transaction, ended))
         raise
+    storage.is_of_this_edition = True
+    return result
 
 
 def _note_end(transaction: Transaction, ended: Terms) -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import mosha
 from mosha import errors, events
 from mosha.accounting.rules import rule_for
-from mosha.ledger.tree import Terms, payers
+from mosha.ledger.terms.payers import payers
+from mosha.ledger.terms.terms import Terms
 from tests.ledger.place import PERSON, asking
 
 

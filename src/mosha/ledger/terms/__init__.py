@@ -1,0 +1,1 @@
+"""Under which terms accounts are opened: limits, who pays with whom, policy, notes, weak promises."""
