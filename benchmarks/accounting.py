@@ -14,7 +14,7 @@ import tracemalloc
 from benchmarks._peers import peer, run
 from benchmarks._rows import Row, best_cpu
 from mosha import accounting
-from mosha.accounting import certified, odometer
+from mosha.accounting import odometer, prices
 from mosha.accounting.losses import dominating
 from mosha.events import Event, Gaussian, Laplace, RandomizedResponse
 
@@ -89,7 +89,7 @@ print(json.dumps({"workloads": answers, "running": running, "sigma": found, "cal
 
 
 def forget() -> None:
-    for module, names in ((certified, ("_epsilon", "_delta")), (dominating, ("cover",)), (odometer, ("_moments",))):
+    for module, names in ((prices, ("_epsilon", "_delta")), (dominating, ("cover",)), (odometer, ("_moments",))):
         for name in names:
             getattr(module, name).cache_clear()
 

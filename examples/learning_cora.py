@@ -89,7 +89,7 @@ def accuracy(edges, own, told, labels, tested, epsilon) -> float:  # noqa: ANN00
     sums, vectors = [], unit_rows(told)
     if epsilon is None:
         for _ in range(hops):
-            sums.append(plan.exact(edges, vectors))
+            sums.append(plan.evaluate(edges, vectors))
             vectors = unit_rows(sums[-1])
     else:
         account = Ledger.memory().account("citations", unit=Edge(), epsilon=epsilon, delta=DELTA)

@@ -55,7 +55,7 @@ def test_a_loss_that_rounding_hides_is_counted(step, count):
 @given(st.floats(-3, 1), st.integers(1, 300), st.floats(-250, -0.2))
 def test_the_optimal_epsilon_is_reached_and_not_undershot(log_step, count, log_delta):
     step, delta = 10**log_step, 10**log_delta
-    total = advanced.optimal(step, count, delta)
+    total = advanced.optimal_epsilon(step, count, delta)
     assert exact_delta(step, count, mpmath.mpf(total)) <= delta * (1 + mpmath.mpf(10) ** -40)
     if total > 0:
         assert exact_delta(step, count, mpmath.mpf(total) * (1 - 1e-7) - 1e-11) >= delta * (1 - mpmath.mpf("1e-6"))
@@ -63,7 +63,7 @@ def test_the_optimal_epsilon_is_reached_and_not_undershot(log_step, count, log_d
 
 @pytest.mark.parametrize(("row", "inputs", "expected", "tolerance"), golden.rows("kov_optimal_pure"))
 def test_golden_optimal(row, inputs, expected, tolerance):
-    found = advanced.optimal(inputs["eps0"], inputs["k"], inputs["delta"])
+    found = advanced.optimal_epsilon(inputs["eps0"], inputs["k"], inputs["delta"])
     assert found == pytest.approx(expected, rel=tolerance)
 
 
@@ -84,7 +84,7 @@ def test_golden_kairouz_oh_viswanath(row, inputs, expected, tolerance):
 @pytest.mark.parametrize("count", [950, 10_000, 10**6])
 @pytest.mark.parametrize("step", [1e-3, 0.1, 3.0])
 def test_a_million_steps_do_not_overflow(count, step):
-    found = advanced.optimal(step, count, 1e-6)
+    found = advanced.optimal_epsilon(step, count, 1e-6)
     assert 0 < found <= advanced.kairouz_oh_viswanath([(step, count)], 1e-6) <= step * count * (1 + 1e-9)
     assert advanced.optimal_delta(step, count, found) == pytest.approx(1e-6, rel=1e-3)
 
@@ -99,7 +99,7 @@ def test_splitting_a_step_changes_no_closed_form():
 @given(st.floats(0.01, 3), st.integers(1, 200), st.floats(-12, -2))
 def test_the_bounds_are_ordered(step, count, log_delta):
     delta = 10**log_delta
-    best = advanced.optimal(step, count, delta)
+    best = advanced.optimal_epsilon(step, count, delta)
     closed = advanced.kairouz_oh_viswanath([(step, count)], delta)
     classic = advanced.dwork_rothblum_vadhan([(step, count)], delta)
     assert best <= closed * (1 + 1e-12)
@@ -107,34 +107,36 @@ def test_the_bounds_are_ordered(step, count, log_delta):
 
 
 def test_deltas_of_the_steps_are_taken_off_first():
-    alone = advanced.optimal(0.1, 100, 1e-6)
-    with_own = advanced.optimal(0.1, 100, 1e-6, delta_each=5e-9)
+    alone = advanced.optimal_epsilon(0.1, 100, 1e-6)
+    with_own = advanced.optimal_epsilon(0.1, 100, 1e-6, delta_each=5e-9)
     assert alone < with_own
     left = 1 - (1 - 1e-6) / (1 - 5e-9) ** 100
-    assert with_own == pytest.approx(advanced.optimal(0.1, 100, left), rel=1e-9)
+    assert with_own == pytest.approx(advanced.optimal_epsilon(0.1, 100, left), rel=1e-9)
     assert advanced.optimal_delta(0.1, 100, with_own, delta_each=5e-9) == pytest.approx(1e-6, rel=1e-6)
     with pytest.raises(InvalidParameter):
-        advanced.optimal(0.1, 100, 1e-7, delta_each=5e-9)
+        advanced.optimal_epsilon(0.1, 100, 1e-7, delta_each=5e-9)
 
 
 def test_an_event_is_composed_by_the_best_bound_for_it():
-    assert advanced.epsilon(Laplace(10) * 1000, 1e-6) == advanced.optimal(0.1, 1000, 1e-6)
+    assert advanced.epsilon(Laplace(10) * 1000, 1e-6) == advanced.optimal_epsilon(0.1, 1000, 1e-6)
     mixed = Laplace(10) * 500 + RandomizedResponse(0.05) * 500
     steps = [(0.1, 500), (0.05, 500)]
     assert advanced.epsilon(mixed, 1e-6) == pytest.approx(advanced.kairouz_oh_viswanath(steps, 1e-6), rel=1e-12)
     assert advanced.epsilon(Laplace(10) * 2, 1e-6) <= 0.2 * (1 + 1e-12)
     assert math.isinf(advanced.epsilon(Gaussian(5), 1e-6))
     assert math.isinf(advanced.epsilon(Approx(0.1, 1e-6) * 2, 1e-6))
-    assert advanced.epsilon(Approx(0.1, 1e-8) * 50, 1e-6) == pytest.approx(advanced.optimal(0.1, 50, 5e-7), rel=1e-9)
+    assert advanced.epsilon(Approx(0.1, 1e-8) * 50, 1e-6) == pytest.approx(
+        advanced.optimal_epsilon(0.1, 50, 5e-7), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf, "1", None])
 def test_numbers_that_make_no_sense_are_refused(wrong):
     for call in (
-        lambda: advanced.optimal(wrong, 10, 1e-6),
-        lambda: advanced.optimal(0.1, 10, wrong),
-        lambda: advanced.optimal(0.1, 2.5, 1e-6),
-        lambda: advanced.optimal(0.1, 0, 1e-6),
+        lambda: advanced.optimal_epsilon(wrong, 10, 1e-6),
+        lambda: advanced.optimal_epsilon(0.1, 10, wrong),
+        lambda: advanced.optimal_epsilon(0.1, 2.5, 1e-6),
+        lambda: advanced.optimal_epsilon(0.1, 0, 1e-6),
         lambda: advanced.optimal_delta(0.1, 10, wrong),
         lambda: advanced.kairouz_oh_viswanath([(wrong, 10)], 1e-6),
         lambda: advanced.dwork_rothblum_vadhan([(0.1, 10)], wrong),

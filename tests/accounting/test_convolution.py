@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from mosha.accounting.losses.convolution import Kernel, convolve
+from mosha.accounting.losses.direction import directions
 from mosha.accounting.losses.dominating import read
 from mosha.accounting.losses.lattice import Lattice, Survey
 from mosha.accounting.losses.loss import UNIT, Law
 from mosha.accounting.losses.pair import Band, Normal, flipped_coin
 from mosha.accounting.losses.sampled_pair import Removed
-from mosha.accounting.losses.tight import directions
 from mosha.accounting.numerics.crossing import crossing
 from mosha.core.events import Gaussian, Laplace, RandomizedResponse
 from tests.accounting import exact

@@ -204,7 +204,7 @@ def test_reading_counts_every_part_once():
     assert [(c.upper, n) for c, n in reading.parts] == [((Band(0.5, ends=True),), 50)]
     assert reading.upper_variance == pytest.approx(10 / 25)
     assert reading.rest == [(ZeroConcentrated(0.1), 1)]
-    assert not reading.tight
+    assert not reading.is_tight
 
 
 @pytest.mark.parametrize("rate", [1e-9, 0.5, 1 - 1e-9, 1.0])

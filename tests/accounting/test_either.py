@@ -9,11 +9,11 @@ from statistics import NormalDist
 
 import pytest
 
+from mosha.accounting.admission import limit_units
 from mosha.accounting.either import ANY, EitherRule
 from mosha.accounting.measures import concentrated
 from mosha.accounting.measures.concentrated import _least_rho
 from mosha.accounting.numerics.price import OUT_OF_REACH, Price
-from mosha.accounting.rule import limit_units
 from mosha.accounting.rules import FREE, PureRule, rule_for
 from mosha.core.errors import Unpriced
 from mosha.events import (

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.special import erfcx, ndtr
 
-from mosha.accounting.losses.composite import composite
-from mosha.accounting.losses.loss import UNIT, connected, upper
-from mosha.accounting.losses.merging import lower
+from mosha.accounting.losses.composed_pair import compose_pairs
+from mosha.accounting.losses.loss import UNIT, connect_dots, upper_law
+from mosha.accounting.losses.merging import lower_law
 from mosha.accounting.losses.pair import Atoms, Band, Normal, flipped_coin, normal_error
-from mosha.accounting.losses.sampled_pair import Added, Dearest, Removed, replaced
+from mosha.accounting.losses.sampled_pair import Added, Dearest, Removed, replace_unit
 from tests.accounting import exact
 
 PAIRS = {
@@ -31,9 +31,9 @@ PAIRS = {
     "common sample": Removed(Normal(0.4), 0.4),
     "sampled laplace": Removed(Band(2.0, ends=True), 0.05),
     "sampled coin": Added(flipped_coin(1.0, delta=1e-5), 0.2),
-    "replaced": replaced(Normal(0.9), 0.05),
+    "replaced": replace_unit(Normal(0.9), 0.05),
     "dearest": Dearest((Normal(0.5), Band(1.0, ends=True))),
-    "composite": composite([(Normal(0.5), 1), (Band(0.4, ends=True), 2)], 1.0, above=True),
+    "composite": compose_pairs([(Normal(0.5), 1), (Band(0.4, ends=True), 2)], 1.0, above=True),
 }
 STEPS = [0.5, 0.07, 0.004]
 
@@ -59,8 +59,8 @@ def window(pair, step):
 def test_upper_and_lower_laws_bracket_the_curve(name, step):
     pair = PAIRS[name]
     first, last = window(pair, step)
-    above = upper(pair.cells(step * np.arange(first, last + 1)), first, step)
-    below = lower(pair, first, last, step)
+    above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)
+    below = lower_law(pair, first, last, step)
     points = [random.uniform(first * step, last * step) for _ in range(60)]
     points += [step * random.randint(first, last) for _ in range(20)] + [0.0, first * step - 1, last * step + 1]
     for epsilon in points:
@@ -79,8 +79,8 @@ def test_finer_lattices_close_the_gap_at_second_order(name):
     for pieces in (60, 240):
         step = width / (pieces + 0.37)
         first, last = window(pair, step)
-        above = upper(pair.cells(step * np.arange(first, last + 1)), first, step)
-        below = lower(pair, first, last, step)
+        above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)
+        below = lower_law(pair, first, last, step)
         high = sum(curve(above.losses, above.mass, above.infinite, e) for e in points)
         gaps.append(high - sum(curve(below.losses, below.mass, 0.0, e) for e in points))
     assert gaps[1] <= gaps[0] / 16 * 2.5
@@ -91,8 +91,8 @@ def test_a_wrong_twin_is_caught(name):
     """The bracket would notice losses that are off by a thousandth of a step, on either side."""
     pair, step = PAIRS[name], 0.004
     first, last = window(pair, step)
-    above = upper(pair.cells(step * np.arange(first, last + 1)), first, step)
-    below = lower(pair, first, last, step)
+    above = upper_law(pair.cells(step * np.arange(first, last + 1)), first, step)
+    below = lower_law(pair, first, last, step)
     points = np.linspace(*pair.reach(0.05), 400)
     truths = [pair_curve(pair, e)[0] for e in points]
     moved = [
@@ -106,7 +106,7 @@ def test_a_wrong_twin_is_caught(name):
 def test_masses_of_the_upper_law_are_those_of_the_pair():
     for pair in (Normal(0.7), Band(1.0, ends=True), Removed(Normal(1.0), 0.1)):
         knots = np.linspace(*pair.reach(1e-20), 500)
-        mass, infinite = connected(pair.cells(knots), knots)
+        mass, infinite = connect_dots(pair.cells(knots), knots)
         assert mass.sum() + infinite == pytest.approx(1.0, abs=1e-11)
         assert (mass * np.exp(-knots)).sum() == pytest.approx(1.0, abs=1e-9)
 
@@ -135,12 +135,12 @@ def test_the_library_is_as_good_as_the_budget_assumes():
 def test_atoms_on_lattice_points_lose_nothing():
     for step in (0.1, 0.05, 0.1 / 3):
         first, last = round(-0.3 / step) - 1, round(0.3 / step) + 1
-        law = lower(flipped_coin(0.3), first, last, step)
+        law = lower_law(flipped_coin(0.3), first, last, step)
         on = np.isclose(np.abs(law.losses), 0.3)
         assert law.mass[on].sum() == pytest.approx(1.0, abs=1e-9)
 
 
 def test_infinite_losses_stay_infinite():
-    law = lower(flipped_coin(0.3, delta=0.01), -5, 5, 0.1)
+    law = lower_law(flipped_coin(0.3, delta=0.01), -5, 5, 0.1)
     assert law.infinite == pytest.approx(0.01, rel=1e-12)
     assert isinstance(PAIRS["composite"], Atoms)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from mosha import accounting
-from mosha.accounting import Odometer, certified
+from mosha.accounting import Odometer, prices
 from mosha.accounting.losses import contour
 from mosha.accounting.losses.dominating import read
-from mosha.accounting.losses.loss import connected
+from mosha.accounting.losses.loss import connect_dots
 from mosha.accounting.losses.pair import Band, Normal, flipped_coin
 from mosha.accounting.losses.sampled_pair import Removed
 from mosha.accounting.odometer import _Side
@@ -28,7 +28,7 @@ from mosha.events import (
     ZeroConcentrated,
 )
 from tests.accounting.every_event import name
-from tests.accounting.test_certified import PRICED, WORKLOADS
+from tests.accounting.test_prices import PRICED, WORKLOADS
 
 
 def after(*events):
@@ -74,7 +74,7 @@ def test_random_histories_are_never_below_the_certified_lower_bound(run):
     history = sum((random.choice(kinds) * random.randint(1, 200) for _ in range(4)), NOTHING)
     delta = 10 ** random.uniform(-11, -4)
     shown = after(history).epsilon(delta)
-    assert shown >= certified._lower_epsilon(read(history), delta, 1e-4) * (1 - 1e-9)
+    assert shown >= prices._lower_epsilon(read(history), delta, 1e-4) * (1 - 1e-9)
     assert shown <= accounting.epsilon(history, delta) * (1 + 1e-3)
 
 
@@ -127,7 +127,7 @@ def test_a_million_events_cost_the_same_to_show_as_few():
 def test_many_different_laplace_events_are_sharp_without_any_gaussian():
     events = [Laplace(scale(50, 500)) for _ in range(20)] * 20
     reading = read(sum(events, NOTHING))
-    low, high = certified._lower_epsilon(reading, 1e-6, 1e-3), certified._upper_epsilon(reading, 1e-6, 1e-3)
+    low, high = prices._lower_epsilon(reading, 1e-6, 1e-3), prices._upper_epsilon(reading, 1e-6, 1e-3)
     assert low * (1 - 1e-9) <= after(*events).epsilon(1e-6) <= high * (1 + 3e-4)
     more = sum((Laplace(scale(50, 500)) for _ in range(30)), NOTHING)
     assert accounting.epsilon(more, 1e-6) == after(more).epsilon(1e-6)
@@ -186,7 +186,7 @@ PAIRS = [Band(0.3, ends=True), Band(0.3, ends=False), flipped_coin(0.4), flipped
 def test_moment_functions_are_those_of_the_law(pair):
     """Against a plain sum over a fine law of the same pair."""
     knots = np.linspace(*pair.reach(1e-40), 200_001)
-    mass, _ = connected(pair.cells(knots), knots)
+    mass, _ = connect_dots(pair.cells(knots), knots)
     found = contour.moments(pair)
     for lane in (4, 6, 8):
         z = contour.NODES[lane, [0, 1, 7, 48]]
@@ -198,7 +198,7 @@ def test_moment_functions_are_those_of_the_law(pair):
 @pytest.mark.parametrize("pair", [*PAIRS, Removed(Normal(1.0), 0.01)], ids=repr)
 def test_moduli_never_exceed_the_bound_on_their_box(pair):
     knots = np.linspace(*pair.reach(1e-40), 20_001)
-    mass, _ = connected(pair.cells(knots), knots)
+    mass, _ = connect_dots(pair.cells(knots), knots)
     found = contour.moments(pair)
     for lane in (3, 6, 9):
         weight = mass * np.exp(contour.CENTRES[lane] * (knots - knots[-1]))

@@ -76,7 +76,7 @@ def pairs_within(rng, epsilon, size, count):
 @pytest.mark.parametrize("rate", [0.01, 0.3, 0.95])
 def test_every_mixture_is_within_the_amplified_epsilon(epsilon, rate):
     rng = np.random.default_rng()
-    bound = pure.amplified(epsilon, rate) * (1 + 1e-9)
+    bound = pure.amplify(epsilon, rate) * (1 + 1e-9)
     for _ in range(200):
         first, second, absent = pairs_within(rng, epsilon, int(rng.integers(2, 7)), 3)
         mixed = [(1 - rate) * absent + rate * one for one in (first, second)] + [absent]
@@ -86,13 +86,13 @@ def test_every_mixture_is_within_the_amplified_epsilon(epsilon, rate):
 
 def test_amplification_is_reached_by_randomized_response():
     """Adding a unit to a sample of rate q: the ratio is 1 - q + q e^epsilon at the truthful answer."""
-    assert pure.amplified(2.0, 0.1) == pytest.approx(math.log(0.9 + 0.1 * math.exp(2.0)), rel=1e-12)
-    assert pure.epsilon(RandomizedResponse(2.0).sampled(0.1)) == pytest.approx(pure.amplified(2.0, 0.1), rel=1e-12)
+    assert pure.amplify(2.0, 0.1) == pytest.approx(math.log(0.9 + 0.1 * math.exp(2.0)), rel=1e-12)
+    assert pure.epsilon(RandomizedResponse(2.0).sampled(0.1)) == pytest.approx(pure.amplify(2.0, 0.1), rel=1e-12)
 
 
 @given(st.floats(1e-6, 1e4), st.floats(1e-9, 1.0))
 def test_amplification_never_raises_epsilon(epsilon, rate):
-    amplified = pure.amplified(epsilon, rate)
+    amplified = pure.amplify(epsilon, rate)
     assert 0 < amplified <= epsilon
     if epsilon > 1e3:
         assert amplified == pytest.approx(max(epsilon + math.log(rate), amplified), rel=1e-9)

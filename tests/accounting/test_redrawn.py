@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from mosha import accounting
-from mosha.accounting.losses.redrawn import redrawn
+from mosha.accounting.losses.redrawn import redraw
 from mosha.core.events import FixedSizeSampled, Gaussian
 
 CASES = [(1.1, 50, 1000), (0.6, 3, 10), (2.0, 100, 100), (0.8, 40, 20)]
@@ -52,7 +52,7 @@ def test_many_steps_cost_little_more_than_without_replacement():
     "knots", [[-2.0, -0.5, 0.3, 2.0], [-1.0, 0.0, 1.0], [0.5, 1.0], [-1.0, -0.2], [-np.inf, 0.1, np.inf]]
 )
 def test_cells_hold_all_mass_and_mirror_each_other(knots):
-    pair, knots = redrawn(0.9, 50, 1000), np.array(knots)
+    pair, knots = redraw(0.9, 50, 1000), np.array(knots)
     cells, mirrored = pair.cells(knots), pair.cells(-knots[::-1])
     assert len(cells.p) == len(cells.q) == len(knots) - 1
     for mass in ("p", "q"):

@@ -153,7 +153,7 @@ def test_divergences_alone_bound_every_sampled_pair(rate, order):
     rng = np.random.default_rng()
     for _ in range(200):
         p, q = random_pair(rng, int(rng.integers(2, 6)))
-        bound = mixture.added_by_divergence_alone(order, rate, lambda k, p=p, q=q: order_divergence(p, q, k))
+        bound = mixture.added_by_divergence(order, rate, lambda k, p=p, q=q: order_divergence(p, q, k))
         mixed = (1 - rate) * p + rate * q
         assert order_divergence(mixed, p, order) <= bound / (order - 1) * (1 + 1e-9) + 1e-13
 
@@ -167,7 +167,7 @@ def test_divergences_alone_bound_every_replacement(rate, order):
         p, q = random_pair(rng, size)
         o, _ = random_pair(rng, size)
         worst = lambda k, p=p, q=q, o=o: max(order_divergence(a, b, k) for a, b in ((p, q), (p, o), (q, o)))
-        bound = mixture.replaced_by_divergence_alone(order, rate, worst) / (order - 1)
+        bound = mixture.replaced_by_divergence(order, rate, worst) / (order - 1)
         mixed = [(1 - rate) * o + rate * x for x in (p, q)]
         assert order_divergence(*mixed, order) <= bound * (1 + 1e-9) + 1e-13
 

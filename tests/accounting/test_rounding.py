@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mosha.accounting.numerics import rounding
-from mosha.accounting.numerics.composition import NO_COST, Cost, dearest, fold
+from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
 from mosha.events import NOTHING, Gaussian, Laplace
 
 finite = st.floats(0, 1e300)
@@ -40,8 +40,8 @@ def test_a_quotient_is_the_least_float_above(numerator, denominator, power):
 
 @given(positive)
 def test_margins_point_outward(value):
-    assert rounding.below(value) < value < rounding.above(value)
-    assert rounding.above(value) <= value * (1 + 1e-13) or value < 1e-290
+    assert rounding.bound_below(value) < value < rounding.bound_above(value)
+    assert rounding.bound_above(value) <= value * (1 + 1e-13) or value < 1e-290
 
 
 def test_infinity_stays_infinite():
@@ -68,7 +68,7 @@ def test_a_cost_with_certain_failure_is_not_finite():
     assert Cost(1.0, 0.5).is_finite
     assert not (Cost(1.0, 0.5) * 2).is_finite
     assert not Cost(math.inf).is_finite
-    assert dearest([Cost(1.0, 0.2), Cost(2.0, 0.1)]) == Cost(2.0, 0.2)
+    assert most_expensive([Cost(1.0, 0.2), Cost(2.0, 0.1)]) == Cost(2.0, 0.2)
 
 
 @pytest.mark.parametrize("count", [10**30, 10**400])

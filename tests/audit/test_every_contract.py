@@ -48,8 +48,8 @@ class OffByTwo:
 
     inner = ClippedSum(between=(-3, 8))
 
-    def exact(self, data, unit):
-        return self.inner.exact(data, unit)
+    def evaluate(self, data, unit):
+        return self.inner.evaluate(data, unit)
 
     def sensitivity(self, unit):
         return self.inner.sensitivity(ADD)

@@ -9,7 +9,7 @@ import pytest
 
 import mosha
 from mosha import errors
-from mosha.exact.grid import HELD
+from mosha.exact.grid import LARGEST_STEPS
 from mosha.federated import Ask, ServerSide, train
 from mosha.federated.clipping import STEPS, bounded_steps
 from mosha.federated.correlated_rounds import _LARGEST_SUM, MOST_BANDS
@@ -149,5 +149,5 @@ def test_bad_secrets_are_refused_and_nothing_is_spent(tmp_path, how):
 
 
 def test_encoded_sums_never_leave_the_room_for_numbers():
-    assert sum(encoder(MOST_BANDS)) * _LARGEST_SUM < HELD
+    assert sum(encoder(MOST_BANDS)) * _LARGEST_SUM < LARGEST_STEPS
     assert _LARGEST_SUM == STEPS << 24  # sixteen million clients, all in one direction

@@ -53,7 +53,7 @@ def test_a_ladder_whose_noise_ignores_epsilon_is_broken():
 
     def step(state, data, ask, rng):
         widths = statistic.widths(data)
-        return statistic.exact(data) + rungs._draw_on_rung(widths, 0, rng), state
+        return statistic.evaluate(data) + rungs._draw_on_rung(widths, 0, rng), state
 
     faulty = Measurement(unit=mosha.Edge(), event=mosha.events.Pure(1.0), step=step)
     verdict = mosha.audit.attack(faulty, neighbours=complete(5), runs=3000, confidence=1 - 1e-9)

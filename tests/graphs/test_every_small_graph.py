@@ -39,7 +39,7 @@ def states(statistic, n):
     """All pairs of (exact, widths) that neighbours have: all that a law depends on."""
     read = {}
     for graph in every_graph(n).values():
-        read[id(graph)] = (statistic.exact(graph), statistic.widths(graph))
+        read[id(graph)] = (statistic.evaluate(graph), statistic.widths(graph))
     return {(read[id(a)], read[id(b)]) for a, b in edge_neighbours(n)}
 
 
@@ -124,7 +124,7 @@ EDGE_STATISTICS = [
 
 @pytest.mark.parametrize("statistic", EDGE_STATISTICS, ids=lambda s: type(s).__name__)
 def test_one_edge_moves_a_statistic_by_its_sensitivity_and_no_further(statistic):
-    exact = {id(graph): statistic.exact(graph, EDGE) for graph in every_graph(5).values()}
+    exact = {id(graph): statistic.evaluate(graph, EDGE) for graph in every_graph(5).values()}
     moves = [np.abs(exact[id(a)] - exact[id(b)]) for a, b in edge_neighbours(5)]
     claimed = statistic.sensitivity(EDGE)
     assert max(move.sum() for move in moves) == claimed.l1
@@ -150,7 +150,7 @@ def node_statistics(bound):
 def test_one_vertex_moves_a_bounded_statistic_by_no_more_than_its_sensitivity(bound):
     unit, statistics = node_statistics(bound)
     for statistic in statistics:
-        exact = {id(g): statistic.exact(g, unit) for n in (4, 5) for g in every_graph(n).values()}
+        exact = {id(g): statistic.evaluate(g, unit) for n in (4, 5) for g in every_graph(n).values()}
         read = [(exact[id(a)], exact[id(b)]) for a, b in vertex_neighbours(5)]
         worst = max(np.abs(before - after).sum() for before, after in read)
         assert worst <= statistic.sensitivity(unit).l1
@@ -162,7 +162,7 @@ def test_edges_of_a_bounded_graph_never_fall_when_a_vertex_comes():
     for bound in (1, 2, 3):
         unit = mosha.Node(max_degree=bound)
         for a, b in vertex_neighbours(5):
-            assert 0 <= EdgeCount().exact(b, unit)[0] - EdgeCount().exact(a, unit)[0] <= bound
+            assert 0 <= EdgeCount().evaluate(b, unit)[0] - EdgeCount().evaluate(a, unit)[0] <= bound
 
 
 def test_triangles_after_a_projection_would_move_further_than_a_bounded_degree_suggests():
@@ -229,7 +229,7 @@ BOUNDED = [
 @pytest.mark.parametrize("statistic", BOUNDED, ids=str)
 def test_a_declared_bound_at_edge_level_is_enforced_on_every_graph(statistic):
     pairs = edge_neighbours(5)[::29]
-    exact = {id(g): statistic.exact(g, EDGE)[0] for pair in pairs for g in pair}
+    exact = {id(g): statistic.evaluate(g, EDGE)[0] for pair in pairs for g in pair}
     moves = [abs(exact[id(a)] - exact[id(b)]) for a, b in pairs]
     assert statistic.sensitivity(EDGE).l1 - 1 <= max(moves) <= statistic.sensitivity(EDGE).l1
 

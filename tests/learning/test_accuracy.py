@@ -32,10 +32,10 @@ def examples(count=400):
 def test_an_example_moves_each_count_by_one_at_most_and_all_the_same_way():
     rows, labels = examples(30)
     right = Correct({"sign": sign, "never": never}, CLASSES)
-    whole = right.exact((rows, labels), Example())
+    whole = right.evaluate((rows, labels), Example())
     for leaver in range(30):
         rest = np.arange(30) != leaver
-        moved = whole - right.exact((rows[rest], labels[rest]), Example())
+        moved = whole - right.evaluate((rows[rest], labels[rest]), Example())
         assert set(moved.tolist()) <= {0, 1}
     assert right.sensitivity(Example()).span == 1
     assert right.sensitivity(Example(neighbours="replace-one")).span == 2
@@ -44,16 +44,16 @@ def test_an_example_moves_each_count_by_one_at_most_and_all_the_same_way():
 
 def test_unknown_labels_are_never_right_and_no_examples_are_answered():
     right = Correct({"never": never}, CLASSES)
-    assert right.exact(([[1.0]] * 3, [0, None, "0"]), Example()).tolist() == [1]
-    assert right.exact((np.zeros((0, 1)), []), Example()).tolist() == [0]
+    assert right.evaluate(([[1.0]] * 3, [0, None, "0"]), Example()).tolist() == [1]
+    assert right.evaluate((np.zeros((0, 1)), []), Example()).tolist() == [0]
 
 
 def test_persons_count_with_few_of_their_examples():
     unit = Person("who", at_most=2)
     right = Correct({"never": never}, CLASSES)
-    assert right.exact(([[1.0]] * 9, [0] * 9, ["ann"] * 9), unit).tolist() == [2]
+    assert right.evaluate(([[1.0]] * 9, [0] * 9, ["ann"] * 9), unit).tolist() == [2]
     with pytest.raises(DataError, match="triple"):
-        right.exact(([[1.0]], [0]), unit)
+        right.evaluate(([[1.0]], [0]), unit)
 
 
 def test_the_accuracy_lies_within_its_error_bar():
@@ -96,7 +96,7 @@ def test_the_better_model_is_chosen(bounded_range, event):
 def test_a_model_that_answers_with_too_few_labels_is_named():
     short = Correct({"short": lambda rows: [0]}, CLASSES)
     with pytest.raises(DataError, match="one label"):
-        short.exact(examples(3), Example())
+        short.evaluate(examples(3), Example())
 
 
 def sure(confidence):
@@ -105,10 +105,11 @@ def sure(confidence):
 
 def test_an_example_is_in_one_cell_of_the_table_at_most():
     table = ConfidenceTable(sure(0.83), CLASSES, bins=6)
-    assert table.exact(([[0.0]] * 4, [1, 1, 0, "?"]), Example()).sum() == 3
+    assert table.evaluate(([[0.0]] * 4, [1, 1, 0, "?"]), Example()).sum() == 3
     assert table.sensitivity(Example()).l1 == 1
     assert (
-        ConfidenceTable(lambda rows: [[math.nan, math.nan]] * len(rows), CLASSES).exact(([[0]], [1]), Row()).sum() == 1
+        ConfidenceTable(lambda rows: [[math.nan, math.nan]] * len(rows), CLASSES).evaluate(([[0]], [1]), Row()).sum()
+        == 1
     )
 
 

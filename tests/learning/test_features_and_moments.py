@@ -97,20 +97,20 @@ def test_one_row_moves_the_moments_by_no_more_than_their_sensitivity():
     table = moments()
     for scale in (0.1, 1.0, 1e300):
         rows, labels = random.normal(size=(40, 3)) * scale, random.choice(["a", "b", "?"], 40)
-        whole = table.exact((rows, labels), Example())
+        whole = table.evaluate((rows, labels), Example())
         for leaver in range(0, 40, 5):
             rest = np.arange(40) != leaver
-            moved = whole - table.exact((rows[rest], labels[rest]), Example())
+            moved = whole - table.evaluate((rows[rest], labels[rest]), Example())
             assert sum(int(v) ** 2 for v in moved) <= table.sensitivity(Example()).l2 ** 2
             assert np.array_equal(
-                moved, table.exact((rows[leaver : leaver + 1], labels[leaver : leaver + 1]), Example())
+                moved, table.evaluate((rows[leaver : leaver + 1], labels[leaver : leaver + 1]), Example())
             )
 
 
 def test_moments_come_back_in_the_units_of_the_rows():
     rows = np.random.default_rng().normal(size=(500, 3)) * 0.3
     table = moments(classes=("a",))
-    counts, means, seconds = table.unpacked(table.exact((rows, ["a"] * 500), Example()))
+    counts, means, seconds = table.unpacked(table.evaluate((rows, ["a"] * 500), Example()))
     assert counts[0] == 500
     assert np.allclose(means[0], rows.mean(axis=0), atol=3 * 2.0 / RADIUS)
     assert np.allclose(seconds[0], rows.T @ rows / 500, atol=0.01)
@@ -122,7 +122,7 @@ def test_units_of_several_rows_move_more_and_persons_are_bounded():
     assert table.sensitivity(Row(at_most=3)).l2 == 3 * one
     assert table.sensitivity(Example(neighbours="replace-one")).l2 == 2 * one
     unit = Person("who", at_most=2)
-    counts, _, _ = table.unpacked(table.exact((np.ones((9, 3)), ["a"] * 9, ["ann"] * 9), unit))
+    counts, _, _ = table.unpacked(table.evaluate((np.ones((9, 3)), ["a"] * 9, ["ann"] * 9), unit))
     assert counts[0] == 2
 
 
@@ -168,9 +168,9 @@ def test_one_edge_moves_the_sums_by_no_more_than_their_sensitivity():
 
 def test_an_edge_counts_once_however_it_is_written():
     plan, vectors = Aggregation(vertices=4, width=2, hops=1), unit_rows(np.ones((4, 2)))
-    once = plan.exact([(0, 1)], vectors)
-    assert np.array_equal(plan.exact([(1, 0), (0, 1), (2, 2), (0, 9), (-1, 2)], vectors), once)
-    assert not plan.exact([], vectors).any()
+    once = plan.evaluate([(0, 1)], vectors)
+    assert np.array_equal(plan.evaluate([(1, 0), (0, 1), (2, 2), (0, 9), (-1, 2)], vectors), once)
+    assert not plan.evaluate([], vectors).any()
 
 
 def test_hops_are_paid_at_once_and_asked_one_by_one():
@@ -207,9 +207,9 @@ def test_other_units_and_shapes_are_refused():
     with pytest.raises(InvalidParameter, match="edge"):
         plan.measurement(unit=Node(max_degree=3), mu=1)
     with pytest.raises(InvalidParameter, match="ask"):
-        plan.exact([], np.zeros((2, 2)))
+        plan.evaluate([], np.zeros((2, 2)))
     with pytest.raises(DataError):
-        plan.exact([(0.5, 1.5)], np.zeros((3, 2)))
+        plan.evaluate([(0.5, 1.5)], np.zeros((3, 2)))
 
 
 def test_neighbours_tell_the_group_of_a_vertex_though_each_edge_is_hidden():

@@ -4,7 +4,7 @@ import random
 
 import mosha
 from mosha import events
-from mosha.accounting.numerics.price import FREE, Price, greatest
+from mosha.accounting.numerics.price import FREE, Price, cover_prices
 from mosha.ledger.paying.lanes import Lanes
 from tests.ledger.place import asking
 from tests.ledger.test_second_opinion import EVENT, read
@@ -25,7 +25,7 @@ def test_the_top_is_the_greatest_lane_whatever_was_paid_and_handed_back():
         lanes.change(names, moves)
         plain |= {name: moves(plain.get(name, FREE)) for name in names}
         assert lanes.paid == plain
-        assert lanes.top == greatest(plain.values())
+        assert lanes.top == cover_prices(plain.values())
 
 
 def test_reading_refunds_of_many_blocks_costs_what_the_rows_cost(monkeypatch):

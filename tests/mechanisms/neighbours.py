@@ -41,7 +41,7 @@ def flat(names, people, bounded):
 
 def breaks(statistic, unit, first, second, claimed: Sensitivity):
     """Whether the two data sets move the statistic further than is claimed."""
-    moved = statistic.exact(first, unit) - statistic.exact(second, unit)
+    moved = statistic.evaluate(first, unit) - statistic.evaluate(second, unit)
     sizes = [int(x) for x in moved]
     span = max(0, *sizes) - min(0, *sizes)
     return (

@@ -12,7 +12,7 @@ from mosha.accounting.measures import concentrated, pure
 from mosha.accounting.measures import gaussian as normal
 from mosha.core.errors import InvalidParameter
 from mosha.events import DiscreteGaussian, DiscreteLaplace
-from mosha.exact.grid import HELD, noised
+from mosha.exact.grid import LARGEST_STEPS, add_noise
 from mosha.exact.statistic import Sensitivity
 from mosha.mechanisms import (
     ClippedSum,
@@ -141,17 +141,17 @@ def test_the_answer_is_centred_at_the_truth():
 
 
 def test_numbers_beyond_2_to_the_60_are_held_and_noise_never_wraps():
-    top = np.array([2**62, -(2**62), HELD], np.int64)
+    top = np.array([2**62, -(2**62), LARGEST_STEPS], np.int64)
     noise = np.array([2**62 - 1, -(2**62) + 1, 5], np.int64)
-    assert noised(top, noise).tolist() == [HELD, -HELD, HELD]
+    assert add_noise(top, noise).tolist() == [LARGEST_STEPS, -LARGEST_STEPS, LARGEST_STEPS]
 
 
 def test_a_statistic_that_lies_about_its_shape_is_refused():
     class Wrong(Count):
-        def exact(self, data, unit):
+        def evaluate(self, data, unit):
             return np.array([1, 2])
 
-    with pytest.raises(InvalidParameter, match=r"Wrong.exact"):
+    with pytest.raises(InvalidParameter, match=r"Wrong.evaluate"):
         laplace(Wrong(), unit=Row(), epsilon=1).step(None, [1], None, secure())
 
 
@@ -164,7 +164,7 @@ def test_a_statistic_of_ones_own_is_welcome():
         def sensitivity(self, unit):
             return Sensitivity(l0=1, l1=1, l2=1.0, linf=1, span=1, monotone=True)
 
-        def exact(self, data, unit):
+        def evaluate(self, data, unit):
             return np.array([len(set(data))])
 
     answer, _ = laplace(Distinct(), unit=Row(), epsilon=50).step(None, "mississippi", None, secure())

@@ -13,7 +13,7 @@ import pytest
 
 from mosha import Person, Row
 from mosha.core.errors import DataError
-from mosha.exact.bounding import entries, identify, keep_at_most, listed, numbers
+from mosha.exact.bounding import identify, keep_at_most, list_entries, to_array, to_numbers
 from mosha.exact.clip import Clipped, ClippedVectors
 from mosha.exact.quantile import Quantile
 from mosha.exact.sum_and_count import SumAndCount
@@ -165,7 +165,7 @@ def test_a_row_that_breaks_whatever_looks_at_it_is_no_number():
         def __getattribute__(self, name):
             raise RuntimeError("secret")
 
-    assert np.isnan(numbers([1, Raises(), 2])).tolist() == [False, True, False]
+    assert np.isnan(to_numbers([1, Raises(), 2])).tolist() == [False, True, False]
 
 
 def test_which_rows_are_kept_differs_between_people_and_is_fair():
@@ -190,22 +190,22 @@ def test_an_array_of_the_wrong_shape_is_refused():
     with pytest.raises(DataError):
         keep_at_most(1, np.zeros((2, 2)), np.zeros(2, np.int64))
     with pytest.raises(DataError):
-        numbers(np.zeros((2, 2)))
+        to_numbers(np.zeros((2, 2)))
     with pytest.raises(DataError):
-        numbers(np.zeros((2, 3)), width=2)
+        to_numbers(np.zeros((2, 3)), width=2)
     with pytest.raises(DataError):
-        numbers(np.array([1j]))
+        to_numbers(np.array([1j]))
     with pytest.raises(DataError):
-        numbers(np.array(["2020-01-01"], "datetime64[D]"))
+        to_numbers(np.array(["2020-01-01"], "datetime64[D]"))
 
 
 def test_numbers_are_read_one_by_one():
-    assert numbers([1, "2", None]).tolist()[:2] == [1.0, 2.0]
-    assert numbers([True, "x"])[0] == numbers([True, 2])[0] == 1.0
-    assert numbers([10**400, -(10**400)]).tolist() == [float("inf"), -float("inf")]
-    assert numbers([[1, 2], [3], "ab", None], width=2).shape == (4, 2)
-    assert numbers(5).tolist() == [5.0]
-    assert numbers([], width=3).shape == (0, 3)
+    assert to_numbers([1, "2", None]).tolist()[:2] == [1.0, 2.0]
+    assert to_numbers([True, "x"])[0] == to_numbers([True, 2])[0] == 1.0
+    assert to_numbers([10**400, -(10**400)]).tolist() == [float("inf"), -float("inf")]
+    assert to_numbers([[1, 2], [3], "ab", None], width=2).shape == (4, 2)
+    assert to_numbers(5).tolist() == [5.0]
+    assert to_numbers([], width=3).shape == (0, 3)
 
 
 class Unreadable(list):
@@ -245,33 +245,33 @@ def test_no_row_makes_a_statistic_fail_or_warn(errors):
         for values in ODD:
             for statistic in (Count(), Count(between=range_), ClippedSum(between=range_), Clipped(between=range_),
                               SumAndCount(between=range_), Histogram(keys=[1, "x"])):  # fmt: skip
-                statistic.exact(values, unit)
-                statistic.exact((values, values), Person("who", at_most=1))
-            Quantile(at=0.5, between=range_).local(values, unit)
+                statistic.evaluate(values, unit)
+                statistic.evaluate((values, values), Person("who", at_most=1))
+            Quantile(at=0.5, between=range_).evaluate_with_reaches(values, unit)
         for values in ODD_VECTORS:
             for order in (1, 2):
                 for norm in (1e-3, 0.1, 1e9):
-                    VectorSum(norm=norm, coordinates=2, order=order).exact(values, unit)
-                    ClippedVectors(norm=norm, coordinates=2, order=order).exact(values, unit)
+                    VectorSum(norm=norm, coordinates=2, order=order).evaluate(values, unit)
+                    ClippedVectors(norm=norm, coordinates=2, order=order).evaluate(values, unit)
 
 
 def test_what_is_masked_is_missing_and_hides_what_lies_below():
     masked = np.ma.array([1, 2, "x"], dtype=object, mask=[0, 1, 0])
-    assert str(numbers(masked).tolist()) == "[1.0, nan, nan]"
-    assert Histogram(keys=[1, 2, "x"]).exact(masked, Row()).tolist() == [1, 0, 1]
-    assert Histogram(keys=[1, 2]).exact(np.ma.array([1, 2, 2], mask=[0, 0, 1]), Row()).tolist() == [1, 1]
+    assert str(to_numbers(masked).tolist()) == "[1.0, nan, nan]"
+    assert Histogram(keys=[1, 2, "x"]).evaluate(masked, Row()).tolist() == [1, 0, 1]
+    assert Histogram(keys=[1, 2]).evaluate(np.ma.array([1, 2, 2], mask=[0, 0, 1]), Row()).tolist() == [1, 1]
     people = np.ma.array([5, 5, 6], mask=[0, 1, 1])
     assert keep_at_most(1, people, np.zeros(3, np.int64)).sum() == 2
     times = np.ma.array(np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]"), mask=[0, 1])
-    assert [identify(when) for when in listed(times)] == [identify(date(2020, 1, 1)), identify(None)]
+    assert [identify(when) for when in list_entries(times)] == [identify(date(2020, 1, 1)), identify(None)]
     with pytest.raises(DataError):
-        numbers(np.ma.array([(1, 2)], dtype=[("a", int), ("b", int)]))
+        to_numbers(np.ma.array([(1, 2)], dtype=[("a", int), ("b", int)]))
 
 
 def test_a_vector_whose_share_of_the_norm_overflows_is_too_long():
     vectors = np.array([[1e308], [0.05], [-1e308]])
-    assert ClippedVectors(norm=0.1, coordinates=1).exact(vectors, Row()).tolist() == [2]
-    assert ClippedVectors(norm=1.5e308, coordinates=1).exact([[1.7e308], [1e308]], Row()).tolist() == [1]
+    assert ClippedVectors(norm=0.1, coordinates=1).evaluate(vectors, Row()).tolist() == [2]
+    assert ClippedVectors(norm=1.5e308, coordinates=1).evaluate([[1.7e308], [1e308]], Row()).tolist() == [1]
 
 
 @pytest.mark.parametrize("frame", ["pandas", "polars", "pyarrow"])
@@ -285,8 +285,8 @@ def test_a_missing_entry_merges_no_large_numbers_of_others(frame, missing):
         "polars": lambda: module.Series(ids, dtype=module.Int64),
         "pyarrow": lambda: module.chunked_array([ids], module.int64()),
     }[frame]()
-    assert entries(made).tolist() == ids
+    assert to_array(made).tolist() == ids
     assert keep_at_most(1, made, np.arange(len(ids))).tolist() == [True] * len(ids)
-    values = numbers(made).tolist()
+    values = to_numbers(made).tolist()
     assert values[:2] == [2.0**53, 2.0**53]
     assert all(math.isnan(value) for value in values[2:])

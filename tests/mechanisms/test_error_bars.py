@@ -25,10 +25,10 @@ from mosha.mechanisms import (
     smooth_sensitivity,
     top_k,
 )
-from mosha.mechanisms.cauchy import cauchy_width
 from mosha.mechanisms.choice import exponential_regret, permute_and_flip_regret
 from mosha.mechanisms.error_bars import gaussian_width, laplace_tail, laplace_width
 from mosha.mechanisms.mean_error import box_tail, box_width
+from mosha.noise.cauchy import cauchy_width
 from tests.mechanisms.draws import answers, runs
 from tests.noise.goodness import gaussian_below, rejects
 
@@ -164,7 +164,7 @@ def test_bars_of_the_median():
     values = np.linspace(0, 8, 401)
     smooth = smooth_sensitivity(median, unit=ROW, epsilon=2)
     width = smooth_forecast(median, values, unit=ROW, epsilon=2, confidence=0.8)
-    truth = median.local(values, ROW)[0] * median.grid
+    truth = median.evaluate_with_reaches(values, ROW)[0] * median.grid
     errors = np.abs(np.array(answers(smooth, values, n)) - truth)
     assert not rejects([(int((errors <= width).sum()), n, 0.8)])
     assert rejects([(int((errors <= width / 2.5).sum()), n, 0.8)])
@@ -198,4 +198,4 @@ def test_the_people_needed_for_a_key_and_the_share_of_lies():
 def test_rounding_to_the_grid_is_below_the_noise():
     statistic = ClippedSum(between=(0, 1))
     values = np.full(100_000, 1 / 3)
-    assert abs(int(statistic.exact(values, ROW)[0]) * statistic.grid - 100_000 / 3) < 1e-3
+    assert abs(int(statistic.evaluate(values, ROW)[0]) * statistic.grid - 100_000 / 3) < 1e-3

@@ -24,10 +24,10 @@ from mosha.mechanisms import (
     report_noisy_max,
     top_k,
 )
-from mosha.mechanisms.cauchy import coin, discrete_cauchy
 from mosha.mechanisms.partition_selection import keeping_probabilities
-from mosha.mechanisms.unbounded import END, unbounded_laplace
 from mosha.noise import SeededRandom, secure
+from mosha.noise.cauchy import discrete_cauchy, flip_coin
+from mosha.noise.unbounded import END, unbounded_laplace
 from tests.mechanisms.draws import answers
 from tests.noise.goodness import laplace_below, quantile_events, rejects
 
@@ -113,12 +113,12 @@ def test_the_gaps_of_the_top_two_are_positive_and_add_up():
 
 
 def test_ties_go_to_the_first_label_and_have_a_gap_of_one_step():
-    from mosha.mechanisms.noisy_max import _ranked
+    from mosha.mechanisms.noisy_max import _rank_noisy
 
-    assert _ranked([5, 5, 3], 1) == [(0, 1)]
-    assert _ranked([5, 7, 7], 2) == [(1, 1), (2, 2)]
-    assert _ranked([7, 5, 7], 2) == [(0, 1), (2, 2)]
-    assert _ranked([3, 5], 1) == [(1, 2)]
+    assert _rank_noisy([5, 5, 3], 1) == [(0, 1)]
+    assert _rank_noisy([5, 7, 7], 2) == [(1, 1), (2, 2)]
+    assert _rank_noisy([7, 5, 7], 2) == [(0, 1), (2, 2)]
+    assert _rank_noisy([3, 5], 1) == [(1, 2)]
 
 
 def test_above_threshold_compares_two_noisy_numbers():
@@ -209,9 +209,9 @@ def test_discrete_cauchy_has_its_law(scale):
 
 def test_a_coin_with_a_rational_bias():
     rng = secure()
-    assert not rejects([(sum(coin(1, 3, rng) for _ in range(N)), N, 1 / 3)])
-    assert rejects([(sum(coin(1, 3, rng) for _ in range(N)), N, 0.5)])
-    assert rejects([(sum(coin(1, 3, rng) for _ in range(N)), N, 0.2)])
+    assert not rejects([(sum(flip_coin(1, 3, rng) for _ in range(N)), N, 1 / 3)])
+    assert rejects([(sum(flip_coin(1, 3, rng) for _ in range(N)), N, 0.5)])
+    assert rejects([(sum(flip_coin(1, 3, rng) for _ in range(N)), N, 0.2)])
 
 
 class Words:
@@ -228,17 +228,17 @@ class Words:
 
 def test_a_coin_that_ties_on_64_bits_looks_at_more():
     third = (1 << 64) // 3
-    assert coin(1, 3, Words(third, third - 1))
-    assert not coin(1, 3, Words(third, third + 1))
-    assert not coin(1, 2, Words(1 << 63))  # exactly one half: not below it
+    assert flip_coin(1, 3, Words(third, third - 1))
+    assert not flip_coin(1, 3, Words(third, third + 1))
+    assert not flip_coin(1, 2, Words(1 << 63))  # exactly one half: not below it
 
 
 def test_the_tail_of_cauchy_noise_draws_more_bits_where_the_floor_is_open():
-    from mosha.mechanisms.cauchy import _beyond
+    from mosha.noise.cauchy import _draw_beyond
 
-    assert 1 << 64 < _beyond(1, Words(0, 1 << 63)) <= (1 << 65) + 1  # the first 64 bits of U are all zero
-    assert _beyond(10, Words(1 << 63)) == 20  # U a little above one half
-    assert _beyond(10, Words((1 << 64) - 1)) == 11
+    assert 1 << 64 < _draw_beyond(1, Words(0, 1 << 63)) <= (1 << 65) + 1  # the first 64 bits of U are all zero
+    assert _draw_beyond(10, Words(1 << 63)) == 20  # U a little above one half
+    assert _draw_beyond(10, Words((1 << 64) - 1)) == 11
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7), Fraction(2**40)])
@@ -254,7 +254,7 @@ def test_unbounded_laplace_goes_on_where_64_bits_end(monkeypatch):
     heads = iter(
         [np.array([[True, False], [False, False]]), np.array([[True, True], [False, False]]), np.zeros((2, 2), bool)]
     )
-    monkeypatch.setattr("mosha.mechanisms.unbounded.bernoulli_exp", lambda *_, **__: next(heads))
+    monkeypatch.setattr("mosha.noise.unbounded.bernoulli_exp", lambda *_, **__: next(heads))
     first, second = unbounded_laplace(Fraction(3), 2, rng=secure())
     assert abs(first - 2 * END) < 1000  # heads twice, and a coin that lies already is not thrown again
     assert abs(second) < 1000

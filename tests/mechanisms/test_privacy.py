@@ -248,8 +248,8 @@ def test_half_the_sensitivity_is_noticed():
 class LocalOnly(Quantile):
     """A mistake: noise for the sensitivity at the data at hand, not smoothed."""
 
-    def local(self, data, unit):
-        exact, reaches = super().local(data, unit)
+    def evaluate_with_reaches(self, data, unit):
+        exact, reaches = super().evaluate_with_reaches(data, unit)
         return exact, reaches[:1]
 
 

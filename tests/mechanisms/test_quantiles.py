@@ -24,8 +24,8 @@ VALUES = [0.0, 1.0, 2.0, 5.0, 8.0, -3.0, 99.0, float("nan")]
 
 
 def violated(statistic, unit, first, second):
-    f, reach = statistic.local(first, unit)
-    g, other = statistic.local(second, unit)
+    f, reach = statistic.evaluate_with_reaches(first, unit)
+    g, other = statistic.evaluate_with_reaches(second, unit)
     if abs(f - g) > min(reach[0], other[0]):
         return True
     size = max(len(reach), len(other)) + 1
@@ -44,8 +44,8 @@ def test_a_quantile_moves_no_further_than_its_local_sensitivity(at, unit):
 class TooNear(Quantile):
     """A mistake: the reach of rank r is taken from r itself, one row short."""
 
-    def local(self, data, unit):
-        exact, reaches = super().local(data, unit)
+    def evaluate_with_reaches(self, data, unit):
+        exact, reaches = super().evaluate_with_reaches(data, unit)
         return exact, np.concatenate([[0], reaches])
 
 
@@ -60,7 +60,7 @@ def test_a_quantile_is_the_one_of_the_textbook(size):
     for at in (0.1, 0.5, 0.9):
         statistic = Quantile(at=at, between=(0, 8))
         expected = np.sort(values)[math.floor(at * size)]
-        found, reaches = statistic.local(values, Row())
+        found, reaches = statistic.evaluate_with_reaches(values, Row())
         assert statistic.offset + statistic.grid * found == pytest.approx(expected, abs=1e-6)
         assert reaches[-1] == statistic.width
         assert (np.diff(reaches) >= 0).all()
@@ -69,7 +69,7 @@ def test_a_quantile_is_the_one_of_the_textbook(size):
 def test_a_narrow_range_far_from_zero_keeps_its_resolution():
     statistic = Quantile(at=0.5, between=(1e15, 1e15 + 1))
     assert statistic.width >= 2**27
-    assert statistic.offset + statistic.grid * statistic.local([1e15 + 0.5] * 9, Row())[0] == 1e15 + 0.5
+    assert statistic.offset + statistic.grid * statistic.evaluate_with_reaches([1e15 + 0.5] * 9, Row())[0] == 1e15 + 0.5
 
 
 @pytest.mark.parametrize("decay", [0.01, 0.5, 3.0])
@@ -77,7 +77,7 @@ def test_a_narrow_range_far_from_zero_keeps_its_resolution():
 def test_the_smooth_bound_is_smooth_and_bounds(decay, unit):
     statistic, rng = Quantile(at=0.5, between=(0, 8)), np.random.default_rng()
     for _ in range(60):
-        (f, a), (g, b) = (statistic.local(d, unit) for d in random_neighbours(rng, unit, VALUES))
+        (f, a), (g, b) = (statistic.evaluate_with_reaches(d, unit) for d in random_neighbours(rng, unit, VALUES))
         first, second = smooth_bound(a, decay), smooth_bound(b, decay)
         assert abs(f - g) <= min(first, second) * (1 + 1e-12)
         assert max(first, second) <= min(first, second) * math.exp(decay) * (1 + 1e-12)

@@ -105,8 +105,8 @@ class OwnCount:
     def sensitivity(self, unit):
         return Count().sensitivity(unit)
 
-    def exact(self, data, unit):
-        return Count().exact(data, unit)
+    def evaluate(self, data, unit):
+        return Count().evaluate(data, unit)
 
 
 def test_a_statistic_without_a_text_of_its_own_is_found_again():

@@ -12,7 +12,7 @@ import pytest
 from mosha import Person, Row
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.events import Approx
-from mosha.exact.canonical import canonical
+from mosha.exact.canonical import canonical_form
 from mosha.mechanisms import partition_selection
 from mosha.mechanisms.partition_selection import _people_per_key, keeping_probabilities
 from mosha.noise import secure
@@ -102,7 +102,7 @@ def test_how_one_person_writes_a_key_changes_nothing_for_the_others(ways):
             names, counts = _people_per_key([key for _, key in rows], [person for person, _ in rows], 1)
             found = dict(zip(map(repr, names), counts.tolist(), strict=True))
             expected = {repr(key): int(count) for key, count in alone.items()}
-            expected[repr(canonical(ways[0]))] += 1
+            expected[repr(canonical_form(ways[0]))] += 1
             assert found == expected
 
 

@@ -10,7 +10,7 @@ from mosha.accounting.measures import pure
 from mosha.core.errors import InvalidParameter
 from mosha.events import SparseVector
 from mosha.mechanisms import ClippedSum, Count, Histogram, above_threshold
-from mosha.mechanisms.sparse_vector import split
+from mosha.mechanisms.sparse_vector import split_epsilon
 from mosha.noise import secure
 
 ROW = Row()
@@ -57,7 +57,7 @@ def test_a_refused_question_passes_the_door_as_itself():
 def test_the_split_has_the_least_variance_and_adds_up(alarms, monotone):
     epsilon, factor = 0.7, alarms * (1 if monotone else 2)
     variance = lambda first: 1 / first**2 + factor**2 / (epsilon - first) ** 2
-    first, second = split(epsilon, alarms, monotone=monotone)
+    first, second = split_epsilon(epsilon, alarms, monotone=monotone)
     assert variance(first) <= min(variance(first * 1.01), variance(first * 0.99))
     assert pure.epsilon(SparseVector(first, second, alarms)) <= epsilon
     assert first + second == pytest.approx(epsilon)
@@ -67,7 +67,7 @@ def test_monotone_questions_need_half_the_noise():
     counted = above_threshold(Count(), unit=ROW, epsilon=1, threshold=0, horizon=1).error
     summed = above_threshold(ClippedSum(between=(-1, 1), grid=1), unit=ROW, epsilon=1, threshold=0, horizon=1).error
     assert counted.answer == pytest.approx(2.0)
-    assert summed.answer == pytest.approx(2 / split(1, 1, monotone=False)[1])
+    assert summed.answer == pytest.approx(2 / split_epsilon(1, 1, monotone=False)[1])
     assert counted.answer < summed.answer
 
 

@@ -9,7 +9,7 @@ import pytest
 from mosha import Client, Edge, Event, Example, Node, Person, Row
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.exact.clip import clip_vectors
-from mosha.exact.grid import HELD, grid_for, total
+from mosha.exact.grid import LARGEST_STEPS, grid_for, sum_steps
 from mosha.exact.statistic import root_up, sum_sensitivity
 from mosha.mechanisms import (
     Clipped,
@@ -127,15 +127,15 @@ def test_a_sum_does_not_depend_on_order_nor_lose_small_values():
     statistic, rng = ClippedSum(between=(-1e9, 1e9), grid=2.0**-10), np.random.default_rng()
     values = np.concatenate([rng.normal(size=1000), [1e9, -1e9]])
     shuffled = rng.permutation(values)
-    assert statistic.exact(values, Row()) == statistic.exact(shuffled, Row())
-    assert int(statistic.exact(values, Row())[0]) == sum(round(Fraction(v) * 1024) for v in values)
+    assert statistic.evaluate(values, Row()) == statistic.evaluate(shuffled, Row())
+    assert int(statistic.evaluate(values, Row())[0]) == sum(round(Fraction(v) * 1024) for v in values)
 
 
 def test_sums_beyond_64_bits_are_held_and_never_wrap_around():
     huge = np.full(40, 2**60, np.int64)
-    assert total(huge, 2**60).tolist() == [HELD]
-    assert total(-huge, 2**60).tolist() == [-HELD]
-    assert total(np.array([[2**60, 1], [2**60, 2]]), 2**60).tolist() == [HELD, 3]
+    assert sum_steps(huge, 2**60).tolist() == [LARGEST_STEPS]
+    assert sum_steps(-huge, 2**60).tolist() == [-LARGEST_STEPS]
+    assert sum_steps(np.array([[2**60, 1], [2**60, 2]]), 2**60).tolist() == [LARGEST_STEPS, 3]
 
 
 @pytest.mark.parametrize("missing", ["drop", "low", "middle", "high"])
@@ -143,34 +143,34 @@ def test_a_missing_value_stands_for_what_was_declared(missing):
     statistic = ClippedSum(between=(2, 10), grid=1, missing=missing)
     expected = {"drop": 0, "low": 2, "middle": 6, "high": 10}[missing]
     for nothing in (float("nan"), None, "many", [1], np.ma.masked):
-        assert statistic.exact([nothing, 3], Row()).tolist() == [expected + 3]
-    assert statistic.exact([np.inf, -np.inf], Row()).tolist() == [12]
+        assert statistic.evaluate([nothing, 3], Row()).tolist() == [expected + 3]
+    assert statistic.evaluate([np.inf, -np.inf], Row()).tolist() == [12]
 
 
 def test_masked_entries_are_missing():
     masked = np.ma.array([1, 2, 3], mask=[False, True, False])
-    assert ClippedSum(between=(0, 9), grid=1).exact(masked, Row()).tolist() == [4]
+    assert ClippedSum(between=(0, 9), grid=1).evaluate(masked, Row()).tolist() == [4]
 
 
 def test_a_histogram_counts_what_is_equal_and_nothing_else():
     keys = Histogram(keys=[1, "1", None, 2.5])
-    assert keys.exact([1, 1.0, True, "1", None, 2.5, 2, [3], {}], Row()).tolist() == [3, 1, 1, 1]
-    assert keys.exact(np.array([1.0, 2.5, np.nan]), Row()).tolist() == [1, 0, 0, 1]
-    assert keys.exact(np.array(["1", "x"]), Row()).tolist() == [0, 1, 0, 0]
+    assert keys.evaluate([1, 1.0, True, "1", None, 2.5, 2, [3], {}], Row()).tolist() == [3, 1, 1, 1]
+    assert keys.evaluate(np.array([1.0, 2.5, np.nan]), Row()).tolist() == [1, 0, 0, 1]
+    assert keys.evaluate(np.array(["1", "x"]), Row()).tolist() == [0, 1, 0, 0]
 
 
 def test_columns_are_found_by_name():
     table = {"who": ["x", "x", "y"], "days": [1, 2, 3], "cost": [9, 9, 9]}
     person = Person("who", at_most=5)
-    assert ClippedSum(between=(0, 10), grid=1, column="days").exact(table, person).tolist() == [6]
-    assert ClippedSum(between=(0, 10), grid=1).exact({"who": ["x"], "days": [4]}, person).tolist() == [4]
-    assert ClippedSum(between=(0, 10), grid=1).exact((["x"], [4]), person).tolist() == [4]
+    assert ClippedSum(between=(0, 10), grid=1, column="days").evaluate(table, person).tolist() == [6]
+    assert ClippedSum(between=(0, 10), grid=1).evaluate({"who": ["x"], "days": [4]}, person).tolist() == [4]
+    assert ClippedSum(between=(0, 10), grid=1).evaluate((["x"], [4]), person).tolist() == [4]
     for bad in (table, {"days": [1]}, [1, 2], ([1], [1, 2])):
         with pytest.raises(DataError):
-            ClippedSum(between=(0, 10), grid=1).exact(bad, person)
-    assert Count().exact(table, person).tolist() == Count().exact({"who": ["x"] * 3}, person).tolist() == [3]
+            ClippedSum(between=(0, 10), grid=1).evaluate(bad, person)
+    assert Count().evaluate(table, person).tolist() == Count().evaluate({"who": ["x"] * 3}, person).tolist() == [3]
     with pytest.raises(DataError, match="'weight'"):
-        Count(between=(0, 1), column="weight").exact(table, Row())
+        Count(between=(0, 1), column="weight").evaluate(table, Row())
 
 
 def test_units_of_one_row_each_are_accepted_and_others_refused():
@@ -241,9 +241,9 @@ def test_the_grid_is_a_power_of_two_with_many_steps():
 def test_long_and_unreadable_vectors_are_counted_and_no_others():
     statistic = ClippedVectors(norm=5, coordinates=2)
     rows = [[3, 4], [3, 4.0001], [5e300, 0], [float("nan"), 0], [float("inf"), 0], [0, 0], [-5, 0], "xy", [1]]
-    assert statistic.exact(rows, Row()).tolist() == [6]
-    assert ClippedVectors(norm=5, coordinates=2, order=1).exact([[3, 2], [3, 2.1]], Row()).tolist() == [1]
-    assert statistic.exact(([1, 1, 2], [[9, 9]] * 3), Person("who", at_most=1)).tolist() == [2]
+    assert statistic.evaluate(rows, Row()).tolist() == [6]
+    assert ClippedVectors(norm=5, coordinates=2, order=1).evaluate([[3, 2], [3, 2.1]], Row()).tolist() == [1]
+    assert statistic.evaluate(([1, 1, 2], [[9, 9]] * 3), Person("who", at_most=1)).tolist() == [2]
     assert statistic.sensitivity(Row(3)).l1 == 3
 
 
@@ -268,5 +268,5 @@ def test_the_forecast_of_the_bias_is_that_of_the_mean():
 def test_sum_and_count_move_within_their_box(unit, missing):
     statistic, farthest = SumAndCount(between=(2, 10), missing=missing), np.zeros(2, np.int64)
     for first, second in all_neighbours(unit, [2.0, 10.0, float("nan")]):
-        farthest = np.maximum(farthest, np.abs(statistic.exact(first, unit) - statistic.exact(second, unit)))
+        farthest = np.maximum(farthest, np.abs(statistic.evaluate(first, unit) - statistic.evaluate(second, unit)))
     assert farthest.tolist() == list(statistic.widths(unit))  # reached, and never exceeded

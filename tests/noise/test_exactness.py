@@ -104,9 +104,9 @@ def test_levels_of_unsure_slots_run_from_the_last_sure_one(law):
 def test_floats_and_integers_decide_alike(monkeypatch, law, scale):
     """The same stream gives the same noise, whether the quick or the exact test judges."""
     table = Envelope(law(Fraction(scale)))
-    quick = table.many(50_000, SeededRandom(20))
+    quick = table.draw_many(50_000, SeededRandom(20))
     monkeypatch.setattr(envelope, "_MARGIN", float("inf"))
-    assert (table.many(50_000, SeededRandom(20)) == quick).all()
+    assert (table.draw_many(50_000, SeededRandom(20)) == quick).all()
 
 
 def test_floats_and_integers_decide_alike_for_flips_and_boxes(monkeypatch):
@@ -150,13 +150,13 @@ def test_a_tie_of_128_bits_is_settled_by_the_next_ones(law, scale, last):
     ties = tie(table.height, rule.exponent(abs(x)), level, words=2)
     sure = little(0, size)
     one = Scripted(little(word, size), *ties, last, sure)
-    assert table.one(one) == (x if last[0] == 0 else place(table, 0, low=0))
+    assert table.draw_one(one) == (x if last[0] == 0 else place(table, 0, low=0))
     assert len(one.pieces) == (1 if last[0] == 0 else 0)
 
     ordinary = little(0, size)
     many = Scripted(little(word, size) + ordinary * 16, ties[0], *ties[1:], last, sure)
     rest = [place(table, 0, low=0)] * 16
-    assert table.many(17, many).tolist() == [x if last[0] == 0 else rest[0], *rest]
+    assert table.draw_many(17, many).tolist() == [x if last[0] == 0 else rest[0], *rest]
 
 
 def place(table, slot, low=3):
@@ -167,14 +167,14 @@ def test_a_tail_block_may_have_more_than_64_ones():
     table = Envelope(LaplaceLaw(Fraction(10)))
     script = Scripted(b"\xff" * 8, b"\xff" * 8, little(0b0111, 8), little(5, 8), little(0, 8))
     block = 131
-    assert table._beyond(0, script) == table._tail_start + (block << table._tail_shift) + 5
+    assert table._draw_beyond(0, script) == table._tail_start + (block << table._tail_shift) + 5
 
 
 def test_noise_beyond_two_to_the_62_is_never_given():
     table = Envelope(LaplaceLaw(Fraction(2**50)))
     blocks = (2**62 - table._tail_start) >> table._tail_shift
     ones = [b"\xff" * 8] * (blocks // 64 + 1)
-    assert table._beyond(1, Scripted(*ones, little(0, 8), little(0, 8))) is None
+    assert table._draw_beyond(1, Scripted(*ones, little(0, 8), little(0, 8))) is None
 
 
 @pytest.mark.parametrize(("p", "last", "heads"), [(Fraction(1, 3), 0, True), (Fraction(1, 3), 255, False)])
@@ -284,7 +284,7 @@ def test_the_mixture_of_a_box_is_its_polynomial(widths, scale):
 @settings(max_examples=40)
 def test_cumulative_chances_of_a_mixture_are_enclosed_narrowly(rest, scale):
     blend = mixture.PowerMixture([Fraction(1), *rest], 1 / scale)
-    low, high = blend._enclosed(62)
+    low, high = blend._enclose(62)
     with mpmath.workprec(4000):
         ratio = 1 / mpmath.expm1(mpmath.mpf(scale.denominator) / scale.numerator)
         weights = [mpmath.mpf(f.numerator) / f.denominator * ratio**j for j, f in enumerate(blend._factors)]

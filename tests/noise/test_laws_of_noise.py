@@ -124,7 +124,7 @@ def test_geometric_noise_follows_its_law(scale):
 def test_the_exact_test_alone_gives_the_same_law(monkeypatch, law, scale):
     """Every comparison that the floats would decide is left to the integers."""
     monkeypatch.setattr(envelope_module, "_MARGIN", float("inf"))
-    samples = Envelope(law(Fraction(scale))).many(40_000, SecureRandom())
+    samples = Envelope(law(Fraction(scale))).draw_many(40_000, SecureRandom())
     below = (laplace_below if law is LaplaceLaw else gaussian_below)(scale)
     assert not rejects(quantile_events(samples, below, scale))
 
@@ -136,7 +136,7 @@ def test_tails_follow_the_law_beyond_the_table(law, scale):
     start = table._tail_start
     points = [start + int(scale * x) for x in (0, 0.2, 0.5, 1, 2)]
     for negative in (0, 1):
-        drawn = [table._beyond(negative, SecureRandom()) for _ in range(tries)]
+        drawn = [table._draw_beyond(negative, SecureRandom()) for _ in range(tries)]
         kept = np.array([-x if negative else x for x in drawn if x is not None])
         assert (kept >= start + negative).all()
         chances = [table.height * weight_from(law, scale, k + negative) / 2**table.shift for k in points]
@@ -151,8 +151,8 @@ def test_tails_follow_the_law_beyond_the_table(law, scale):
 def test_tails_judged_together_are_those_judged_exactly_one_by_one(law, scale):
     table = Envelope(law(Fraction(scale)))
     seeds = range(400)
-    alone = [table._beyond(seed % 2, SeededRandom(seed)) for seed in seeds]
-    assert alone == [table._all_beyond([seed % 2], SeededRandom(seed))[0] for seed in seeds]
+    alone = [table._draw_beyond(seed % 2, SeededRandom(seed)) for seed in seeds]
+    assert alone == [table._draw_all_beyond([seed % 2], SeededRandom(seed))[0] for seed in seeds]
     assert None in alone
     assert any(x is not None for x in alone)
 

@@ -103,15 +103,16 @@ FAULTS = {
         "laplace noise",
     ),
     "norms are noised for half a person": (
-        (norm_choice, "enlarged", lambda scale: scale / 2), lambda t: t.count(), (SOME, PURE),
+        (norm_choice, "enlarge_scale", lambda scale: scale / 2), lambda t: t.count(), (SOME, PURE),
         "NormChoice",
     ),
     "ranges are noised for half a person": (
-        (ranges, "enlarged", lambda scale: scale / 2), lambda t: t.sum("days", between="automatic"), (TWO, PURE),
+        (ranges, "enlarge_scale", lambda scale: scale / 2), lambda t: t.sum("days", between="automatic"), (TWO, PURE),
         "RangeChoice",
     ),
     "the choice of a point is twice as sharp": (
-        (points, "enlarged", lambda scale: scale / 2), lambda t: t.median("days", between=(0, 30)), (ROW, PURE, ONE),
+        (points, "enlarge_scale", lambda scale: scale / 2), lambda t: t.median("days", between=(0, 30)),
+        (ROW, PURE, ONE),
         "quantiles: level",
     ),
     "windows are tried four times as sharply": (
@@ -119,7 +120,7 @@ FAULTS = {
         lambda t: t.median("days", between=(0, 30), bars="values"), (ROW, LARGE, MINE[:1]), "quantiles: window",
     ),
     "the choice of the most frequent is twice as sharp": (
-        (top, "enlarged", lambda scale: scale / 2), lambda t: t.top("ward", k=1, candidates=["A", "B"]),
+        (top, "enlarge_scale", lambda scale: scale / 2), lambda t: t.top("ward", k=1, candidates=["A", "B"]),
         (ROW, PURE, ONE), "top",
     ),
     "groups are kept for far more than their delta": (

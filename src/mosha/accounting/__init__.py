@@ -18,9 +18,6 @@ from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
     from mosha.accounting.calibration import calibrate as calibrate
-    from mosha.accounting.certified import bounds as bounds
-    from mosha.accounting.certified import delta as delta
-    from mosha.accounting.certified import epsilon as epsilon
     from mosha.accounting.measures import advanced as advanced
     from mosha.accounting.measures import concentrated as concentrated
     from mosha.accounting.measures import gaussian as gaussian
@@ -28,13 +25,16 @@ if TYPE_CHECKING:
     from mosha.accounting.measures import renyi as renyi
     from mosha.accounting.measures import shuffle as shuffle
     from mosha.accounting.odometer import Odometer as Odometer
+    from mosha.accounting.prices import bounds as bounds
+    from mosha.accounting.prices import delta as delta
+    from mosha.accounting.prices import epsilon as epsilon
 
 _NAMES = {
     "Odometer": "odometer",
-    "bounds": "certified",
+    "bounds": "prices",
     "calibrate": "calibration",
-    "delta": "certified",
-    "epsilon": "certified",
+    "delta": "prices",
+    "epsilon": "prices",
 }
 _MEASURES = ("advanced", "concentrated", "gaussian", "pure", "renyi", "shuffle")
 _MODULES = {name: f"measures.{name}" for name in _MEASURES} | {name: name for name in ("interop", "rules", "tradeoff")}

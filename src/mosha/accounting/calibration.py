@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from mosha.accounting import certified
+from mosha.accounting import prices
 from mosha.core.errors import Unpriced
 from mosha.core.event import Event
 from mosha.core.number import positive, probability
@@ -46,22 +46,22 @@ def calibrate(
         """Above zero where x is too little: in logarithms of delta, or of epsilon where the promise is pure."""
         event = make_event(math.exp(log_x))
         if allowed == 0:
-            return _log(certified.epsilon(event, 0.0)) - math.log(target)
-        return _log(certified.rough_delta(event, target, error)) - math.log(allowed)
+            return _log(prices.epsilon(event, 0.0)) - math.log(target)
+        return _log(prices.rough_delta(event, target, error)) - math.log(allowed)
 
-    coarse = partial(excess, error=16 * certified.TOLERANCE)
-    fine = partial(excess, error=certified.TOLERANCE)
-    _, high = _narrowed(coarse, *_bracket(coarse, math.log(start), 1.0), 1e-3)
-    _, high = _narrowed(fine, *_bracket(fine, high[0], 1e-3), close)
+    coarse = partial(excess, error=16 * prices.TOLERANCE)
+    fine = partial(excess, error=prices.TOLERANCE)
+    _, high = _narrow(coarse, *_bracket(coarse, math.log(start), 1.0), 1e-3)
+    _, high = _narrow(fine, *_bracket(fine, high[0], 1e-3), close)
     x = math.exp(high[0])
-    while _excessive(make_event(x), target, allowed):
+    while _is_excessive(make_event(x), target, allowed):
         x *= 1 + close
     return x
 
 
-def _excessive(event: Event, epsilon: float, delta: float) -> bool:
+def _is_excessive(event: Event, epsilon: float, delta: float) -> bool:
     """Either reading of the price, delta at epsilon or epsilon at delta, is above what was promised."""
-    return certified.epsilon(event, delta) > epsilon or (delta > 0 and certified.delta(event, epsilon) > delta)
+    return prices.epsilon(event, delta) > epsilon or (delta > 0 and prices.delta(event, epsilon) > delta)
 
 
 def _log(value: float) -> float:
@@ -86,7 +86,7 @@ def _bracket(excess: Callable[[float], float], start: float, width: float) -> tu
         here, width = there, 2 * width
 
 
-def _narrowed(excess: Callable[[float], float], low: Point, high: Point, close: float) -> tuple[Point, Point]:
+def _narrow(excess: Callable[[float], float], low: Point, high: Point, close: float) -> tuple[Point, Point]:
     """A bracket no wider than `close`, by secants that aim past the root, and by halves where they fail."""
     halve = False
     while high[0] - low[0] > close:

@@ -17,11 +17,11 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
+from mosha.accounting.admission import Rule, cover, limit_units, read_units
 from mosha.accounting.measures import concentrated, pure
 from mosha.accounting.numerics.composition import Cost
 from mosha.accounting.numerics.price import OUT_OF_REACH, UNIT, Price, as_float
 from mosha.accounting.numerics.rounding import round_down, round_up
-from mosha.accounting.rule import Rule, cover, limit_units, read_units
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
@@ -63,7 +63,7 @@ class EitherRule(Rule):
         """The rule that promises (epsilon, delta)."""
         epsilon, delta = positive("epsilon", epsilon), strict_probability("delta", delta)
         sums, events = round_down(Fraction(delta) * SHARE_FOR_SUMS), round_down(Fraction(delta) * SHARE_FOR_EVENTS)
-        rests = _rest(delta, sums, events), _rest(delta, events)
+        rests = _rest_of_delta(delta, sums, events), _rest_of_delta(delta, events)
         if min(rests) <= 0:
             raise InvalidParameter("delta is too small to be divided. Say a larger one.")
         rho, alone = (concentrated.rho_from_epsilon(epsilon, rest) for rest in rests)
@@ -81,9 +81,9 @@ class EitherRule(Rule):
         either, alone = self._limit_of_rho("either"), self._limit_of_rho("concentrated")
         reached = [
             concentrated.epsilon_from_rho(
-                as_float(either), _rest(self.delta, self.delta_for_sums, self.delta_for_events)
+                as_float(either), _rest_of_delta(self.delta, self.delta_for_sums, self.delta_for_events)
             ),
-            concentrated.epsilon_from_rho(as_float(alone), _rest(self.delta, self.delta_for_events)),
+            concentrated.epsilon_from_rho(as_float(alone), _rest_of_delta(self.delta, self.delta_for_events)),
         ]
         if max(reached) > as_float(self.limit.amount):
             raise InvalidParameter("a limit of this rho allows more than epsilon at this delta.")
@@ -137,7 +137,7 @@ class EitherRule(Rule):
             found.append((read_units(price.amount, self.epsilon), read_units(price.delta, share)))
         if way != "sums" and price.rho < OUT_OF_REACH:
             shares = (self.delta_for_events,) if way == "concentrated" else (self.delta_for_sums, self.delta_for_events)
-            left = _rest(self.delta, *shares)
+            left = _rest_of_delta(self.delta, *shares)
             epsilon = concentrated.epsilon_from_rho(as_float(price.rho), left)
             within = price.rho <= self._limit_of_rho(way or "either")
             delta = round_up(Fraction(left) + Fraction(price.rho_delta, UNIT))
@@ -156,7 +156,7 @@ class EitherRule(Rule):
     def amount_left(self, spent: Price, way: str, delta: int = 0) -> float:
         """The largest epsilon of a release with so many units of delta that would still be admitted, rounded down."""
         with_delta = spent + Price(0, delta, 0, delta)
-        left = max(_largest(limit, with_delta) for limit in self.limits(way or "either"))
+        left = max(_largest_epsilon(limit, with_delta) for limit in self.limits(way or "either"))
         return min(left, self.epsilon) if left > self.epsilon * 2.0**-49 else 0.0
 
     def _cost(self, part: Event) -> Cost:
@@ -184,7 +184,7 @@ def _units(cost: Cost, part: Event) -> tuple[int, int]:
     return price.amount, price.delta
 
 
-def _largest(limit: Price, spent: Price) -> float:
+def _largest_epsilon(limit: Price, spent: Price) -> float:
     """The largest epsilon that one limit still pays for, rounded down."""
     if not spent <= limit:
         return 0.0
@@ -198,6 +198,6 @@ def _largest(limit: Price, spent: Price) -> float:
     return low
 
 
-def _rest(delta: float, *shares: float) -> float:
+def _rest_of_delta(delta: float, *shares: float) -> float:
     """What the shares, as limits, leave of delta."""
     return round_down(Fraction(delta) - sum((Fraction(limit_units(share), UNIT) for share in shares), Fraction(0)))

@@ -14,7 +14,7 @@ from functools import singledispatch
 from typing import Any
 
 from mosha.accounting.measures import concentrated
-from mosha.accounting.measures.group import as_seen_by
+from mosha.accounting.measures.group import cover_group
 from mosha.accounting.measures.renyi import ORDERS
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.event import NOTHING, Event, compose
@@ -69,26 +69,26 @@ def _sensitivity(relation: Neighbours) -> int:
     return 2 if relation is Neighbours.REPLACE_ONE else 1
 
 
-def _only_replaced(name: str, relation: Neighbours) -> None:
+def _require_replace_one(name: str, relation: Neighbours) -> None:
     if relation is not Neighbours.REPLACE_ONE:
         raise InvalidParameter(f"{name} compares data sets of one size: it needs neighbours='replace-one'.")
 
 
-def _gaussian(theirs: Any, relation: Neighbours) -> Event:
+def _read_gaussian(theirs: Any, relation: Neighbours) -> Event:
     return Gaussian(positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation))
 
 
-def _laplace(theirs: Any, relation: Neighbours) -> Event:
+def _read_laplace(theirs: Any, relation: Neighbours) -> Event:
     return Laplace(positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation))
 
 
-def _discrete_laplace(theirs: Any, relation: Neighbours) -> Event:
+def _read_discrete_laplace(theirs: Any, relation: Neighbours) -> Event:
     steps = positive_integer("sensitivity", theirs.sensitivity) * _sensitivity(relation)
     return DiscreteLaplace(1 / (positive("noise_parameter", theirs.noise_parameter) * steps), steps)
 
 
-def _randomized_response(theirs: Any, relation: Neighbours) -> Event:
-    _only_replaced("randomized response", relation)
+def _read_randomized_response(theirs: Any, relation: Neighbours) -> Event:
+    _require_replace_one("randomized response", relation)
     noise, buckets = real("noise_parameter", theirs.noise_parameter), positive_integer("buckets", theirs.num_buckets)
     if noise == 1 or buckets == 1:
         return NOTHING
@@ -97,39 +97,39 @@ def _randomized_response(theirs: Any, relation: Neighbours) -> Event:
     return RandomizedResponse(math.log1p(buckets * (1 - noise) / noise), buckets)
 
 
-def _composed(theirs: Any, relation: Neighbours) -> Event:
+def _read_composed(theirs: Any, relation: Neighbours) -> Event:
     return compose([(from_dp_event(inner, neighbours=relation), 1) for inner in theirs.events])
 
 
-def _self_composed(theirs: Any, relation: Neighbours) -> Event:
+def _read_self_composed(theirs: Any, relation: Neighbours) -> Event:
     return compose([(from_dp_event(theirs.event, neighbours=relation), theirs.count)])
 
 
-def _poisson_sampled(theirs: Any, relation: Neighbours) -> Event:
+def _read_poisson_sampled(theirs: Any, relation: Neighbours) -> Event:
     return Sampled(from_dp_event(theirs.event, neighbours=relation), theirs.sampling_probability, relation)
 
 
-def _fixed_size(theirs: Any, relation: Neighbours, *, replacement: bool) -> Event:
-    _only_replaced("a sample of fixed size", relation)
+def _read_fixed_size(theirs: Any, relation: Neighbours, *, replacement: bool) -> Event:
+    _require_replace_one("a sample of fixed size", relation)
     inner = from_dp_event(theirs.event, neighbours=relation)
     return FixedSizeSampled(inner, theirs.sample_size, theirs.source_dataset_size, replacement)
 
 
-def _tree(theirs: Any, relation: Neighbours) -> Event:
+def _read_tree(theirs: Any, relation: Neighbours) -> Event:
     counts = theirs.step_counts if hasattr(theirs.step_counts, "__iter__") else [theirs.step_counts]
     steps = max((positive_integer("step_counts", count) for count in counts), default=0)
     multiplier = positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation)
     return Tree(multiplier, steps.bit_length()) if steps else NOTHING
 
 
-def _selected(theirs: Any, relation: Neighbours) -> Event:
+def _read_selected(theirs: Any, relation: Neighbours) -> Event:
     inner = from_dp_event(theirs.event, neighbours=relation)
     if math.isinf(theirs.shape):
         return Selected(inner, theirs.mean, "poisson")
     return Selected(inner, theirs.mean, shape=theirs.shape)
 
 
-def _concentrated(theirs: Any, relation: Neighbours) -> Event:
+def _read_concentrated(theirs: Any, relation: Neighbours) -> Event:
     del relation
     rho, offset = non_negative("rho", theirs.rho), non_negative("xi", theirs.xi)
     if offset == 0:
@@ -137,25 +137,25 @@ def _concentrated(theirs: Any, relation: Neighbours) -> Event:
     return Renyi(ORDERS, tuple(offset + rho * order for order in ORDERS))
 
 
-def _nothing(theirs: Any, relation: Neighbours) -> Event:
+def _read_nothing(theirs: Any, relation: Neighbours) -> Event:
     del theirs, relation
     return NOTHING
 
 
 _READERS: dict[str, Callable[[Any, Neighbours], Event]] = {
-    "NoOpDpEvent": _nothing,
-    "GaussianDpEvent": _gaussian,
-    "LaplaceDpEvent": _laplace,
-    "DiscreteLaplaceDpEvent": _discrete_laplace,
-    "RandomizedResponseDpEvent": _randomized_response,
-    "ComposedDpEvent": _composed,
-    "SelfComposedDpEvent": _self_composed,
-    "PoissonSampledDpEvent": _poisson_sampled,
-    "SampledWithoutReplacementDpEvent": lambda theirs, relation: _fixed_size(theirs, relation, replacement=False),
-    "SampledWithReplacementDpEvent": lambda theirs, relation: _fixed_size(theirs, relation, replacement=True),
-    "SingleEpochTreeAggregationDpEvent": _tree,
-    "RepeatAndSelectDpEvent": _selected,
-    "ZCDpEvent": _concentrated,
+    "NoOpDpEvent": _read_nothing,
+    "GaussianDpEvent": _read_gaussian,
+    "LaplaceDpEvent": _read_laplace,
+    "DiscreteLaplaceDpEvent": _read_discrete_laplace,
+    "RandomizedResponseDpEvent": _read_randomized_response,
+    "ComposedDpEvent": _read_composed,
+    "SelfComposedDpEvent": _read_self_composed,
+    "PoissonSampledDpEvent": _read_poisson_sampled,
+    "SampledWithoutReplacementDpEvent": lambda theirs, relation: _read_fixed_size(theirs, relation, replacement=False),
+    "SampledWithReplacementDpEvent": lambda theirs, relation: _read_fixed_size(theirs, relation, replacement=True),
+    "SingleEpochTreeAggregationDpEvent": _read_tree,
+    "RepeatAndSelectDpEvent": _read_selected,
+    "ZCDpEvent": _read_concentrated,
 }
 
 
@@ -172,7 +172,7 @@ def to_dp_event(event: Event, *, neighbours: Neighbours | str) -> Any:
     if not isinstance(event, Event):
         raise InvalidParameter(f"only events (see mosha.events) can be written, not {type(event).__name__}.")
     relation = _neighbours(neighbours)
-    parts = [(_written(part, relation, theirs), count) for part, count in event.parts()]
+    parts = [(_write(part, relation, theirs), count) for part, count in event.parts()]
     counted = [theirs.SelfComposedDpEvent(one, count) if count > 1 else one for one, count in parts]
     if not counted:
         return theirs.NoOpDpEvent()
@@ -180,7 +180,7 @@ def to_dp_event(event: Event, *, neighbours: Neighbours | str) -> Any:
 
 
 @singledispatch
-def _written(part: Event, relation: Neighbours, theirs: Any) -> Any:
+def _write(part: Event, relation: Neighbours, theirs: Any) -> Any:
     """By the rho that covers it."""
     del relation
     rho, delta = concentrated.rho(part)
@@ -189,25 +189,25 @@ def _written(part: Event, relation: Neighbours, theirs: Any) -> Any:
     return theirs.ZCDpEvent(rho)
 
 
-_by_rho = _written.dispatch(Event)
+_by_rho = _write.dispatch(Event)
 
 
-@_written.register
+@_write.register
 def _(part: Gaussian, relation: Neighbours, theirs: Any) -> Any:
     return theirs.GaussianDpEvent(part.noise_multiplier * _sensitivity(relation))
 
 
-@_written.register
+@_write.register
 def _(part: Matrix, relation: Neighbours, theirs: Any) -> Any:
     return theirs.GaussianDpEvent(part.noise_multiplier / part.sensitivity * _sensitivity(relation))
 
 
-@_written.register
+@_write.register
 def _(part: Laplace, relation: Neighbours, theirs: Any) -> Any:
     return theirs.LaplaceDpEvent(part.noise_multiplier * _sensitivity(relation))
 
 
-@_written.register
+@_write.register
 def _(part: DiscreteLaplace, relation: Neighbours, theirs: Any) -> Any:
     steps, double = part.sensitivity, _sensitivity(relation)
     if steps % double:
@@ -215,7 +215,7 @@ def _(part: DiscreteLaplace, relation: Neighbours, theirs: Any) -> Any:
     return theirs.DiscreteLaplaceDpEvent(1 / (part.noise_multiplier * steps), steps // double)
 
 
-@_written.register
+@_write.register
 def _(part: RandomizedResponse, relation: Neighbours, theirs: Any) -> Any:
     if relation is not Neighbours.REPLACE_ONE or part.epsilon > 700:
         return _by_rho(part, relation, theirs)
@@ -223,7 +223,7 @@ def _(part: RandomizedResponse, relation: Neighbours, theirs: Any) -> Any:
     return theirs.RandomizedResponseDpEvent(noise, part.categories)
 
 
-@_written.register
+@_write.register
 def _(part: Tree, relation: Neighbours, theirs: Any) -> Any:
     multiplier = part.noise_multiplier * _sensitivity(relation)
     if part.noise == "laplace":
@@ -231,27 +231,27 @@ def _(part: Tree, relation: Neighbours, theirs: Any) -> Any:
     return theirs.SingleEpochTreeAggregationDpEvent(multiplier, 2**part.levels - 1)
 
 
-@_written.register
+@_write.register
 def _(part: Group, relation: Neighbours, theirs: Any) -> Any:
-    whole = as_seen_by(part.event, part.size)
+    whole = cover_group(part.event, part.size)
     return _by_rho(part, relation, theirs) if whole is None else to_dp_event(whole, neighbours=relation)
 
 
-@_written.register
+@_write.register
 def _(part: Sampled, relation: Neighbours, theirs: Any) -> Any:
     if part.neighbours is not relation:
         raise InvalidParameter(f"this sample was priced for neighbours={str(part.neighbours)!r}: write it for those.")
     return theirs.PoissonSampledDpEvent(part.rate, to_dp_event(part.event, neighbours=relation))
 
 
-@_written.register
+@_write.register
 def _(part: FixedSizeSampled, relation: Neighbours, theirs: Any) -> Any:
-    _only_replaced("a sample of fixed size", relation)
+    _require_replace_one("a sample of fixed size", relation)
     kind = theirs.SampledWithReplacementDpEvent if part.replacement else theirs.SampledWithoutReplacementDpEvent
     return kind(part.population, part.size, to_dp_event(part.event, neighbours=relation))
 
 
-@_written.register
+@_write.register
 def _(part: Selected, relation: Neighbours, theirs: Any) -> Any:
     shape = math.inf if part.distribution == "poisson" else part.shape
     return theirs.RepeatAndSelectDpEvent(to_dp_event(part.event, neighbours=relation), part.mean, shape)

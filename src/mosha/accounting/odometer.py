@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mosha.accounting import certified
+from mosha.accounting import prices
 from mosha.accounting.losses.contour import (
     BOXES,
     CENTRES,
@@ -23,7 +23,7 @@ from mosha.accounting.losses.contour import (
     Moments,
     moments,
 )
-from mosha.accounting.losses.dominating import Cover, cover, flat
+from mosha.accounting.losses.dominating import Cover, cover, flatten
 from mosha.accounting.losses.loss import UNIT, Array
 from mosha.accounting.measures import pure, renyi
 from mosha.accounting.numerics.crossing import crossing
@@ -69,11 +69,11 @@ class Odometer:
         """`event` was done, `count` times."""
         if not isinstance(event, Event):
             raise InvalidParameter(f"an odometer adds events (see mosha.events), not a {type(event).__name__}.")
-        for part, times in flat(event, positive_integer("count", count)):
+        for part, times in flatten(event, positive_integer("count", count)):
             self._add(part, times)
 
     def _add(self, part: Event, count: int) -> None:
-        covered, basic = _covered(part)
+        covered, basic = _cover_and_price(part)
         self._epsilons += basic[0] * count
         self._deltas += basic[1] * count
         self._added += 1 if count == 1 else 2
@@ -100,19 +100,19 @@ class Odometer:
     def epsilon(self, delta: float) -> float:
         """The least epsilon that the history is known to keep at this delta."""
         wanted = strict_probability("delta", delta)
-        epsilons, deltas = self._basic
+        epsilons, deltas = self._basic_sums
         basic = epsilons if deltas <= wanted else math.inf
         return max(0.0, min(basic, self._answer("epsilon", wanted, lambda side: self._side_epsilon(side, wanted))))
 
     def delta(self, epsilon: float) -> float:
         """The least delta that the history is known to keep at this epsilon."""
         wanted = non_negative("epsilon", epsilon)
-        epsilons, deltas = self._basic
+        epsilons, deltas = self._basic_sums
         basic = deltas if epsilons <= wanted else 1.0
         return min(basic, self._answer("delta", wanted, lambda side: self._side_delta(side, wanted)))
 
     @property
-    def _basic(self) -> tuple[float, float]:
+    def _basic_sums(self) -> tuple[float, float]:
         """Basic composition: sums, with what their rounding may have lost."""
         more = 1 + 2 * UNIT * (self._added - 1) if self._added > 1 else 1.0
         return self._epsilons * more, min(self._deltas * more, 1.0)
@@ -124,11 +124,11 @@ class Odometer:
         if all(sure for _, sure in answers) or self._kinds is None:
             return value
         history = compose(self._kinds.items())
-        other = certified.epsilon if name == "epsilon" else certified.delta
+        other = prices.epsilon if name == "epsilon" else prices.delta
         return min(value, other(history, given))
 
     def _side_epsilon(self, side: _Side, delta: float) -> tuple[float, bool]:
-        allowed = delta * (1 - 4 * UNIT) - self._lost(side) * (1 + 1e-12)
+        allowed = delta * (1 - 4 * UNIT) - self._lost_mass(side) * (1 + 1e-12)
         if allowed <= 0:
             return math.inf, True
         allowed *= math.exp(-self._slack)
@@ -144,7 +144,7 @@ class Odometer:
                 lane = side.lane(i, self._variance, guess)
                 answer = lane.epsilon(math.log(allowed), guess)
                 found, sure = min(found, answer), lane.is_sharp_at(answer)
-                sure = sure and _folded(logs, i, answer) < math.log(SHARP * allowed)
+                sure = sure and _log_folding(logs, i, answer) < math.log(SHARP * allowed)
         return found + self._slack, sure
 
     def _side_delta(self, side: _Side, epsilon: float) -> tuple[float, bool]:
@@ -157,10 +157,10 @@ class Odometer:
             if 0 <= i < LANES and not sure:
                 lane = side.lane(i, self._variance, at)
                 value, sure = min(value, lane.delta(at)), lane.is_sharp_at(at)
-                sure = sure and _folded(now, i, at) < math.log(SHARP) + math.log(max(value, 1e-300))
-        return min(value * math.exp(self._slack) + self._lost(side), 1.0), sure
+                sure = sure and _log_folding(now, i, at) < math.log(SHARP) + math.log(max(value, 1e-300))
+        return min(value * math.exp(self._slack) + self._lost_mass(side), 1.0), sure
 
-    def _lost(self, side: _Side) -> float:
+    def _lost_mass(self, side: _Side) -> float:
         """The mass at infinity and the deltas that events without a pair carry."""
         return min(-math.expm1(-side.infinite) + self._rest_delta, 1.0)
 
@@ -169,7 +169,7 @@ class Odometer:
         return np.asarray(side.log_scale + side.error + normal * (1 + 1e-12) + self._rest)
 
 
-def _folded(log_moments: Array, i: int, epsilon: float) -> float:
+def _log_folding(log_moments: Array, i: int, epsilon: float) -> float:
     """The logarithm of a bound on what the trapezoidal rule adds to delta on lane i, from the moments at twice its c.
 
     With P = 50 / c, the term e^(c P m) delta(epsilon + P m) is at most e^(-50 |m|) for m < 0, and for m > 0 at most
@@ -299,7 +299,7 @@ class _Lane:
 
 
 @lru_cache(maxsize=512)
-def _covered(event: Event) -> tuple[Cover | None, tuple[float, float]]:
+def _cover_and_price(event: Event) -> tuple[Cover | None, tuple[float, float]]:
     return cover(event), pure.approx(event)
 
 

@@ -19,12 +19,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+from mosha.accounting.admission import VERSION, Converted, Rule, limit_units
 from mosha.accounting.either import LARGEST_EPSILON, EitherRule
 from mosha.accounting.measures import concentrated, gaussian, pure, renyi
 from mosha.accounting.numerics.composition import Cost
 from mosha.accounting.numerics.price import FREE, UNIT, Price
-from mosha.accounting.numerics.rounding import above, below, round_down
-from mosha.accounting.rule import VERSION, Converted, Rule, limit_units
+from mosha.accounting.numerics.rounding import bound_above, bound_below, round_down
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
@@ -116,7 +116,7 @@ class ZeroConcentratedRule(Converted):
     def _epsilon(self, amount: float, delta: float) -> float:
         return concentrated.epsilon_from_rho(amount, delta)
 
-    def _own(self, amount: float) -> Guarantee:
+    def _own_guarantee(self, amount: float) -> Guarantee:
         return ZeroConcentrated(amount)
 
     @property
@@ -160,7 +160,7 @@ class RenyiRule(Converted):
     def _epsilon(self, amount: float, delta: float) -> float:
         return renyi.epsilon_from_divergence(amount, order=self.order, delta=delta)
 
-    def _own(self, amount: float) -> Guarantee:
+    def _own_guarantee(self, amount: float) -> Guarantee:
         raise AssertionError(amount)  # a Rényi rule always has a delta
 
     @property
@@ -199,10 +199,10 @@ class GaussianRule(Converted):
         return Fraction(self.mu) ** 2
 
     def _epsilon(self, amount: float, delta: float) -> float:
-        return gaussian.epsilon(above(math.sqrt(amount)), delta)
+        return gaussian.epsilon(bound_above(math.sqrt(amount)), delta)
 
-    def _own(self, amount: float) -> Guarantee:
-        return Gaussian(above(math.sqrt(amount)))
+    def _own_guarantee(self, amount: float) -> Guarantee:
+        return Gaussian(bound_above(math.sqrt(amount)))
 
     @property
     def _own_limit(self) -> Guarantee:
@@ -264,7 +264,7 @@ def rule_for(
     if len(given) != 1:
         raise InvalidParameter("a limit is said once: epsilon (with delta), rho or mu.")
     default = "zero-concentrated" if delta_for_events is not None else "either"
-    chosen = _chosen(given[0], delta, rule, default)
+    chosen = _choose_kind(given[0], delta, rule, default)
     if chosen in (PureRule, EitherRule):
         if delta_for_events is not None:
             raise InvalidParameter(f"the {chosen.name} rule divides delta by itself: leave delta_for_events out.")
@@ -280,7 +280,7 @@ def rule_for(
     return _from_epsilon(chosen, positive("epsilon", epsilon), split)
 
 
-def _chosen(given: str, delta: float, rule: str, default: str) -> type[Rule]:
+def _choose_kind(given: str, delta: float, rule: str, default: str) -> type[Rule]:
     automatic = {"epsilon": default if delta else "pure", "rho": "zero-concentrated", "mu": "gaussian"}
     name = automatic[given] if rule == "auto" else rule
     if name not in _KINDS:
@@ -297,7 +297,7 @@ def _from_epsilon(kind: type[Rule], epsilon: float, split: dict[str, float]) -> 
     if left <= 0:
         raise InvalidParameter("delta_for_events must be below delta: the conversion to epsilon needs the rest.")
     if kind is GaussianRule:
-        mu = below(gaussian.mu_from_epsilon(epsilon, left) * (1 - 1e-12))
+        mu = bound_below(gaussian.mu_from_epsilon(epsilon, left) * (1 - 1e-12))
         return GaussianRule(mu=mu, epsilon=epsilon, **split)
     rho = concentrated.rho_from_epsilon(epsilon, left)
     if rho == 0:

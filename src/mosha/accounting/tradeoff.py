@@ -14,7 +14,7 @@ from functools import lru_cache, singledispatch
 
 from mosha.accounting.measures import concentrated, gaussian
 from mosha.accounting.numerics.normal import lower_quantile, tail
-from mosha.accounting.numerics.rounding import above
+from mosha.accounting.numerics.rounding import bound_above
 from mosha.core import guarantee
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -59,12 +59,12 @@ class TradeOff:
     def __call__(self, false_positive_rate: float) -> float:
         """The least false-negative rate."""
         rate = _rate("false_positive_rate", false_positive_rate)
-        missed = self.closed_form(rate) if self.closed_form is not None else self._missed(rate)
+        missed = self.closed_form(rate) if self.closed_form is not None else self._miss_rate(rate)
         return min(1.0, max(0.0, missed * DOWN))
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """The largest share of members that an attack finds."""
-        return min(1.0, above(1 - self(false_positive_rate)))
+        return min(1.0, bound_above(1 - self(false_positive_rate)))
 
     def advantage(self) -> float:
         """The largest difference between true- and false-positive rate; twice the gain over guessing.
@@ -95,18 +95,18 @@ class TradeOff:
         belief = strict_probability("prior", prior)
         rate = _rate("false_positive_rate", false_positive_rate)
         ratio = self.largest_ratio if rate == 0 else min(self.largest_ratio, self.true_positive_rate(rate) / rate)
-        return min(1.0, above(1 / (1 + (1 - belief) / (belief * ratio)))) if math.isfinite(ratio) else 1.0
+        return min(1.0, bound_above(1 / (1 + (1 - belief) / (belief * ratio)))) if math.isfinite(ratio) else 1.0
 
-    def _missed(self, rate: float) -> float:
+    def _miss_rate(self, rate: float) -> float:
         """The best of both bounds over x, by the golden section; every x is valid, so the search need not be exact."""
         falling = lambda x: 1 - self.profile(x) - math.exp(x) * rate
         rising = lambda x: math.exp(-x) * (1 - self.profile(x) - rate)
         high = min(700.0, -math.log(rate)) if rate > 0 else 700.0
-        best = max(0.0, _largest(falling, high))
-        return max(best, _largest(rising, -math.log(best) if best > 1e-9 else 20.0))
+        best = max(0.0, _maximize(falling, high))
+        return max(best, _maximize(rising, -math.log(best) if best > 1e-9 else 20.0))
 
 
-def _largest(function: Callable[[float], float], high: float) -> float:
+def _maximize(function: Callable[[float], float], high: float) -> float:
     golden = (math.sqrt(5) - 1) / 2
     low, best = 0.0, function(0.0)
     left, right = high - golden * (high - low), low + golden * (high - low)
@@ -135,27 +135,27 @@ def tradeoff(promise: Event | Guarantee) -> TradeOff:
 
 @tradeoff.register
 def _(promise: guarantee.Pure) -> TradeOff:
-    return _approximate(promise.epsilon, 0.0)
+    return _approximate_curve(promise.epsilon, 0.0)
 
 
 @tradeoff.register
 def _(promise: guarantee.Approx) -> TradeOff:
-    return _approximate(promise.epsilon, promise.delta)
+    return _approximate_curve(promise.epsilon, promise.delta)
 
 
-def _approximate(epsilon: float, delta: float) -> TradeOff:
+def _approximate_curve(epsilon: float, delta: float) -> TradeOff:
     """Randomized response but for a probability delta is the worst (Kairouz, Oh, Viswanath 2015)."""
     ratio = math.exp(epsilon) if epsilon < 700 else math.inf
 
-    def missed(rate: float) -> float:
+    def miss_rate(rate: float) -> float:
         return max(1 - delta - ratio * rate if rate > 0 else 1 - delta, math.exp(-epsilon) * (1 - delta - rate))
 
     def profile(x: float) -> float:
         if x >= epsilon:
             return delta
-        return above(delta + (1 - delta) * -math.expm1(x - epsilon) / (1 + math.exp(-epsilon)))
+        return bound_above(delta + (1 - delta) * -math.expm1(x - epsilon) / (1 + math.exp(-epsilon)))
 
-    return TradeOff(profile, missed, above(ratio) if delta == 0 else math.inf)
+    return TradeOff(profile, miss_rate, bound_above(ratio) if delta == 0 else math.inf)
 
 
 @tradeoff.register
@@ -164,13 +164,13 @@ def _(promise: guarantee.Gaussian) -> TradeOff:
 
 
 def _normal(mu: float, delta: float) -> TradeOff:
-    def missed(rate: float) -> float:
+    def miss_rate(rate: float) -> float:
         rest = rate / (1 - delta)
         if rest <= 0 or rest >= 1:
             return 1 - delta if rest <= 0 else 0.0
         return (1 - delta) * tail(lower_quantile(rest) * (1 - math.copysign(1e-14, lower_quantile(rest))) + mu)
 
-    return TradeOff(lambda x: delta + (1 - delta) * gaussian.delta(mu, x), missed)
+    return TradeOff(lambda x: delta + (1 - delta) * gaussian.delta(mu, x), miss_rate)
 
 
 @tradeoff.register
@@ -186,17 +186,17 @@ def _concentrated_miss(rho: float, rate: float) -> float:
     low, high = 0.0, 1 - rate  # of the false-negative rate; low is impossible or zero, high is possible
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if _possible(1 - middle, rate, rho) else (middle, high)
+        low, high = (low, middle) if _is_possible(1 - middle, rate, rho) else (middle, high)
     return low
 
 
-def _possible(hits: float, alarms: float, rho: float) -> bool:
-    return all(_binary(hits, alarms, a) <= rho * a + 1e-12 for a in _ORDERS) and all(
-        _binary(alarms, hits, a) <= rho * a + 1e-12 for a in _ORDERS
+def _is_possible(hits: float, alarms: float, rho: float) -> bool:
+    return all(_coin_divergence(hits, alarms, a) <= rho * a + 1e-12 for a in _ORDERS) and all(
+        _coin_divergence(alarms, hits, a) <= rho * a + 1e-12 for a in _ORDERS
     )
 
 
-def _binary(p: float, q: float, order: float) -> float:
+def _coin_divergence(p: float, q: float, order: float) -> float:
     """The Rényi divergence of two coins."""
     if q in (0.0, 1.0):
         return 0.0 if p == q else math.inf
@@ -215,8 +215,8 @@ def _(promise: Event) -> TradeOff:
     if math.isfinite(mu) and all(isinstance(part, Noise | Matrix) for part, _ in promise.parts()):
         return _normal(mu, failed)
     epsilon = pure.epsilon(promise)
-    ratio = above(math.exp(epsilon)) if epsilon < 700 else math.inf
-    return TradeOff(lambda x: delta(promise, x), lambda rate: _by_points(_points(promise), rate), ratio)
+    ratio = bound_above(math.exp(epsilon)) if epsilon < 700 else math.inf
+    return TradeOff(lambda x: delta(promise, x), lambda rate: _miss_rate_by_points(_points(promise), rate), ratio)
 
 
 @lru_cache(maxsize=64)
@@ -236,7 +236,7 @@ def _points(event: Event) -> tuple[tuple[float, float], ...]:
     return tuple(points)
 
 
-def _by_points(points: tuple[tuple[float, float], ...], rate: float) -> float:
+def _miss_rate_by_points(points: tuple[tuple[float, float], ...], rate: float) -> float:
     return max(
         max(1 - delta - (math.exp(x) * rate if rate > 0 else 0.0), math.exp(-x) * (1 - delta - rate))
         for x, delta in points

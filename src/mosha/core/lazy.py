@@ -46,7 +46,8 @@ def loaded_when_used(
 
     Args:
         package: the package's `__name__`.
-        names: for each public name the module of the package that has it.
+        names: for each public name the module that has it, relative to the package: "sums", or ".exact.sums" for one
+            of a package next door.
         modules: modules that are public by themselves; a mapping says where in the package each of them is.
         before: called with a name before its module is loaded: the place to ask for an extra that is missing.
         renamed: old names and what they are called now; an old name works with a DeprecationWarning.
@@ -60,11 +61,11 @@ def loaded_when_used(
             return getattr(sys.modules[package], renamed[name])
         if name in modules:
             place = modules[name] if isinstance(modules, Mapping) else name
-            value: Any = importlib.import_module(f"{package}.{place}")
+            value: Any = importlib.import_module(f".{place}", package)
         elif name in names:
             if before is not None:
                 before(name)
-            value = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
+            value = getattr(importlib.import_module(f".{names[name]}", package), name)
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         setattr(sys.modules[package], name, value)

@@ -15,9 +15,18 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.unit import Client, Edge, Event, Example, Person, Row, Self, Unit
-from mosha.exact.canonical import canonical
+from mosha.exact.canonical import canonical_form
 
-__all__ = ["entries", "hash_of", "identify", "keep_at_most", "listed", "numbers", "read", "rows_per_unit"]
+__all__ = [
+    "hash_name",
+    "identify",
+    "keep_at_most",
+    "list_entries",
+    "read_rows",
+    "rows_per_unit",
+    "to_array",
+    "to_numbers",
+]
 
 _ONE_ROW_EACH = (Event, Edge, Example, Client, Self)
 
@@ -50,7 +59,7 @@ def rows_per_unit(unit: Unit) -> int:
     raise InvalidParameter(f"a statistic of rows cannot hide {unit.noun}: use a Row or a Person unit.")
 
 
-def read(data: Any, unit: Unit, column: str | None, *, any_column: bool = False) -> tuple[Any, Any]:
+def read_rows(data: object, unit: Unit, column: str | None, *, any_column: bool = False) -> tuple[Any, Any]:
     """(values, persons) out of what was handed in; `persons` is None unless the unit is a Person.
 
     Data are an array of values, or columns by name (a dict, a data frame); for a Person a pair
@@ -60,7 +69,7 @@ def read(data: Any, unit: Unit, column: str | None, *, any_column: bool = False)
     if hasattr(data, "keys") and hasattr(data, "__getitem__"):
         names = list(data.keys())
         owner = unit.column if isinstance(unit, Person) else None
-        values = data[names[0] if any_column and column is None and names else _column(names, owner, column)]
+        values = data[names[0] if any_column and column is None and names else _find_column(names, owner, column)]
         if owner is not None:
             if owner not in names:
                 raise DataError(f"the data have no column {owner!r}, which says whose a row is.")
@@ -76,7 +85,7 @@ def read(data: Any, unit: Unit, column: str | None, *, any_column: bool = False)
     return values, persons
 
 
-def _column(names: list[Any], owner: str | None, column: str | None) -> Any:
+def _find_column(names: list[str], owner: str | None, column: str | None) -> str:
     if column is not None:
         if column not in names:
             raise DataError(f"the data have no column {column!r}.")
@@ -88,26 +97,26 @@ def _column(names: list[Any], owner: str | None, column: str | None) -> Any:
 
 
 @np.errstate(all="ignore")
-def numbers(values: Any, *, width: int | None = None) -> NDArray[np.float64]:
+def to_numbers(values: object, *, width: int | None = None) -> NDArray[np.float64]:
     """Values as floats, one for each row or `width` of them; whatever is not a number becomes NaN, one by one.
 
     It cannot fail or warn on what a row holds, only fail on the declared type and shape of a whole array. What is
     masked is no number.
 
-    >>> numbers([1, None, "2.5", "many"]).tolist()
+    >>> to_numbers([1, None, "2.5", "many"]).tolist()
     [1.0, nan, 2.5, nan]
     """
     if np.ma.isMaskedArray(values) and values.dtype.kind in "biuf":
         values = np.ma.filled(values.astype(np.float64), np.nan)
-    array = entries(values)
+    array = to_array(values)
     if array.ndim > 1 + (width is not None) or array.dtype.kind not in "biufOUS":
         raise DataError("the values must be numbers, in an array of the declared shape.")
     if array.dtype.kind in "biuf":
         table = array.astype(np.float64)
     elif width is None:
-        table = np.array([_number(value) for value in array.tolist()], np.float64)
+        table = np.array([_to_number(value) for value in array.tolist()], np.float64)
     else:
-        table = np.array([_vector(row, width) for row in array.tolist()], np.float64).reshape(-1, width)
+        table = np.array([_to_vector(row, width) for row in array.tolist()], np.float64).reshape(-1, width)
     if width is not None and table.size == 0:
         table = table.reshape(0, width)
     if width is not None and (table.ndim != 2 or table.shape[1] != width):
@@ -115,22 +124,22 @@ def numbers(values: Any, *, width: int | None = None) -> NDArray[np.float64]:
     return table
 
 
-def entries(values: Any) -> NDArray[Any]:
+def to_array(values: object) -> NDArray[Any]:
     """A column as an array; a list keeps each entry as it is, whatever the other entries are.
 
     (NumPy would turn [7, "x"] into ["7", "x"]: one person's text would change everybody's type.)
     """
     if np.ma.isMaskedArray(values):
-        return _unmasked(values)
+        return _fill_masked(values)
     if isinstance(values, np.ndarray | np.generic):
         return np.atleast_1d(np.asarray(values))
     if hasattr(values, "dtype") or hasattr(values, "to_numpy"):
-        return _of_frame(values)
+        return _frame_to_array(values)
     rows = [values] if isinstance(values, str | bytes) or not hasattr(values, "__iter__") else list(values)
     return np.fromiter(rows, object, len(rows))
 
 
-def _of_frame(values: Any) -> NDArray[Any]:
+def _frame_to_array(values: Any) -> NDArray[Any]:
     """A column of a data frame. Whole numbers stay whole where some are missing: floats would merge large ones."""
     array = np.atleast_1d(np.asarray(values))
     kind = str(getattr(values, "type", None) or getattr(values, "dtype", "")).lower()
@@ -140,7 +149,7 @@ def _of_frame(values: Any) -> NDArray[Any]:
     return np.fromiter((entry if isinstance(entry, int) else None for entry in found), object, len(found))
 
 
-def _unmasked(values: Any) -> NDArray[Any]:
+def _fill_masked(values: np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]]) -> NDArray[Any]:
     """What is masked is missing, row by row; the type of the result does not depend on whether anything is."""
     array, masked = np.atleast_1d(np.ma.getdata(values)), np.atleast_1d(np.ma.getmaskarray(values))
     if masked.dtype != bool:
@@ -152,41 +161,41 @@ def _unmasked(values: Any) -> NDArray[Any]:
     return objects
 
 
-def listed(values: Any) -> list[Any]:
+def list_entries(values: object) -> list[Any]:
     """The entries of a column one by one; dates and times stay what they are (NumPy lists nanoseconds as integers)."""
-    array = entries(values)
+    array = to_array(values)
     if array.ndim != 1:
         raise DataError("keys, and the column that says whose a row is, must have one value for each row.")
     return list(array) if array.dtype.kind in "mM" else array.tolist()
 
 
-def _vector(row: Any, width: int) -> list[float]:
+def _to_vector(row: object, width: int) -> list[float]:
     try:
         parts = list(row) if isinstance(row, list | tuple | np.ndarray) else []
     except Exception:  # noqa: BLE001  (what a row does when it is read must not be heard)
         parts = []
-    return [_number(part) for part in parts] if len(parts) == width else [float("nan")] * width
+    return [_to_number(part) for part in parts] if len(parts) == width else [float("nan")] * width
 
 
-def _number(value: Any) -> float:
+def _to_number(value: Any) -> float:
     try:
         if isinstance(value, np.ndarray | complex | np.complexfloating):
             return float("nan")  # NumPy would warn, or not, by what it holds
         return float(value)
     except OverflowError:
-        return _infinity(value)
+        return _to_infinity(value)
     except Exception:  # noqa: BLE001  (a row's own conversion may raise anything; it must not be heard)
         return float("nan")
 
 
-def _infinity(value: Any) -> float:
+def _to_infinity(value: Any) -> float:
     try:
         return float("inf") if value > 0 else float("-inf")
     except Exception:  # noqa: BLE001
         return float("nan")
 
 
-def keep_at_most(rows: int, persons: Any, contributions: NDArray[np.int64]) -> NDArray[np.bool_]:
+def keep_at_most(rows: int, persons: object, contributions: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which contributions are kept so that nobody has more than `rows`.
 
     Guarantee:
@@ -198,7 +207,7 @@ def keep_at_most(rows: int, persons: Any, contributions: NDArray[np.int64]) -> N
     >>> keep_at_most(2, ["ann", "bo", "ann", "ann"], np.array([1, 2, 3, 4])).tolist().count(True)
     3
     """
-    codes, names = _grouped(persons)
+    codes, names = _code_persons(persons)
     crowded = np.bincount(codes, minlength=names.size)[codes] > rows if codes.size else np.zeros(0, bool)
     keep = ~crowded
     at = np.flatnonzero(crowded)
@@ -207,13 +216,13 @@ def keep_at_most(rows: int, persons: Any, contributions: NDArray[np.int64]) -> N
     code, digest = codes[at], _digest(contributions[at])
     order = np.lexsort((digest, code))
     key = np.empty(at.size, np.uint64)
-    key[order] = _mixed(_mixed(names[code[order]], digest[order]), _rank(code[order], digest[order]))
+    key[order] = _mix(_mix(names[code[order]], digest[order]), _rank(code[order], digest[order]))
     order = np.lexsort((key, code))
     keep[at[order]] = _rank(code[order]) < rows
     return keep
 
 
-def _rank(*keys: NDArray[Any]) -> NDArray[np.uint64]:
+def _rank(*keys: NDArray[np.integer]) -> NDArray[np.uint64]:
     """The position of each entry in its run of equal keys."""
     starts = np.zeros(keys[0].size, bool)
     starts[0] = True
@@ -223,42 +232,41 @@ def _rank(*keys: NDArray[Any]) -> NDArray[np.uint64]:
     return (index - np.maximum.accumulate(np.where(starts, index, 0))).astype(np.uint64)
 
 
-def _grouped(persons: Any) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+def _code_persons(persons: object) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
     """A code for each row, and for each code a hash of the person's own name."""
-    array = entries(persons)
+    array = to_array(persons)
     if array.dtype.kind in "iu" and array.ndim == 1:
         unique, codes = np.unique(array, return_inverse=True)
-        return codes, _mixed(unique.astype(np.uint64), np.uint64(0))
+        return codes, _mix(unique.astype(np.uint64), np.uint64(0))
     seen: dict[int | str, int] = {}
-    codes = np.fromiter((seen.setdefault(identify(p), len(seen)) for p in listed(array)), np.intp, array.size)
-    return codes, np.array([hash_of(name) for name in seen], np.uint64)
+    codes = np.fromiter((seen.setdefault(identify(p), len(seen)) for p in list_entries(array)), np.intp, array.size)
+    return codes, np.array([hash_name(name) for name in seen], np.uint64)
 
 
-def identify(person: Any) -> int | str:
+def identify(person: object) -> int | str:
     """What identifies a person, however the column writes it: 7, 7.0, Decimal("7") and np.int64(7) are one person.
 
-    "7" is another one. Rows whose person is missing, or of a type that has no form (`canonical`), are all rows of one
-    and the same person. (A column of integers turns into floats when one entry is missing; that must not reshuffle
-    everybody.)
+    "7" is another one. Rows whose person is missing, or of a type without a canonical form, all belong to one and the
+    same person. (A column of integers turns into floats when one entry is missing; that must not reshuffle everybody.)
 
     >>> identify(7.0), identify(np.str_("ann")) == identify("ann"), identify(object()) == identify(None)
     (7, True, True)
     """
-    name = _truth_as_number(canonical(person))
+    name = _truth_as_number(canonical_form(person))
     return name if isinstance(name, int) else repr(name)
 
 
-def _truth_as_number(name: Any) -> Any:
+def _truth_as_number(name: object) -> object:
     """A column of truth values turns into numbers as soon as one entry is missing: True and 1 are one person."""
     if isinstance(name, tuple):
         return tuple(map(_truth_as_number, name))
     return int(name) if isinstance(name, bool) else name
 
 
-def hash_of(name: int | str) -> np.uint64:
+def hash_name(name: int | str) -> np.uint64:
     """A 64-bit hash of what `identify` gave: the same in every run, whoever else is there."""
     if isinstance(name, int) and -(1 << 63) <= name < 1 << 64:
-        return np.uint64(_mixed(np.array([name & 0xFFFFFFFFFFFFFFFF], np.uint64), np.uint64(0))[0])
+        return np.uint64(_mix(np.array([name & 0xFFFFFFFFFFFFFFFF], np.uint64), np.uint64(0))[0])
     return np.uint64(int.from_bytes(hashlib.blake2b(str(name).encode(), digest_size=8).digest(), "little"))
 
 
@@ -267,14 +275,14 @@ def _digest(contributions: NDArray[np.int64]) -> NDArray[np.uint64]:
     columns = contributions.reshape(contributions.shape[0], -1).astype(np.uint64)
     digest = np.zeros(columns.shape[0], np.uint64)
     for column in columns.T:
-        digest = _mixed(digest, column)
+        digest = _mix(digest, column)
     return digest
 
 
-def _mixed(left: Any, right: Any) -> Any:
+def _mix(left: NDArray[np.uint64], right: NDArray[np.uint64] | np.uint64) -> NDArray[np.uint64]:
     """A hash of two 64-bit words (the finaliser of splitmix64)."""
     with np.errstate(over="ignore"):
         word = left * np.uint64(0x9E3779B97F4A7C15) + right + np.uint64(0x9E3779B97F4A7C15)
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return word ^ (word >> np.uint64(31))
+        return np.asarray(word ^ (word >> np.uint64(31)))

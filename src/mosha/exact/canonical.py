@@ -18,14 +18,14 @@ from uuid import UUID
 
 import numpy as np
 
-__all__ = ["canonical"]
+__all__ = ["canonical_form"]
 
 _DEPTH = 16
 _LARGEST = 1 << 1024  # the first whole number beyond all floats
 _DIGITS = 400  # a decimal number with more digits before the point is beyond all floats, one with more after it is none
 
 
-def canonical(value: Any) -> Any:
+def canonical_form(value: object) -> Any:
     """A value in its one form, of a built-in type; None for what is missing or of a type that has no form.
 
     Guarantee:
@@ -37,7 +37,8 @@ def canonical(value: Any) -> Any:
     or in UTC, to the microsecond; a naive midnight is its date; a tuple has the forms of its parts.
 
     >>> from decimal import Decimal
-    >>> [canonical(value) for value in (7.0, np.float32(7), Decimal("7.0"), True, (1.0, np.str_("a")), float("nan"))]
+    >>> values = (7.0, np.float32(7), Decimal("7.0"), True, (1.0, np.str_("a")), float("nan"))
+    >>> [canonical_form(value) for value in values]
     [7, 7, 7, True, (1, 'a'), None]
     """
     return _form(value, _DEPTH)
@@ -51,13 +52,13 @@ def _form(value: Any, depth: int) -> Any:
         if isinstance(value, tuple):
             parts = [_form(part, depth - 1) for part in tuple.__iter__(value)] if depth else [None]
             return None if None in parts else tuple(parts)
-        plain = _plain(value)
+        plain = _to_builtin(value)
         return next((form(plain) for kinds, form in _FORMS if isinstance(plain, kinds)), None)
     except Exception:  # noqa: BLE001  (a value that cannot be read has no form, and must not be heard)
         return None
 
 
-def _plain(value: Any) -> Any:
+def _to_builtin(value: Any) -> object:
     """A scalar of NumPy or Arrow as one of Python."""
     if isinstance(value, np.datetime64):
         since_1970 = int(value.astype("M8[Y]").astype(np.int64))  # years: this cast alone cannot wrap around

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer
 from mosha.core.unit import Unit
-from mosha.exact.bounding import keep_at_most, numbers, read, rows_per_unit
+from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.counts import Histogram
-from mosha.exact.grid import bounds, grid_for, round_to_grid, total
+from mosha.exact.grid import check_bounds, grid_for, round_to_grid, sum_steps
 from mosha.exact.statistic import Sensitivity, Steps, sum_sensitivity
 
 __all__ = ["Clipped", "ClippedVectors", "check_order", "clip_numbers", "clip_vectors", "clipping_bias"]
@@ -29,7 +29,7 @@ def clip_numbers(values: NDArray[np.float64], low: float, high: float) -> NDArra
     return np.clip(values, low, high)
 
 
-def check_order(order: Any) -> None:
+def check_order(order: object) -> None:
     if order not in (1, 2):
         raise InvalidParameter("order must be 1 (sum of absolute values) or 2 (Euclidean).")
 
@@ -76,7 +76,7 @@ class Clipped:
         A histogram of two public keys, "below" and "above"; see `Histogram`.
 
     >>> from mosha.core.unit import Row
-    >>> Clipped(between=(0, 10)).exact([-5, 3, 11, 99], Row()).tolist()
+    >>> Clipped(between=(0, 10)).evaluate([-5, 3, 11, 99], Row()).tolist()
     [1, 2]
     """
 
@@ -86,15 +86,15 @@ class Clipped:
     labels: ClassVar[tuple[str, str]] = ("below", "above")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "between", bounds("clipping", self.between))
+        object.__setattr__(self, "between", check_bounds("clipping", self.between))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return Histogram(keys=self.labels).sensitivity(unit)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column)
-        column = numbers(values)
+    def evaluate(self, data: object, unit: Unit) -> Steps:
+        values, persons = read_rows(data, unit, self.column)
+        column = to_numbers(values)
         side = np.where(column < self.between[0], 0, np.where(column > self.between[1], 1, 2)).astype(np.int64)
         if persons is not None:
             side = side[keep_at_most(rows_per_unit(unit), persons, side)]
@@ -109,7 +109,7 @@ class ClippedVectors:
         A row counts 0 or 1, by itself: `sum_sensitivity` with these bounds holds, m for a unit with m rows.
 
     >>> from mosha.core.unit import Row
-    >>> ClippedVectors(norm=5, coordinates=2).exact([[3, 4], [6, 8], [None, 1]], Row()).tolist()
+    >>> ClippedVectors(norm=5, coordinates=2).evaluate([[3, 4], [6, 8], [None, 1]], Row()).tolist()
     [2]
     """
 
@@ -129,9 +129,9 @@ class ClippedVectors:
         return sum_sensitivity(0, 1, unit)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column)
-        vectors = numbers(values, width=self.coordinates)
+    def evaluate(self, data: object, unit: Unit) -> Steps:
+        values, persons = read_rows(data, unit, self.column)
+        vectors = to_numbers(values, width=self.coordinates)
         finite = np.asarray(np.isfinite(vectors).all(axis=1, keepdims=True))
         shares = np.where(finite, vectors, 0.0) / self.norm / 2  # where this overflows, the vector is too long
         long = ~finite[:, 0] | (np.abs(shares).max(axis=1) > 0.5)
@@ -140,11 +140,11 @@ class ClippedVectors:
         steps = long.astype(np.int64)
         if persons is not None:
             steps = steps[keep_at_most(rows_per_unit(unit), persons, steps)]
-        return total(steps, 1)
+        return sum_steps(steps, 1)
 
 
 def clipping_bias(
-    public: Any, *, between: tuple[float, float] | None = None, norm: float | None = None, order: int = 2
+    public: ArrayLike, *, between: tuple[float, float] | None = None, norm: float | None = None, order: int = 2
 ) -> Any:
     """The mean of clipped values minus the mean of the values, for *public* values like the private ones.
 
@@ -158,19 +158,21 @@ def clipping_bias(
     """
     if (between is None) == (norm is None):
         raise InvalidParameter("a bias is that of between=(low, high) or of norm=...: give one of them.")
-    vectors = np.atleast_2d(numbers(public, width=_width(public)) if norm is not None else numbers(public)[:, None])
+    vectors = np.atleast_2d(
+        to_numbers(public, width=_width(public)) if norm is not None else to_numbers(public)[:, None]
+    )
     vectors = vectors[np.isfinite(vectors).all(axis=1)]
     if vectors.size == 0:
         raise InvalidParameter("a forecast of the bias needs public values to make it from.")
     if norm is None:
-        low, high = bounds("clipping", between)
+        low, high = check_bounds("clipping", between)
         return float((clip_numbers(vectors, low, high) - vectors).mean())
     check_order(order)
     grid = grid_for(positive("norm", norm))
     return (clip_vectors(vectors, int(norm / grid), order, grid) * grid - vectors).mean(axis=0)
 
 
-def _width(public: Any) -> int:
+def _width(public: ArrayLike) -> int:
     shape = np.shape(public)
     if len(shape) != 2:
         raise InvalidParameter("public vectors must be an array with one row for each.")

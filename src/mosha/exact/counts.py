@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Neighbours, Unit
-from mosha.exact.bounding import entries, keep_at_most, numbers, read, rows_per_unit
-from mosha.exact.grid import bounds, total
+from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_array, to_numbers
+from mosha.exact.grid import check_bounds, sum_steps
 from mosha.exact.statistic import Sensitivity, Steps, root_up, sum_sensitivity
 
 __all__ = ["Count", "Histogram"]
@@ -29,7 +29,7 @@ class Count:
         that were filtered beforehand are not all rows: count those with `between` or a `Histogram`.)
 
     >>> from mosha.core.unit import Row
-    >>> Count().exact([3, 1, 4], Row()).tolist(), Count(between=(2, 9)).exact([3, 1, 4], Row()).tolist()
+    >>> Count().evaluate([3, 1, 4], Row()).tolist(), Count(between=(2, 9)).evaluate([3, 1, 4], Row()).tolist()
     ([3], [2])
     >>> Count().sensitivity(Row(neighbours="replace-one")).l1
     0
@@ -42,22 +42,22 @@ class Count:
 
     def __post_init__(self) -> None:
         if self.between is not None:
-            object.__setattr__(self, "between", bounds("count", self.between))
+            object.__setattr__(self, "between", check_bounds("count", self.between))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return sum_sensitivity(1 if self.between is None else 0, 1, unit)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column, any_column=self.between is None)
+    def evaluate(self, data: object, unit: Unit) -> Steps:
+        values, persons = read_rows(data, unit, self.column, any_column=self.between is None)
         if self.between is None:
-            ones = np.ones(len(entries(values)), np.int64)
+            ones = np.ones(len(to_array(values)), np.int64)
         else:
-            column = numbers(values)
+            column = to_numbers(values)
             ones = ((column >= self.between[0]) & (column <= self.between[1])).astype(np.int64)
         if persons is not None:
             ones = ones[keep_at_most(rows_per_unit(unit), persons, ones)]
-        return total(ones, 1)
+        return sum_steps(ones, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +72,13 @@ class Histogram:
 
     >>> from mosha.core.unit import Row
     >>> wards = Histogram(keys=["A", "B"])
-    >>> wards.exact(["A", "B", "A", "C"], Row()).tolist()
+    >>> wards.evaluate(["A", "B", "A", "C"], Row()).tolist()
     [2, 1]
     >>> wards.sensitivity(Row()).l1, wards.sensitivity(Row(neighbours="replace-one")).l1
     (1, 2)
     """
 
-    keys: Sequence[Any]
+    keys: Sequence[object]
     column: str | None = None
     grid: ClassVar[float] = 1.0
 
@@ -96,7 +96,7 @@ class Histogram:
         object.__setattr__(self, "keys", keys)
 
     @property
-    def labels(self) -> tuple[Any, ...]:
+    def labels(self) -> tuple[object, ...]:
         return tuple(self.keys)
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
@@ -109,25 +109,25 @@ class Histogram:
         return Sensitivity(l0=l0, l1=2 * rows, l2=l2, linf=rows, span=2 * rows)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column)
-        codes = self._codes(entries(values))
+    def evaluate(self, data: object, unit: Unit) -> Steps:
+        values, persons = read_rows(data, unit, self.column)
+        codes = self._codes(to_array(values))
         if persons is not None:
             codes = codes[keep_at_most(rows_per_unit(unit), persons, codes)]
         return np.bincount(codes, minlength=len(self.keys) + 1)[: len(self.keys)].astype(np.int64)
 
-    def _codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
+    def _codes(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
         """The position of each row's key, or the number of keys for a row that counts nowhere."""
         if values.ndim != 1:
             raise DataError("the values must be one key for each row.")
         where = {key: code for code, key in enumerate(self.keys)}
         elsewhere = len(self.keys)
-        unique, inverse = _distinct(values)
+        unique, inverse = _find_distinct(values)
         codes = np.array([_find(where, value, elsewhere) for value in unique], np.int64)
         return codes[inverse] if inverse is not None else codes
 
 
-def _distinct(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp] | None]:
+def _find_distinct(values: NDArray[np.generic]) -> tuple[list[Any], NDArray[np.intp] | None]:
     """The values once each, where sorting finds them; an array of mixed objects is taken as it is."""
     if values.dtype.kind == "O" or values.size == 0:
         return values.tolist(), None
@@ -135,7 +135,7 @@ def _distinct(values: NDArray[Any]) -> tuple[list[Any], NDArray[np.intp] | None]
     return unique.tolist(), inverse
 
 
-def _find(where: dict[Any, int], value: Any, elsewhere: int) -> int:
+def _find(where: dict[object, int], value: object, elsewhere: int) -> int:
     try:
         return where.get(value, elsewhere)
     except Exception:  # noqa: BLE001  (what cannot be hashed or compared is no key, and must not be heard)

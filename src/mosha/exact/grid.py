@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,16 @@ from mosha.core.number import positive, real
 from mosha.exact.statistic import Steps
 
 __all__ = [
-    "HELD",
-    "bounds",
-    "enlarged",
+    "LARGEST_STEPS",
+    "add_noise",
+    "check_bounds",
+    "clamp_steps",
+    "enlarge_scale",
     "grid_for",
-    "held",
-    "in_units",
-    "noised",
     "power_of_two",
     "round_to_grid",
-    "total",
+    "sum_steps",
+    "to_units",
 ]
 
 FINENESS = 28
@@ -36,11 +36,11 @@ a coarser grid for larger tables, where a statistic takes one.
 _SMALLEST, _LARGEST = 2.0**-512, 2.0**512  # of a bound: sums and grids stay far from where floats end
 _SAFE = 1 << 62
 
-HELD = 1 << 60
+LARGEST_STEPS = 1 << 60
 """Exact and noisy numbers of steps are held within this size."""
 
 
-def power_of_two(name: str, value: Any) -> float:
+def power_of_two(name: str, value: object) -> float:
     """A grid: a power of two, as a float.
 
     >>> power_of_two("grid", 0.25)
@@ -52,15 +52,15 @@ def power_of_two(name: str, value: Any) -> float:
     return number
 
 
-def bounds(name: str, between: Any) -> tuple[float, float]:
+def check_bounds(name: str, between: Iterable[object] | None) -> tuple[float, float]:
     """`between=(low, high)`: two finite numbers, the first one smaller."""
     if between is None:
         raise Unbounded(f"{name} needs between=(low, high): without a range one unit can move it without limit.")
     try:
-        low, high = between
+        first, second = between
     except (TypeError, ValueError):
         raise InvalidParameter(f"between={type(between).__name__} is not a pair: write between=(low, high).") from None
-    low, high = real("low", low), real("high", high)
+    low, high = real("low", first), real("high", second)
     if not low < high:
         raise InvalidParameter(f"between=(low, high) must have low < high, got ({low:g}, {high:g}).")
     if not max(abs(low), abs(high)) <= _LARGEST or not high - low >= _SMALLEST:
@@ -87,15 +87,15 @@ def round_to_grid(values: NDArray[np.float64], grid: float) -> NDArray[np.int64]
     return np.rint(values / grid).astype(np.int64)
 
 
-def held(steps: Steps) -> Steps:
+def clamp_steps(steps: Steps) -> Steps:
     """Each number moved to the nearest one within 2**60.
 
-    No two numbers move apart, so no norm of a sensitivity grows; see `held.md` for what this buys.
+    No two numbers move apart, so no norm of a sensitivity grows; see `clamping.md` for what this buys.
     """
-    return np.clip(steps, -HELD, HELD)
+    return np.clip(steps, -LARGEST_STEPS, LARGEST_STEPS)
 
 
-def total(steps: Steps, largest: int) -> Steps:
+def sum_steps(steps: Steps, largest: int) -> Steps:
     """The sum over rows of whole numbers of size at most `largest`, held within 2**60 and never wrapped around.
 
     n numbers of size at most `largest` sum to at most n * largest; where 64 bits might not hold that,
@@ -103,30 +103,30 @@ def total(steps: Steps, largest: int) -> Steps:
     """
     keep = steps.ndim == 1
     if steps.shape[0] * largest < _SAFE:
-        return held(np.asarray(steps.sum(axis=0, dtype=np.int64, keepdims=keep)))
+        return clamp_steps(np.asarray(steps.sum(axis=0, dtype=np.int64, keepdims=keep)))
     exact = np.atleast_1d(steps.astype(object).sum(axis=0))
-    return np.array([min(max(int(number), -HELD), HELD) for number in exact], np.int64)
+    return np.array([min(max(int(number), -LARGEST_STEPS), LARGEST_STEPS) for number in exact], np.int64)
 
 
-def noised(steps: Steps, noise: Steps) -> Steps:
+def add_noise(steps: Steps, noise: Steps) -> Steps:
     """Steps plus noise, both held within 2**60 before and after: 64 bits cannot overflow.
 
     Guarantee:
         The samplers never draw |noise| >= 2**62, which exact noise would, if rarely. As the sum is held
-        within 2**60 that is no more than a factor 1 + 2**-2900 on any probability: `held.md`.
+        within 2**60 that is no more than a factor 1 + 2**-2900 on any probability: `clamping.md`.
     """
-    return held(held(steps) + noise)
+    return clamp_steps(clamp_steps(steps) + noise)
 
 
-def enlarged(scale: Fraction) -> Fraction:
-    """The scale that is drawn with where `scale` is charged: a hair more noise, which pays for `held.md`."""
+def enlarge_scale(scale: Fraction) -> Fraction:
+    """The scale that is drawn with where `scale` is charged: a hair more noise, which pays for `clamping.md`."""
     return scale * (1 + Fraction(1, 1 << 50))
 
 
-def in_units(steps: Steps, grid: float) -> NDArray[np.int64] | NDArray[np.float64]:
+def to_units(steps: Steps, grid: float) -> NDArray[np.int64] | NDArray[np.float64]:
     """Steps in the unit of the data: whole numbers on the grid 1, floats on any other.
 
-    >>> in_units(np.array([3, -1]), 0.25)
+    >>> to_units(np.array([3, -1]), 0.25)
     array([ 0.75, -0.25])
     """
     return steps if grid == 1.0 else steps.astype(np.float64) * grid

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import strict_probability
 from mosha.core.unit import Unit
-from mosha.exact.bounding import keep_at_most, numbers, read, rows_per_unit
+from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_numbers
-from mosha.exact.grid import bounds, grid_for, power_of_two, round_to_grid
+from mosha.exact.grid import check_bounds, grid_for, power_of_two, round_to_grid
 from mosha.exact.statistic import Steps
 
 __all__ = ["LocalStatistic", "Quantile"]
@@ -22,7 +22,7 @@ __all__ = ["LocalStatistic", "Quantile"]
 class LocalStatistic(Protocol):
     """A number that knows how far it could move, for the data at hand and for data ever further away.
 
-    `local(data, unit)` is (f, A) in whole steps: the number, and an array with
+    `evaluate_with_reaches(data, unit)` is (f, A) in whole steps: the number, and an array with
 
         |f(D) - f(D')| <= A[0](D)        for all neighbours D' of D,
         A[k](D) <= A[k + 1](D')          for all neighbours and all k,
@@ -40,7 +40,7 @@ class LocalStatistic(Protocol):
     @property
     def width(self) -> int: ...
 
-    def local(self, data: Any, unit: Unit) -> tuple[int, Steps]: ...
+    def evaluate_with_reaches(self, data: object, unit: Unit) -> tuple[int, Steps]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Quantile:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "at", strict_probability("at", self.at))
-        low, high = bounds("quantile", self.between)
+        low, high = check_bounds("quantile", self.between)
         object.__setattr__(self, "between", (low, high))
         grid = power_of_two("grid", self.grid) if self.grid else grid_for(high - low)
         if not 1 <= (high - low) / grid <= 2.0**40:
@@ -88,9 +88,9 @@ class Quantile:
         return int(np.rint((self.between[1] - self.between[0]) / self.grid))
 
     @np.errstate(all="ignore")
-    def local(self, data: Any, unit: Unit) -> tuple[int, Steps]:
-        values, persons = read(data, unit, self.column)
-        column = numbers(values)
+    def evaluate_with_reaches(self, data: object, unit: Unit) -> tuple[int, Steps]:
+        values, persons = read_rows(data, unit, self.column)
+        column = to_numbers(values)
         present = ~np.isnan(column)
         above = np.where(present, clip_numbers(column, *self.between), self.offset) - self.offset
         steps = np.clip(round_to_grid(above, self.grid), 0, self.width)

@@ -6,7 +6,7 @@ import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from mosha.exact.bounding import rows_per_unit
 __all__ = ["Sensitivity", "Statistic", "Steps", "check_statistic", "fingerprint", "root_up", "sum_sensitivity"]
 
 Steps: TypeAlias = NDArray[np.int64]
-"""Whole numbers of grid steps, each held within 2**60 (see `held`)."""
+"""Whole numbers of grid steps, each clamped to 2**60 (see `clamp_steps`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +48,12 @@ class Sensitivity:
 class Statistic(Protocol):
     """A function of the data with values on a public grid.
 
-    `exact(data, unit)` gives one whole number for each coordinate, held within 2**60; times `grid` it is in the unit
+    `evaluate(data, unit)` gives one whole number for each coordinate, clamped to 2**60; times `grid` it is in the unit
     of the data. It is total: what one unit's rows hold can never make it fail, for a failure would tell. `labels`
     names the coordinates; None stands for a single number.
 
     Guarantee:
-        For all neighbours D, D' under `unit`, each norm of exact(D, unit) - exact(D', unit) is at most
+        For all neighbours D, D' under `unit`, each norm of evaluate(D, unit) - evaluate(D', unit) is at most
         the one in `sensitivity(unit)`. Every class that claims to be a statistic proves this.
     """
 
@@ -61,14 +61,14 @@ class Statistic(Protocol):
     def grid(self) -> float: ...
 
     @property
-    def labels(self) -> tuple[Any, ...] | None: ...
+    def labels(self) -> tuple[object, ...] | None: ...
 
     def sensitivity(self, unit: Unit) -> Sensitivity: ...
 
-    def exact(self, data: Any, unit: Unit) -> Steps: ...
+    def evaluate(self, data: object, unit: Unit) -> Steps: ...
 
 
-def check_statistic(statistic: Any) -> Statistic:
+def check_statistic(statistic: object) -> Statistic:
     """The statistic itself, or an error for anything else."""
     if isinstance(statistic, type):
         raise InvalidParameter(f"a statistic is needed, not its class: call it, such as {statistic.__name__}(...).")
@@ -85,7 +85,7 @@ def check_statistic(statistic: Any) -> Statistic:
     return statistic
 
 
-def fingerprint(statistic: Any, unit: Unit, *parameters: Any) -> str:
+def fingerprint(statistic: object, unit: Unit, *parameters: object) -> str:
     """What tells this question from others of the same price: a payment's key finds no answer to another one.
 
     Public things alone go in. A statistic without a text of its own is known by the name of its class.

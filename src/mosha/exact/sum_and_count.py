@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.unit import Neighbours, Unit
-from mosha.exact.bounding import keep_at_most, numbers, read, rows_per_unit
+from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_numbers
-from mosha.exact.grid import bounds, grid_for, round_to_grid, total
+from mosha.exact.grid import check_bounds, grid_for, round_to_grid, sum_steps
 from mosha.exact.statistic import Steps
 
 __all__ = ["SumAndCount"]
@@ -36,7 +35,7 @@ class SumAndCount:
 
     >>> from mosha.core.unit import Row
     >>> ages = SumAndCount(between=(0, 100))
-    >>> total, count = ages.exact([30, 40, 500, None], Row())
+    >>> total, count = ages.evaluate([30, 40, 500, None], Row())
     >>> ages.middle + ages.grid * total / count  # the middle is 50, the third value clamped to 100
     np.float64(56.66666666...)
     """
@@ -46,7 +45,7 @@ class SumAndCount:
     missing: str = "drop"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "between", bounds("mean", self.between))
+        object.__setattr__(self, "between", check_bounds("mean", self.between))
         if self.missing not in ("drop", "middle"):
             raise InvalidParameter("missing must be 'drop' or 'middle'.")
 
@@ -71,9 +70,9 @@ class SumAndCount:
         return 2 * rows * self.half, rows - (self.missing != "drop")
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column)
-        column = numbers(values)
+    def evaluate(self, data: object, unit: Unit) -> Steps:
+        values, persons = read_rows(data, unit, self.column)
+        column = to_numbers(values)
         missing = np.isnan(column)
         centred = np.where(missing, 0.0, clip_numbers(column, *self.between) - self.middle)
         pairs = np.empty((column.size, 2), np.int64)
@@ -81,4 +80,4 @@ class SumAndCount:
         pairs[:, 1] = ~missing if self.missing == "drop" else 1
         if persons is not None:
             pairs = pairs[keep_at_most(rows_per_unit(unit), persons, pairs)]
-        return total(pairs, self.half)
+        return sum_steps(pairs, self.half)

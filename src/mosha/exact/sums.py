@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.number import positive, positive_integer
 from mosha.core.unit import Neighbours, Unit
-from mosha.exact.bounding import keep_at_most, numbers, read, rows_per_unit
+from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import check_order, clip_numbers, clip_vectors
-from mosha.exact.grid import bounds, grid_for, power_of_two, round_to_grid, total
+from mosha.exact.grid import check_bounds, grid_for, power_of_two, round_to_grid, sum_steps
 from mosha.exact.statistic import Sensitivity, Steps, root_up, sum_sensitivity
 
 __all__ = ["ClippedSum", "VectorSum"]
@@ -40,7 +40,7 @@ class ClippedSum:
 
     >>> from mosha.core.unit import Row
     >>> days = ClippedSum(between=(0, 30), grid=1)
-    >>> days.exact([3, 99, float("nan")], Row()).tolist(), days.sensitivity(Row(at_most=5)).l1
+    >>> days.evaluate([3, 99, float("nan")], Row()).tolist(), days.sensitivity(Row(at_most=5)).l1
     ([33], 150)
     """
 
@@ -51,7 +51,7 @@ class ClippedSum:
     labels: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        low, high = bounds("sum", self.between)
+        low, high = check_bounds("sum", self.between)
         object.__setattr__(self, "between", (low, high))
         magnitude = max(abs(low), abs(high))
         grid = power_of_two("grid", self.grid) if self.grid else grid_for(magnitude)
@@ -69,12 +69,12 @@ class ClippedSum:
         return sum_sensitivity(*self._range(), unit)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column)
-        steps = self._steps(numbers(values))
+    def evaluate(self, data: object, unit: Unit) -> Steps:
+        values, persons = read_rows(data, unit, self.column)
+        steps = self._steps(to_numbers(values))
         if persons is not None:
             steps = steps[keep_at_most(rows_per_unit(unit), persons, steps)]
-        return total(steps, max(map(abs, self._range())))
+        return sum_steps(steps, max(map(abs, self._range())))
 
     def _steps(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         low, high = self.between
@@ -100,7 +100,7 @@ class VectorSum:
 
     >>> from mosha.core.unit import Row
     >>> steps = VectorSum(norm=10, coordinates=2, grid=1)
-    >>> steps.exact([[30, 40], [1, 0]], Row()).tolist(), steps.sensitivity(Row()).l2
+    >>> steps.evaluate([[30, 40], [1, 0]], Row()).tolist(), steps.sensitivity(Row()).l2
     ([7, 8], 10.0)
     """
 
@@ -114,7 +114,7 @@ class VectorSum:
         if self.norm is None:
             raise Unbounded("a sum of vectors needs norm=...: without it one unit can move it without limit.")
         norm = positive("norm", self.norm)
-        bounds("vector sum", (0, norm))
+        check_bounds("vector sum", (0, norm))
         object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "coordinates", positive_integer("coordinates", self.coordinates))
         check_order(self.order)
@@ -135,9 +135,11 @@ class VectorSum:
         return Sensitivity(l0=d, l1=l1, l2=root_up(step**2), linf=step, span=span)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column)
-        steps = clip_vectors(numbers(values, width=self.coordinates), int(self.norm / self.grid), self.order, self.grid)
+    def evaluate(self, data: object, unit: Unit) -> Steps:
+        values, persons = read_rows(data, unit, self.column)
+        steps = clip_vectors(
+            to_numbers(values, width=self.coordinates), int(self.norm / self.grid), self.order, self.grid
+        )
         if persons is not None:
             steps = steps[keep_at_most(rows_per_unit(unit), persons, steps)]
-        return total(steps, int(self.norm / self.grid))
+        return sum_steps(steps, int(self.norm / self.grid))

@@ -18,7 +18,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
-from mosha.exact.grid import bounds, enlarged
+from mosha.exact.grid import check_bounds, enlarge_scale
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.plan import check_count
 from mosha.federated.secure.keys import Ring
@@ -92,7 +92,7 @@ class Analytics(PricedPlan):
 
     @property
     def _share(self) -> Fraction:
-        whole = enlarged(Fraction(self.chosen_noise) * Fraction(self._sensitivity))
+        whole = enlarge_scale(Fraction(self.chosen_noise) * Fraction(self._sensitivity))
         if whole * 8 > _MOST or self.clients * self.units > _MOST:
             raise InvalidParameter("so many clients, or so much noise, do not fit into sums modulo 2**32.")
         return Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
@@ -224,7 +224,7 @@ def mean(*, between: tuple[float, float], clients: int, survivors: int, epsilon:
 
     Clients add their number as a distance from the middle, and a one; the answer is the noisy sum over the noisy count.
     """
-    low, high = bounds("mean", between)
+    low, high = check_bounds("mean", between)
     middle, half = low / 2 + high / 2, high / 2 - low / 2
 
     def encode(value: Any, units: int) -> NDArray[np.int64]:
@@ -251,7 +251,7 @@ def quantile(
 ) -> Analytics:
     """The value below which a share `at` of clients lies, from a private histogram of `bins` parts of `between`."""
     share, parts = strict_probability("at", at), check_count("bins", bins, at_most=1 << 20)
-    low, high = bounds("quantile", between)
+    low, high = check_bounds("quantile", between)
     edges = np.linspace(low, high, parts + 1)
 
     def encode(value: Any, units: int) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from mosha.core.number import probability
 from mosha.core.options import NoiseName, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Self as OwnValue
-from mosha.exact.grid import enlarged, noised
+from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
 from mosha.federated.federation import Federation, accepted
@@ -92,7 +92,7 @@ class ClientSide(FederatedPlan):
         return DiscreteGaussian(noise, 2.0 * STEPS, COORDINATES)
 
     def _scale(self) -> Fraction:
-        scale = enlarged(Fraction(self.chosen_noise) * 2 * STEPS)
+        scale = enlarge_scale(Fraction(self.chosen_noise) * 2 * STEPS)
         if not 1 << 10 <= scale <= LARGEST_SCALE:
             raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**29.")
         return scale
@@ -100,11 +100,11 @@ class ClientSide(FederatedPlan):
     def report(self, updates: NDArray[Any], rng: Rng) -> NDArray[np.int64]:
         """Noisy steps for each row: what leaves a client. Runs on the client."""
         if self.noise == "laplace":
-            return noised(
+            return add_noise(
                 bounded_sum_steps(updates, self.clip), discrete_laplace(self._scale(), updates.shape, rng=rng)
             )
         steps = bounded_steps(updates, self.clip)[0].astype(np.int64)
-        return noised(steps, discrete_gaussian(self._scale(), updates.shape, rng=rng))
+        return add_noise(steps, discrete_gaussian(self._scale(), updates.shape, rng=rng))
 
     def device(self, coordinates: int, *, about: str = "") -> Measurement:
         """All reports of one client as a measurement for its own account; its data is one update, flat."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import RunError, StateRefused
 from mosha.core.randomness import Rng
-from mosha.exact.grid import HELD, noised
+from mosha.exact.grid import LARGEST_STEPS, add_noise
 from mosha.exact.statistic import root_up
 from mosha.federated.clipping import STEPS
 from mosha.federated.noise_secret import MarkedNoise
@@ -54,7 +54,7 @@ class CorrelatedRounds:
         with turn.round() as number:
             exact = np.clip(self.sums.of(federation, ask, clip, number, rng), -_LARGEST_SUM, _LARGEST_SUM)
             noise, how = self._noise(rng)
-            noisy = noised(encode_sums((exact, *past), self.bands), noise)
+            noisy = add_noise(encode_sums((exact, *past), self.bands), noise)
         return {"steps": noisy, "clip": clip, **how}, self._after(state, exact)
 
     def _after(self, state: tuple[Past, Turn], exact: NDArray[np.int64]) -> tuple[Past, Turn]:
@@ -75,7 +75,7 @@ class CorrelatedRounds:
     def _resume(self, state: tuple[Past, Turn], answer: dict[str, Any]) -> tuple[Past, Turn]:
         """The state after a round that an earlier process answered: its noise is made again and taken away."""
         assert self.marked is not None
-        if "mark" not in answer or np.abs(answer["steps"]).max() >= HELD:
+        if "mark" not in answer or np.abs(answer["steps"]).max() >= LARGEST_STEPS:
             raise StateRefused(
                 "this run was begun without a secret, or its numbers left their range: it cannot go on. No client was "
                 "asked and nothing was spent."

@@ -18,7 +18,7 @@ from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
-from mosha.exact.grid import enlarged, noised
+from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clipping import STEPS, clip_in_range, lengths, scaled_steps
 from mosha.federated.correlated_rounds import MOST_BANDS, CorrelatedRounds, total_sensitivity
@@ -63,7 +63,7 @@ class ServerSide(FederatedPlan):
         D = moves * sqrt(STEPS^2 + half^2). Drawing is the sampling's own and priced by it; whose turn it is
         follows from the run's own count of rounds (`Turn`), whatever is asked. Who drops out adds zero and
         the divisor is public: dropouts change no noise. The clip in force is a function of earlier answers; rounds
-        compose, `resume` computes that same function. Finite support: `mechanisms/held.md`; correlated noise:
+        compose, `resume` computes that same function. Finite support: `exact/clamping.md`; correlated noise:
         `correlated_rounds.md`.
 
     Units:
@@ -147,7 +147,7 @@ class ServerSide(FederatedPlan):
         return event if self.bands > 1 else self.sampling.price(event, steps=length, population=self.clients)
 
     def _sigma(self, noise: float) -> Fraction:
-        sigma = enlarged(Fraction(noise) * Fraction(self._sensitivity(noise)))
+        sigma = enlarge_scale(Fraction(noise) * Fraction(self._sensitivity(noise)))
         if not _FINEST <= sigma <= _COARSEST:
             raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**29.")
         return sigma
@@ -246,7 +246,7 @@ class _Rounds:
         clip, turn = state
         with turn.round() as number:
             total = self.sums.of(federation, ask, clip, number, rng)
-            noisy = noised(total, discrete_gaussian(self.sigma, self.sums.width, rng=rng))
+            noisy = add_noise(total, discrete_gaussian(self.sigma, self.sums.width, rng=rng))
         answer: dict[str, Any] = {"steps": noisy[: self.sums.coordinates], "clip": clip}
         if self.sums.half:
             answer["within"] = int(noisy[-1])

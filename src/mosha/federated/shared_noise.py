@@ -17,7 +17,7 @@ from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
 from mosha.core.unit import Client
-from mosha.exact.grid import enlarged
+from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clipping import clip_in_range, lengths
 from mosha.federated.federation import Federation, accepted
@@ -127,7 +127,7 @@ class Distributed(FederatedPlan):
 
     def _share(self, noise: float) -> Fraction:
         """The parameter of one client's share of the noise, rounded up."""
-        whole = enlarged(Fraction(noise) * Fraction(root_up(self._square)))
+        whole = enlarge_scale(Fraction(noise) * Fraction(root_up(self._square)))
         share = Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
         if not share >= _FINEST_SHARE or whole > 1 << 28:
             raise InvalidParameter(

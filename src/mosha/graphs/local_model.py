@@ -26,8 +26,8 @@ from mosha.graphs.statistics.ladder import ladder
 from mosha.graphs.statistics.subgraphs import TriangleCount
 from mosha.graphs.synthesis.adjacency import flip_positions, flip_rate
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import secure
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["compare_models", "degree_report", "local_degrees", "local_triangles", "neighbour_report", "triangle_report"]
 

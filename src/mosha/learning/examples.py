@@ -13,7 +13,7 @@ from torch.utils.data import Subset, TensorDataset, default_collate
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.randomness import Rng
-from mosha.exact.bounding import entries, identify, listed
+from mosha.exact.bounding import identify, list_entries, to_array
 from mosha.mechanisms.sampling import shuffle
 
 __all__ = ["Examples", "group_by_owner"]
@@ -42,7 +42,7 @@ class Examples:
         if owners is None and each > 1:
             raise InvalidParameter("a Person unit needs owners=...: whose each example is. Nothing was spent.")
         self._example: tuple[Any, ...] | None = None
-        self._owners = None if owners is None else entries(owners)
+        self._owners = None if owners is None else to_array(owners)
         self._persons = None if owners is None else group_by_owner(self._owners, self.count)
         self.units = self.count if self._persons is None else len(self._persons)
 
@@ -50,7 +50,7 @@ class Examples:
         """What identifies each person, in the order of units; empty where units are examples."""
         if self._persons is None:
             return []
-        owners = listed(self._owners)
+        owners = list_entries(self._owners)
         return [identify(owners[int(rows[0])]) for rows in self._persons]
 
     def keep(self, persons: NDArray[np.bool_]) -> None:
@@ -145,12 +145,12 @@ def group_by_owner(owners: object, examples: int) -> list[NDArray[np.int64]]:
     >>> len(group_by_owner([1, "1", 1.0, None, float("nan")], 5))
     3
     """
-    values = entries(owners)
+    values = to_array(owners)
     if values.shape != (examples,):
         raise InvalidParameter("owners=... must say for each example whose it is: one value an example.")
     if values.dtype.kind not in "iu":
         seen: dict[int | str, int] = {}
-        values = np.array([seen.setdefault(identify(owner), len(seen)) for owner in listed(values)], np.int64)
+        values = np.array([seen.setdefault(identify(owner), len(seen)) for owner in list_entries(values)], np.int64)
     _, places = np.unique(values, return_inverse=True)
     order = np.argsort(places, kind="stable")
     cuts = np.flatnonzero(np.diff(places[order])) + 1

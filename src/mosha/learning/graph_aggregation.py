@@ -20,7 +20,7 @@ from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Neighbours, Unit
 from mosha.exact.clip import clip_vectors
-from mosha.exact.grid import enlarged, noised
+from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.learning.linear.descent import gaussian_budget, step_multiplier
 from mosha.learning.linear.rows import RADIUS
@@ -44,7 +44,7 @@ class Aggregation:
         Vectors count in their own norm, which is at most one.
 
     >>> plan = Aggregation(vertices=3, width=2, hops=2)
-    >>> plan.exact([(0, 1), (1, 0), (1, 2), (2, 2)], np.eye(3)[:, :2]).tolist()
+    >>> plan.evaluate([(0, 1), (1, 0), (1, 2), (2, 2)], np.eye(3)[:, :2]).tolist()
     [[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
     """
 
@@ -64,7 +64,7 @@ class Aggregation:
             raise InvalidParameter("sums over neighbours hide one edge: unit=mosha.Edge().")
         return root_up(2 * (RADIUS * (2 if unit.neighbours is Neighbours.REPLACE_ONE else 1)) ** 2)
 
-    def exact(self, edges: Any, vectors: Any) -> NDArray[np.float64]:
+    def evaluate(self, edges: Any, vectors: Any) -> NDArray[np.float64]:
         """The sums without noise: for public graphs and for tests."""
         return self._sums(edges, vectors).astype(np.float64) / RADIUS
 
@@ -104,13 +104,13 @@ class Aggregation:
         multiplier = step_multiplier(gaussian_budget(epsilon=epsilon, delta=delta, rho=rho, mu=mu), self.hops)
         if rho is None:
             multiplier = discrete_multiplier(multiplier, sensitivity, entries)
-        drawn = enlarged(Fraction(multiplier) * Fraction(sensitivity))
+        drawn = enlarge_scale(Fraction(multiplier) * Fraction(sensitivity))
         if not 1 << 10 <= drawn <= LARGEST_SCALE:
             raise InvalidParameter("this budget makes the noise vanish or overflow: take one nearer to one.")
 
         def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[NDArray[np.float64], Any]:
             noise = discrete_gaussian(drawn, (self.vertices, self.width), rng=rng)
-            return noised(self._sums(data, ask), noise).astype(np.float64) / RADIUS, state
+            return add_noise(self._sums(data, ask), noise).astype(np.float64) / RADIUS, state
 
         return Measurement(
             unit=unit,

@@ -15,7 +15,7 @@ from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.gaussian import gaussian
 from mosha.mechanisms.laplace import laplace
-from mosha.mechanisms.noisy_statistic import one_of
+from mosha.mechanisms.noisy_statistic import find_given
 
 __all__ = ["NoiseChoice", "additive", "best_noise"]
 
@@ -57,7 +57,7 @@ def best_noise(
     >>> best_noise(VectorSum(norm=1, coordinates=100), unit=Row(), epsilon=1, delta=1e-6).noise
     'gaussian'
     """
-    if (one_of(epsilon=epsilon, rho=rho) == "epsilon") != (delta is not None):
+    if (find_given(epsilon=epsilon, rho=rho) == "epsilon") != (delta is not None):
         raise InvalidParameter("a budget is epsilon and delta together (delta may be 0), or rho.")
     candidates: dict[str, Callable[[], Measurement]]
     if rho is not None:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Exponential, Pure
@@ -20,10 +19,17 @@ from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic, fingerprint
-from mosha.mechanisms.noisy_statistic import exact_steps, moving, title
+from mosha.mechanisms.noisy_statistic import check_moving, exact_steps, title
 from mosha.noise import exponential_choice, permute_and_flip_choice
 
-__all__ = ["Regret", "candidates", "exponential", "exponential_regret", "permute_and_flip", "permute_and_flip_regret"]
+__all__ = [
+    "Regret",
+    "check_candidates",
+    "exponential",
+    "exponential_regret",
+    "permute_and_flip",
+    "permute_and_flip_regret",
+]
 
 
 def exponential(statistic: Statistic, *, unit: Unit, epsilon: float) -> Measurement:
@@ -49,7 +55,7 @@ def exponential(statistic: Statistic, *, unit: Unit, epsilon: float) -> Measurem
     (Exponential(epsilon=1.0), 'B')
     """
     event = Exponential(epsilon)
-    return _choice(statistic, unit, choose=exponential_choice, regret=exponential_regret, event=event)
+    return _make_choice(statistic, unit, choose=exponential_choice, regret=exponential_regret, event=event)
 
 
 def permute_and_flip(statistic: Statistic, *, unit: Unit, epsilon: float) -> Measurement:
@@ -75,12 +81,12 @@ def permute_and_flip(statistic: Statistic, *, unit: Unit, epsilon: float) -> Mea
     (Pure(epsilon=1.0), 'B')
     """
     event = Pure(positive("epsilon", epsilon))
-    return _choice(statistic, unit, choose=permute_and_flip_choice, regret=permute_and_flip_regret, event=event)
+    return _make_choice(statistic, unit, choose=permute_and_flip_choice, regret=permute_and_flip_regret, event=event)
 
 
-def candidates(statistic: Any, unit: Any) -> tuple[Statistic, Unit, tuple[Any, ...]]:
+def check_candidates(statistic: object, unit: object) -> tuple[Statistic, Unit, tuple[object, ...]]:
     """A statistic that scores at least two labels."""
-    statistic, unit = moving(statistic, unit)
+    statistic, unit = check_moving(statistic, unit)
     if statistic.labels is None or len(statistic.labels) < 2:
         raise InvalidParameter(
             f"a choice needs a statistic that scores two labels or more, such as Histogram, not {title(statistic)}."
@@ -88,18 +94,18 @@ def candidates(statistic: Any, unit: Any) -> tuple[Statistic, Unit, tuple[Any, .
     return statistic, unit, statistic.labels
 
 
-def _choice(
+def _make_choice(
     statistic: Statistic,
     unit: Unit,
     *,
-    choose: Callable[..., Any],
+    choose: Callable[..., int],
     regret: Callable[[int, float], float],
     event: Exponential | Pure,
 ) -> Measurement:
-    statistic, unit, labels = candidates(statistic, unit)
+    statistic, unit, labels = check_candidates(statistic, unit)
     scale = statistic.sensitivity(unit).span / Fraction(event.epsilon)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
         return labels[choose(exact_steps(statistic, data, unit), scale, rng=rng)], state
 
@@ -122,7 +128,7 @@ class Regret:
     scale: float
     grid: float
 
-    def __call__(self, confidence: float, answer: Any = None) -> float:
+    def __call__(self, confidence: float, answer: object = None) -> float:
         del answer
         return self.worst(self.labels, strict_probability("confidence", confidence)) * self.scale * self.grid
 

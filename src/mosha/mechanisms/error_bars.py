@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.core.number import strict_probability
 
@@ -74,9 +74,9 @@ class LaplaceError:
         """Of each coordinate: sqrt(2 q) / (1 - q) steps, q = exp(-1 / scale)."""
         return math.sqrt(2 * math.exp(-1 / self.scale)) / -math.expm1(-1 / self.scale) * self.grid
 
-    def __call__(self, confidence: float, answer: Any = None) -> Any:
+    def __call__(self, confidence: float, answer: object = None) -> float | NDArray[np.float64]:
         del answer  # the noise is the same everywhere
-        return _each(laplace_width(self.scale, confidence) * self.grid, self.coordinates)
+        return _repeat_width(laplace_width(self.scale, confidence) * self.grid, self.coordinates)
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class GaussianError:
         """Of each coordinate; the discrete law never has more than its parameter sigma."""
         return self.sigma * self.grid
 
-    def __call__(self, confidence: float, answer: Any = None) -> Any:
+    def __call__(self, confidence: float, answer: object = None) -> float | NDArray[np.float64]:
         del answer
-        return _each(gaussian_width(self.sigma, confidence) * self.grid, self.coordinates)
+        return _repeat_width(gaussian_width(self.sigma, confidence) * self.grid, self.coordinates)
 
 
-def _each(width: float, coordinates: int | None) -> Any:
+def _repeat_width(width: float, coordinates: int | None) -> float | NDArray[np.float64]:
     return width if coordinates is None else np.full(coordinates, width)

@@ -15,11 +15,11 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.grid import enlarged
+from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import Statistic, Steps, fingerprint
 from mosha.mechanisms.error_bars import GaussianError
-from mosha.mechanisms.noisy_statistic import moving, noisy_step, one_of, title
-from mosha.mechanisms.picture import drawing
+from mosha.mechanisms.noisy_statistic import check_moving, find_given, noisy_step, title
+from mosha.mechanisms.picture import make_drawing
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 
 __all__ = ["classic_multiplier", "discrete_multiplier", "gaussian", "gaussian_multiplier"]
@@ -48,7 +48,7 @@ def gaussian(
         parameter s >= nm D have Rényi divergences of order a at most a D^2 / (2 s^2) (Canonne, Kamath and Steinke
         2020; for vectors by independence and sum of squares). Making the grid finer multiplies exact
         numbers, D and s alike. That s >= 2**10 steps is priced like the normal law is the accountant's proof
-        (`mosha.accounting`). Finite support: `held.md`.
+        (`mosha.accounting`). Finite support: `clamping.md`.
 
     Units:
         `sigma` is in the unit of the statistic; `epsilon`, `delta`, `rho` and `mu` are pure numbers.
@@ -59,21 +59,21 @@ def gaussian(
     >>> wards.event, wards.forecast(0.95)[0]
     (DiscreteGaussian(noise_multiplier=5.0, sensitivity=256.0, coordinates=3), np.float64(9.80078125))
     """
-    statistic, unit = moving(statistic, unit)
+    statistic, unit = check_moving(statistic, unit)
     l2 = Fraction(statistic.sensitivity(unit).l2)
-    chosen = one_of(epsilon=epsilon, rho=rho, mu=mu, sigma=sigma)
+    chosen = find_given(epsilon=epsilon, rho=rho, mu=mu, sigma=sigma)
     if (delta is not None) != (chosen == "epsilon"):
         raise InvalidParameter("Gaussian noise takes epsilon and delta together, or rho, mu or sigma without delta.")
     if chosen == "sigma":
         multiplier = round_down(Fraction(positive("sigma", sigma)) / Fraction(statistic.grid) / l2)
     else:
         multiplier = gaussian_multiplier(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
-    finer = _finer(Fraction(positive("sigma over sensitivity", multiplier)) * l2)
+    finer = _refinement(Fraction(positive("sigma over sensitivity", multiplier)) * l2)
     width = None if statistic.labels is None else len(statistic.labels)
     _check_size(Fraction(multiplier) * l2 * finer, title(statistic))
     if chosen in ("epsilon", "mu"):
         multiplier = discrete_multiplier(multiplier, float(l2 * finer), width or 1)
-    drawn = enlarged(Fraction(multiplier) * l2 * finer)
+    drawn = enlarge_scale(Fraction(multiplier) * l2 * finer)
     _check_size(drawn, title(statistic))
 
     def noise(width: int, rng: Rng) -> Steps:
@@ -84,7 +84,7 @@ def gaussian(
         event=DiscreteGaussian(multiplier, float(l2 * finer), width or 1),
         step=noisy_step(statistic, unit, noise, finer),
         error=GaussianError(float(drawn), statistic.grid / finer, width),
-        draw=drawing(f"{title(statistic)}, Gaussian noise", statistic.labels),
+        draw=make_drawing(f"{title(statistic)}, Gaussian noise", statistic.labels),
         name=f"gaussian({title(statistic)})",
         question=fingerprint(statistic, unit),
         delta=delta,
@@ -99,7 +99,7 @@ def _check_size(sigma: Fraction, name: str) -> None:
         )
 
 
-def _finer(sigma: Fraction) -> int:
+def _refinement(sigma: Fraction) -> int:
     """The least power of two that makes `sigma` at least 2**10 steps."""
     if sigma < Fraction(1, 1 << 20):
         raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
@@ -124,7 +124,7 @@ def gaussian_multiplier(
     >>> round(gaussian_multiplier(epsilon=1, delta=1e-5), 7), round(classic_multiplier(1, 1e-5), 7)
     (3.7306316, 4.8448053)
     """
-    match one_of(epsilon=epsilon, rho=rho, mu=mu):
+    match find_given(epsilon=epsilon, rho=rho, mu=mu):
         case "rho":
             square = 1 / (2 * Fraction(positive("rho", rho)))
             root = math.sqrt(square)

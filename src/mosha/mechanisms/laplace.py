@@ -13,11 +13,11 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.grid import enlarged
+from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import Statistic, Steps, fingerprint
 from mosha.mechanisms.error_bars import LaplaceError
-from mosha.mechanisms.noisy_statistic import moving, noisy_step, one_of, title
-from mosha.mechanisms.picture import drawing
+from mosha.mechanisms.noisy_statistic import check_moving, find_given, noisy_step, title
+from mosha.mechanisms.picture import make_drawing
 from mosha.noise import LARGEST_SCALE, discrete_laplace
 
 __all__ = ["laplace", "laplace_multiplier"]
@@ -33,7 +33,7 @@ def laplace(
         turns P(y) = prod C exp(-|y_i - f_i| / s) into at most exp(|v|_1 / s) P(y), as |y_i - f_i - v_i| >=
         |y_i - f_i| - |v_i|; f and f + v are integers, so C is the same. A single number that moves by j <= k steps
         is best told by a half-line, F(t) - e^x F(t - j), which grows with j: DiscreteLaplace(nm, k). For vectors
-        DiscreteLaplace(nm) is charged: outputs that differ by exactly e^(1/nm), the worst of all. See `held.md`.
+        DiscreteLaplace(nm) is charged: outputs that differ by exactly e^(1/nm), the worst of all. See `clamping.md`.
 
     Units:
         `scale` is in the unit of the statistic, `epsilon` a pure number; the answer is on the statistic's grid.
@@ -47,15 +47,15 @@ def laplace(
     >>> abs(answer - 1000) < 60
     True
     """
-    statistic, unit = moving(statistic, unit)
+    statistic, unit = check_moving(statistic, unit)
     l1 = statistic.sensitivity(unit).l1
-    if one_of(epsilon=epsilon, scale=scale) == "epsilon":
+    if find_given(epsilon=epsilon, scale=scale) == "epsilon":
         multiplier = laplace_multiplier(positive("epsilon", epsilon))
     else:
         multiplier = round_down(Fraction(positive("scale", scale)) / Fraction(statistic.grid) / l1)
     if multiplier < 2.0**-30:
         raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
-    drawn = enlarged(Fraction(multiplier) * l1)
+    drawn = enlarge_scale(Fraction(multiplier) * l1)
     if drawn > LARGEST_SCALE:
         raise InvalidParameter(
             f"the noise of {title(statistic)} would need a scale above 2**50 steps of its grid: take a larger epsilon, "
@@ -71,7 +71,7 @@ def laplace(
         event=DiscreteLaplace(multiplier, l1 if number else 1),
         step=noisy_step(statistic, unit, noise),
         error=LaplaceError(float(drawn), statistic.grid, None if number else len(statistic.labels or ())),
-        draw=drawing(f"{title(statistic)}, Laplace noise", statistic.labels),
+        draw=make_drawing(f"{title(statistic)}, Laplace noise", statistic.labels),
         name=f"laplace({title(statistic)})",
         question=fingerprint(statistic, unit),
     )

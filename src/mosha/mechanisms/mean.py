@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,15 +15,17 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.grid import enlarged, noised
+from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import Steps, fingerprint
 from mosha.exact.sum_and_count import SumAndCount
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.mechanisms.mean_error import FINE, MeanError
-from mosha.mechanisms.picture import bars
+from mosha.mechanisms.picture import draw_bars
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_laplace
 
 __all__ = ["mean"]
+
+_Noise: TypeAlias = Callable[[Steps, Rng], tuple[float, float]]
 
 _WIDEST = 1 << 42  # what `box_noise` counts exactly: 2**14 rows a unit
 
@@ -63,25 +66,27 @@ def mean(
     widths = parts.widths(unit)
     noise, event = _box(widths, epsilon) if widths[1] else _interval(widths[0], epsilon)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
-        return _estimate(parts, noise(parts.exact(data, unit), rng)), state
+        return _estimate(parts, noise(parts.evaluate(data, unit), rng)), state
 
     return Measurement(
         unit=unit,
         event=event,
         step=step,
         error=MeanError(parts, widths, epsilon),
-        draw=lambda answer, error: bars(answer["mean"], error and error["mean"], title="mean, box noise", labels=None),
+        draw=lambda answer, error: draw_bars(
+            answer["mean"], error and error["mean"], title="mean, box noise", labels=None
+        ),
         name="mean",
         question=fingerprint(parts, unit),
     )
 
 
-def _box(widths: tuple[int, int], epsilon: float) -> tuple[Any, Event]:
+def _box(widths: tuple[int, int], epsilon: float) -> tuple[_Noise, Event]:
     """Noise on the pair (sum in steps, count in 2**-20 rows) for a unit that moves it within a box."""
     sides = [Fraction(widths[0], FINE), Fraction(widths[1])]
-    scale = enlarged(FINE / Fraction(epsilon))
+    scale = enlarge_scale(FINE / Fraction(epsilon))
     if max(sides) * scale > LARGEST_SCALE or max(widths) > _WIDEST:
         raise InvalidParameter(
             "a unit owns too many rows, or epsilon is too small: the noise would leave 64-bit integers."
@@ -98,15 +103,15 @@ def _box(widths: tuple[int, int], epsilon: float) -> tuple[Any, Event]:
     return noise, Pure(epsilon)
 
 
-def _interval(width: int, epsilon: float) -> tuple[Any, Event]:
+def _interval(width: int, epsilon: float) -> tuple[_Noise, Event]:
     """Noise on the sum alone, where the count is public."""
     multiplier = laplace_multiplier(epsilon)
-    scale = enlarged(Fraction(multiplier) * width)
+    scale = enlarge_scale(Fraction(multiplier) * width)
     if scale > LARGEST_SCALE:
         raise InvalidParameter("epsilon is too small: the noise would leave 64-bit integers.")
 
     def noise(exact: Steps, rng: Rng) -> tuple[float, float]:
-        noisy = noised(exact[:1], np.array([discrete_laplace(scale, rng=rng)]))
+        noisy = add_noise(exact[:1], np.array([discrete_laplace(scale, rng=rng)]))
         return float(noisy[0]), float(exact[1])
 
     return noise, DiscreteLaplace(multiplier, width)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from mosha.core.number import strict_probability
 from mosha.exact.sum_and_count import SumAndCount
@@ -31,7 +30,7 @@ class MeanError:
     widths: tuple[int, int]
     epsilon: float
 
-    def __call__(self, confidence: float, answer: Any = None) -> dict[str, float]:
+    def __call__(self, confidence: float, answer: dict[str, float] | None = None) -> dict[str, float]:
         strict_probability("confidence", confidence)
         low, high = self.parts.between
         total = self._quantile(self.parts.middle, confidence)

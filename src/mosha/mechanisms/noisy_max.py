@@ -6,9 +6,9 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
@@ -17,11 +17,11 @@ from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic, fingerprint
-from mosha.mechanisms.choice import candidates
+from mosha.mechanisms.choice import check_candidates
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.noisy_statistic import exact_steps, title
-from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["GapError", "report_noisy_max"]
 
@@ -49,7 +49,7 @@ def report_noisy_max(statistic: Statistic, *, unit: Unit, epsilon: float, top: i
     >>> best["choice"], abs(best["gap"] - 100) < 40
     ('B', True)
     """
-    statistic, unit, labels = candidates(statistic, unit)
+    statistic, unit, labels = check_candidates(statistic, unit)
     epsilon, top = positive("epsilon", epsilon), positive_integer("top", top)
     if top >= len(labels):
         raise InvalidParameter(f"top must be below the number of labels, {len(labels)}.")
@@ -61,11 +61,11 @@ def report_noisy_max(statistic: Statistic, *, unit: Unit, epsilon: float, top: i
         )
     grid = statistic.grid / finer
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
         exact = exact_steps(statistic, data, unit, finer)
         noisy = exact.astype(object) + unbounded_laplace(scale * finer, len(labels), rng=rng)
-        ranked = _ranked(noisy.tolist(), top)
+        ranked = _rank_noisy(noisy.tolist(), top)
         return [{"choice": labels[index], "gap": gap * grid} for index, gap in ranked], state
 
     return Measurement(
@@ -78,7 +78,7 @@ def report_noisy_max(statistic: Statistic, *, unit: Unit, epsilon: float, top: i
     )
 
 
-def _ranked(noisy: list[int], top: int) -> list[tuple[int, int]]:
+def _rank_noisy(noisy: list[int], top: int) -> list[tuple[int, int]]:
     """The `top` largest, of equals the one that comes first; a gap counts from the least score that would still win.
 
     With i before j a noisy score equal to that of j wins over it, so the gap is one step wider: it is 1 or more.
@@ -95,7 +95,7 @@ class GapError:
     grid: float
     top: int
 
-    def __call__(self, confidence: float, answer: Any = None) -> Any:
+    def __call__(self, confidence: float, answer: object = None) -> float | NDArray[np.float64]:
         del answer
         each = laplace_width(self.scale, 1 - (1 - strict_probability("confidence", confidence)) / 2)
         return np.full(self.top, (2 * each + 1) * self.grid)

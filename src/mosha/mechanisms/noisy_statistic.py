@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
-from mosha.exact.grid import HELD, in_units, noised
+from mosha.exact.grid import LARGEST_STEPS, add_noise, to_units
 from mosha.exact.statistic import Statistic, Steps, check_statistic
 
-__all__ = ["Step", "exact_steps", "moving", "noisy_step", "one_of", "title"]
+__all__ = ["Step", "check_moving", "exact_steps", "find_given", "noisy_step", "title"]
 
-Step: TypeAlias = Callable[[Any, Any, Any, Rng], tuple[Any, Any]]
+Step: TypeAlias = Callable[[object, object, object, Rng], tuple[object, object]]
 
 
-def moving(statistic: Any, unit: Any) -> tuple[Statistic, Unit]:
+def check_moving(statistic: object, unit: object) -> tuple[Statistic, Unit]:
     """The statistic and the unit, if the unit can move the statistic at all.
 
     A statistic that nobody moves is public. Selling it would be a release for nothing, and one mistake in what the
@@ -35,7 +35,7 @@ def moving(statistic: Any, unit: Any) -> tuple[Statistic, Unit]:
     return checked, unit
 
 
-def one_of(**arguments: float | None) -> str:
+def find_given(**arguments: float | None) -> str:
     """The name of the one argument that was given."""
     given = [name for name, value in arguments.items() if value is not None]
     if len(given) != 1:
@@ -43,27 +43,27 @@ def one_of(**arguments: float | None) -> str:
     return given[0]
 
 
-def title(statistic: Any) -> str:
+def title(statistic: object) -> str:
     return type(statistic).__name__
 
 
-def exact_steps(statistic: Statistic, data: Any, unit: Unit, finer: int = 1) -> Steps:
+def exact_steps(statistic: Statistic, data: object, unit: Unit, finer: int = 1) -> Steps:
     """The exact statistic in steps that are `finer` times as fine (a power of two), held so that noise fits."""
-    steps = np.asarray(statistic.exact(data, unit))
+    steps = np.asarray(statistic.evaluate(data, unit))
     width = 1 if statistic.labels is None else len(statistic.labels)
     if steps.shape != (width,) or steps.dtype != np.int64:
-        raise InvalidParameter(f"{title(statistic)}.exact must answer with {width} 64-bit integer(s).")
-    return np.clip(steps, -(HELD // finer), HELD // finer) * finer
+        raise InvalidParameter(f"{title(statistic)}.evaluate must answer with {width} 64-bit integer(s).")
+    return np.clip(steps, -(LARGEST_STEPS // finer), LARGEST_STEPS // finer) * finer
 
 
 def noisy_step(statistic: Statistic, unit: Unit, noise: Callable[[int, Rng], Steps], finer: int = 1) -> Step:
     """The step of a measurement: exact statistic, plus noise, in the unit of the data."""
     width = 1 if statistic.labels is None else len(statistic.labels)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
-        steps = noised(exact_steps(statistic, data, unit, finer), noise(width, rng))
-        answer = in_units(steps, statistic.grid / finer)
+        steps = add_noise(exact_steps(statistic, data, unit, finer), noise(width, rng))
+        answer = to_units(steps, statistic.grid / finer)
         return (answer if statistic.labels is not None else answer[0].item()), state
 
     return step

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,8 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Person, Unit
-from mosha.exact.bounding import hash_of, identify, keep_at_most, listed, read, rows_per_unit
-from mosha.exact.canonical import canonical
+from mosha.exact.bounding import hash_name, identify, keep_at_most, list_entries, read_rows, rows_per_unit
+from mosha.exact.canonical import canonical_form
 from mosha.exact.statistic import fingerprint
 from mosha.noise import bernoulli
 from mosha.noise.exponential import exp_bounds
@@ -33,9 +32,9 @@ def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str
     """The keys of a column that are shared by enough people, each kept with the greatest probability there can be.
 
     The answer is a sorted list of keys. A `Person` needs groups=... (or at_most=...): how many keys one person may
-    bring in; of more, a public hash picks. A key is a text, number, truth value, date, time or UUID, or a tuple of
-    these, and is counted and shown in one form, however it was written (`canonical`: 7.0 is 7, an instant is in UTC, a
-    midnight is its date); rows with anything else (None, NaN) count nowhere.
+    bring in; a public hash picks among more. A key is a text, number, truth value, date, time or UUID, or a tuple of
+    these. It is counted and shown in its canonical form, however it was written (7.0 is 7, an instant is in UTC, a
+    midnight is its date); rows with anything else (None, NaN) are not counted.
 
     Guarantee:
         A key with n people is kept with probability p_n: (epsilon', delta')-differentially private for one key, see
@@ -57,13 +56,13 @@ def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str
     failing = strict_probability("delta over keys", round_down(Fraction(strict_probability("delta", delta)) / moved))
     probabilities = keeping_probabilities(each, failing)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
-        names, people = _people_per_key(*read(data, unit, column), keys)
-        kept = [names[index] for index in _kept(people, probabilities, rng)]
-        return sorted(kept, key=_order), state
+        names, people = _people_per_key(*read_rows(data, unit, column), keys)
+        kept = [names[index] for index in _select_keys(people, probabilities, rng)]
+        return sorted(kept, key=_sort_key), state
 
-    def people_needed(confidence: float, answer: Any) -> int:
+    def people_needed(confidence: float, answer: object) -> int:
         del answer
         wanted = strict_probability("confidence", confidence) * _ONE
         return next(count for count, p in enumerate(probabilities) if p >= wanted)
@@ -78,7 +77,7 @@ def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str
     )
 
 
-def _keys_per_unit(unit: Any) -> int:
+def _keys_per_unit(unit: object) -> int:
     """How many keys one unit can have a part in."""
     if isinstance(unit, Person):
         if unit.groups is None and unit.at_most is None:
@@ -91,9 +90,9 @@ def _keys_per_unit(unit: Any) -> int:
     return 1
 
 
-def _people_per_key(values: Any, persons: Any, keys: int) -> tuple[list[Any], NDArray[np.int64]]:
+def _people_per_key(values: object, persons: object, keys: int) -> tuple[list[object], NDArray[np.int64]]:
     """Every key, in its one form, with its number of people, nobody counted for more than `keys` of them."""
-    forms = [canonical(value) for value in listed(values)]
+    forms = [canonical_form(value) for value in list_entries(values)]
     names = [repr(form) for form in forms]
     shown = dict(zip(names, forms, strict=True))  # forms with one name are the same, so it is no matter which one stays
     shown.pop(repr(None), None)
@@ -102,19 +101,19 @@ def _people_per_key(values: Any, persons: Any, keys: int) -> tuple[list[Any], ND
     if persons is None:
         counted = np.array([code for code in codes if code >= 0], np.int64)
     else:
-        owners = map(identify, listed(persons))
+        owners = map(identify, list_entries(persons))
         pairs = list(dict.fromkeys(pair for pair in zip(owners, codes, strict=True) if pair[1] >= 0))
-        digests = np.array([hash_of(name) for name in where], np.uint64).view(np.int64)
+        digests = np.array([hash_name(name) for name in where], np.uint64).view(np.int64)
         counted = np.array([code for _, code in pairs], np.int64)
         counted = counted[keep_at_most(keys, [owner for owner, _ in pairs], digests[counted])]
     return list(shown.values()), np.bincount(counted, minlength=len(where)).astype(np.int64)
 
 
-def _order(key: Any) -> tuple[str, Any]:
+def _sort_key(key: object) -> tuple[str, int | float | str | bytes]:
     return type(key).__name__, key if isinstance(key, int | float | str | bytes) else repr(key)
 
 
-def _kept(people: NDArray[np.int64], probabilities: tuple[int, ...], rng: Rng) -> list[int]:
+def _select_keys(people: NDArray[np.int64], probabilities: tuple[int, ...], rng: Rng) -> list[int]:
     """Which keys are kept: a coin for each, of the probability that its number of people has."""
     kept: list[int] = []
     for count in np.unique(people).tolist():

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mosha.core.errors import MissingExtra
 
-__all__ = ["bars", "drawing"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_bars", "make_drawing"]
 
 
-def drawing(title: str, labels: tuple[Any, ...] | None) -> Callable[[Any, Any], Any]:
+def make_drawing(title: str, labels: tuple[object, ...] | None) -> Callable[[ArrayLike, ArrayLike | None], Figure]:
     """What `Measurement.draw` wants: (answer, error at 95%) -> a figure."""
 
-    def draw(answer: Any, error: Any) -> Any:
-        return bars(answer, error, title=title, labels=labels)
+    def draw(answer: ArrayLike, error: ArrayLike | None) -> Figure:
+        return draw_bars(answer, error, title=title, labels=labels)
 
     return draw
 
 
-def bars(answer: Any, error: Any, *, title: str, labels: tuple[Any, ...] | None) -> Any:
+def draw_bars(answer: ArrayLike, error: ArrayLike | None, *, title: str, labels: tuple[object, ...] | None) -> Figure:
     """Bars for the coordinates of an answer, or one dot for a single number, each with its error bar.
 
     Needs the extra `plot`. Nothing is shown or saved: that is for the caller to do with the figure.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mosha.accounting.measures import gaussian as normal
 from mosha.core.errors import InvalidParameter
@@ -79,7 +80,7 @@ def laplace_epsilon(
     (0.1413, 0.0458)
     """
     steps = _steps(sensitivity, grid)
-    if _kind(standard_deviation, within, confidence) == "standard_deviation":
+    if _accuracy_kind(standard_deviation, within, confidence) == "standard_deviation":
         deviation = positive("standard_deviation", standard_deviation) / grid
         return 2 * math.asinh(1 / (math.sqrt(2) * deviation)) * steps * _UP
     width, missed = positive("within", within) / grid, 1 - strict_probability("confidence", confidence)
@@ -128,7 +129,7 @@ def gaussian_epsilon(
     1.0
     """
     sensitivity = positive("sensitivity", sensitivity)
-    if _kind(standard_deviation, within, confidence) == "standard_deviation":
+    if _accuracy_kind(standard_deviation, within, confidence) == "standard_deviation":
         sigma = positive("standard_deviation", standard_deviation)
     else:
         quantile = gaussian_width(2.0**30, strict_probability("confidence", confidence)) / 2.0**30
@@ -142,7 +143,7 @@ def plan(
     standard_deviation: float | None = None,
     within: float | None = None,
     confidence: float | None = None,
-    like: Any = None,
+    like: object = None,
     part: str | None = None,
 ) -> float:
     """The least epsilon, to one part in a million, at which `factory(epsilon)` is so accurate; nothing is spent.
@@ -159,7 +160,7 @@ def plan(
     >>> round(plan(ages, within=0.05 * 40, confidence=0.95, like=guess, part="mean"), 4)
     0.0106
     """
-    kind = _kind(standard_deviation, within, confidence)
+    kind = _accuracy_kind(standard_deviation, within, confidence)
     target = positive(kind, standard_deviation if kind == "standard_deviation" else within)
 
     def enough(epsilon: float) -> bool:
@@ -168,7 +169,7 @@ def plan(
             return _deviation(measurement) <= target
         if measurement.error is None:
             raise InvalidParameter(f"{measurement.name} has no error bar to plan with: its error depends on the data.")
-        return _widest(measurement.error(strict_probability("confidence", confidence), like), part) <= target
+        return _widest_bar(measurement.error(strict_probability("confidence", confidence), like), part) <= target
 
     low, high = _bracket(enough)
     while high > low * (1 + 1e-6):
@@ -181,17 +182,17 @@ def _bracket(enough: Callable[[float], bool]) -> tuple[float, float]:
     """Two epsilons, of which the larger is enough and the smaller is not (or cannot be had)."""
     epsilon = 1.0
     if enough(epsilon):
-        while epsilon > 2.0**-40 and _possible(enough, epsilon / 2):
+        while epsilon > 2.0**-40 and _is_possible(enough, epsilon / 2):
             epsilon /= 2
         return epsilon / 2, epsilon
-    while not _possible(enough, epsilon):
+    while not _is_possible(enough, epsilon):
         epsilon *= 2
         if epsilon > 2.0**20:
             raise InvalidParameter("this accuracy cannot be reached at any epsilon: ask for less.")
     return epsilon / 2, epsilon
 
 
-def _possible(enough: Callable[[float], bool], epsilon: float) -> bool:
+def _is_possible(enough: Callable[[float], bool], epsilon: float) -> bool:
     try:
         return enough(epsilon)
     except InvalidParameter:  # an epsilon so small or large that there is no such noise
@@ -207,7 +208,7 @@ def _deviation(measurement: Measurement) -> float:
     return float(error.standard_deviation)
 
 
-def _widest(bars: Any, part: str | None) -> float:
+def _widest_bar(bars: ArrayLike | dict[str, float], part: str | None) -> float:
     if isinstance(bars, dict):
         if part not in bars:
             raise InvalidParameter(f"part=... must be one of {', '.join(bars)}.")
@@ -215,7 +216,7 @@ def _widest(bars: Any, part: str | None) -> float:
     return float(np.max(bars))
 
 
-def _kind(standard_deviation: float | None, within: float | None, confidence: float | None) -> str:
+def _accuracy_kind(standard_deviation: float | None, within: float | None, confidence: float | None) -> str:
     if standard_deviation is not None and within is None and confidence is None:
         return "standard_deviation"
     if standard_deviation is None and within is not None and confidence is not None:

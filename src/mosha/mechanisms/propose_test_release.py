@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,8 @@ from mosha.exact.statistic import fingerprint
 from mosha.mechanisms.error_bars import LaplaceError
 from mosha.mechanisms.noisy_statistic import title
 from mosha.mechanisms.smooth_sensitivity import check_local
-from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["passing_level", "propose_test_release"]
 
@@ -66,9 +65,9 @@ def propose_test_release(
         raise InvalidParameter("epsilon is too small: the noise would leave 64-bit integers.")
     level = passing_level(half, delta)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
-        exact, reaches = statistic.local(data, unit)
+        exact, reaches = statistic.evaluate_with_reaches(data, unit)
         distance = int(np.argmax(reaches > bound))  # the last entry exceeds it
         tested = distance + int(unbounded_laplace(test, 1, rng=rng)[0])
         noisy = exact + int(unbounded_laplace(noise, 1, rng=rng)[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from mosha.noise import exponential_choice, uniform
 __all__ = ["randomized_response", "response_frequencies", "truth_probability"]
 
 
-def randomized_response(categories: Sequence[Any], *, unit: Unit, epsilon: float) -> Measurement:
+def randomized_response(categories: Sequence[object], *, unit: Unit, epsilon: float) -> Measurement:
     """The truth with probability e^epsilon / (e^epsilon + k - 1), else one of the other k - 1 categories, uniformly.
 
     The data is one value, that of the unit `Self`. A value that is no category is answered with any category at
@@ -51,9 +50,9 @@ def randomized_response(categories: Sequence[Any], *, unit: Unit, epsilon: float
     epsilon = positive("epsilon", epsilon)
     scale = 1 / Fraction(epsilon)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
-        truth = _position(labels, data)
+        truth = _find_position(labels, data)
         if truth is None:
             return labels[uniform(len(labels), rng=rng)], state
         scores = np.zeros(len(labels), np.int64)
@@ -71,11 +70,11 @@ def randomized_response(categories: Sequence[Any], *, unit: Unit, epsilon: float
     )
 
 
-def _position(labels: tuple[Any, ...], value: Any) -> int | None:
-    return next((position for position, label in enumerate(labels) if _equal(label, value)), None)
+def _find_position(labels: tuple[object, ...], value: object) -> int | None:
+    return next((position for position, label in enumerate(labels) if _is_equal(label, value)), None)
 
 
-def _equal(label: Any, value: Any) -> bool:
+def _is_equal(label: object, value: object) -> bool:
     try:
         return bool(label == value)
     except Exception:  # noqa: BLE001  (what a value does when it is compared must not be heard)
@@ -91,7 +90,9 @@ def truth_probability(categories: int, epsilon: float) -> float:
     return 1 / (1 + (categories - 1) * math.exp(-positive("epsilon", epsilon)))
 
 
-def response_frequencies(reports: Sequence[Any], categories: Sequence[Any], *, epsilon: float) -> NDArray[np.float64]:
+def response_frequencies(
+    reports: Sequence[object], categories: Sequence[object], *, epsilon: float
+) -> NDArray[np.float64]:
     """The estimated share of each category among those who reported: unbiased, post-processing, free.
 
     With p the probability of the truth and q = (1 - p) / (k - 1) of each other category, a share f is reported with
@@ -100,7 +101,7 @@ def response_frequencies(reports: Sequence[Any], categories: Sequence[Any], *, e
     >>> response_frequencies(["yes"] * 60 + ["no"] * 40, ["yes", "no"], epsilon=math.log(3)).round(3).tolist()
     [0.7, 0.3]
     """
-    counts = Histogram(keys=categories).exact(reports, Row())
+    counts = Histogram(keys=categories).evaluate(reports, Row())
     if counts.sum() == 0:
         raise InvalidParameter("there are no reports to estimate from.")
     p = truth_probability(len(counts), epsilon)

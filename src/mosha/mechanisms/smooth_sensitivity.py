@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from mosha.core.unit import Unit
 from mosha.exact.bounding import rows_per_unit
 from mosha.exact.quantile import LocalStatistic
 from mosha.exact.statistic import Steps, fingerprint
-from mosha.mechanisms.cauchy import cauchy_width, discrete_cauchy
 from mosha.mechanisms.noisy_statistic import title
+from mosha.noise.cauchy import cauchy_width, discrete_cauchy
 
 __all__ = ["check_local", "smooth_bound", "smooth_forecast", "smooth_sensitivity"]
 
@@ -50,9 +49,9 @@ def smooth_sensitivity(statistic: LocalStatistic, *, unit: Unit, epsilon: float)
     if not 2.0**-20 <= epsilon <= 2.0**10:
         raise InvalidParameter("epsilon must lie between 2**-20 and 1024 for a smooth sensitivity.")
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
-        exact, reaches = statistic.local(data, unit)
+        exact, reaches = statistic.evaluate_with_reaches(data, unit)
         noisy = exact + discrete_cauchy(_scale(reaches, epsilon), rng=rng)
         return statistic.offset + min(max(noisy, 0), statistic.width) * statistic.grid, state
 
@@ -71,7 +70,9 @@ def _scale(reaches: Steps, epsilon: float) -> Fraction:
     return max(Fraction(smooth_bound(reaches, decay)) / Fraction(shift), Fraction(LEAST_SCALE))
 
 
-def smooth_forecast(statistic: LocalStatistic, public: Any, *, unit: Unit, epsilon: float, confidence: float) -> float:
+def smooth_forecast(
+    statistic: LocalStatistic, public: object, *, unit: Unit, epsilon: float, confidence: float
+) -> float:
     """The half-width of the error bar that the answer would have on *public* data like the private ones.
 
     >>> from mosha import Row
@@ -82,7 +83,7 @@ def smooth_forecast(statistic: LocalStatistic, public: Any, *, unit: Unit, epsil
     0.0
     """
     statistic = check_local(statistic, unit)
-    scale = _scale(statistic.local(public, unit)[1], positive("epsilon", epsilon))
+    scale = _scale(statistic.evaluate_with_reaches(public, unit)[1], positive("epsilon", epsilon))
     return cauchy_width(float(scale), strict_probability("confidence", confidence)) * statistic.grid
 
 
@@ -101,7 +102,7 @@ def smooth_bound(reaches: Steps, decay: float) -> float:
     return float((np.exp(exponents) * reaches).max())
 
 
-def check_local(statistic: Any, unit: Any) -> LocalStatistic:
+def check_local(statistic: object, unit: object) -> LocalStatistic:
     """The statistic itself, if it knows its local sensitivities, and the unit is one it can bound."""
     if not isinstance(statistic, LocalStatistic) or isinstance(statistic, type):
         raise InvalidParameter("this mechanism needs a statistic with local sensitivities, such as Quantile(...).")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
@@ -16,11 +15,11 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic, fingerprint
 from mosha.mechanisms.error_bars import laplace_width
-from mosha.mechanisms.noisy_statistic import exact_steps, moving, title
-from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.mechanisms.noisy_statistic import check_moving, exact_steps, title
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.unbounded import unbounded_laplace
 
-__all__ = ["ThresholdError", "above_threshold", "split"]
+__all__ = ["ThresholdError", "above_threshold", "split_epsilon"]
 
 
 def above_threshold(
@@ -49,12 +48,12 @@ def above_threshold(
     >>> answers
     [False, True, None]
     """
-    statistic, unit = moving(statistic, unit)
+    statistic, unit = check_moving(statistic, unit)
     if statistic.labels is not None:
         raise InvalidParameter("a threshold is compared with a single number, such as Count() or ClippedSum(...).")
     sensitivity = statistic.sensitivity(unit)
     alarms, horizon = positive_integer("alarms", alarms), positive_integer("horizon", horizon)
-    first, second = split(positive("epsilon", epsilon), alarms, monotone=sensitivity.monotone)
+    first, second = split_epsilon(positive("epsilon", epsilon), alarms, monotone=sensitivity.monotone)
     noise = _Noise(
         threshold=sensitivity.linf / Fraction(first),
         answer=sensitivity.linf * alarms * (1 if sensitivity.monotone else 2) / Fraction(second),
@@ -63,8 +62,8 @@ def above_threshold(
         raise InvalidParameter("epsilon is too small for this grid: the noise would leave 64-bit integers.")
     level = math.ceil(Fraction(real("threshold", threshold)) / Fraction(statistic.grid))
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[bool | None, Any]:
-        asked = statistic if ask is None else _no_wilder(ask, statistic, unit)
+    def step(state: tuple[int, int] | None, data: object, ask: object, rng: Rng) -> tuple[bool | None, tuple[int, int]]:
+        asked = statistic if ask is None else _check_no_wilder(ask, statistic, unit)
         if state is None:
             state = (int(unbounded_laplace(noise.threshold, 1, rng=rng)[0]), alarms)
         shift, left = state
@@ -91,14 +90,14 @@ class _Noise:
     answer: Fraction
 
 
-def split(epsilon: float, alarms: int, *, monotone: bool) -> tuple[float, float]:
+def split_epsilon(epsilon: float, alarms: int, *, monotone: bool) -> tuple[float, float]:
     """The shares of threshold and answers, 1 : (2 c)^(2/3), or 1 : c^(2/3) for monotone questions; rounded down.
 
     Guarantee:
         The variance of threshold plus answer noise is 2 D^2 (1 / e1^2 + (g c)^2 / e2^2), g = 2 or 1; with e1 + e2
         fixed it is least at e2 / e1 = (g c)^(2/3) (Lyu, Su and Li 2017, section 4.2). Any split is private.
 
-    >>> split(3.0, 1, monotone=True)
+    >>> split_epsilon(3.0, 1, monotone=True)
     (1.5, 1.5)
     """
     ratio = (alarms if monotone else 2 * alarms) ** (2 / 3)
@@ -106,9 +105,9 @@ def split(epsilon: float, alarms: int, *, monotone: bool) -> tuple[float, float]
     return first, round_down(Fraction(epsilon) - Fraction(first))
 
 
-def _no_wilder(ask: Any, statistic: Statistic, unit: Unit) -> Statistic:
+def _check_no_wilder(ask: object, statistic: Statistic, unit: Unit) -> Statistic:
     """Another statistic, if it moves no further than the one that was paid for; all of this is public."""
-    asked, _ = moving(ask, unit)
+    asked, _ = check_moving(ask, unit)
     declared, its = statistic.sensitivity(unit), asked.sensitivity(unit)
     if asked.labels is not None or asked.grid != statistic.grid:
         raise InvalidParameter("ask must be a single number on the grid of the declared statistic.")
@@ -130,7 +129,7 @@ class ThresholdError:
     horizon: int
     grid: float
 
-    def __call__(self, confidence: float, answer: Any = None) -> float:
+    def __call__(self, confidence: float, answer: object = None) -> float:
         del answer
         doubt = (1 - strict_probability("confidence", confidence)) / 2
         on_answers = laplace_width(self.answer, 1 - doubt / self.horizon)

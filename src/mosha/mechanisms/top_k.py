@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.accounting.numerics.rounding import round_down
 from mosha.core.errors import InvalidParameter
@@ -16,7 +16,7 @@ from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import Statistic, fingerprint
-from mosha.mechanisms.choice import candidates, exponential_regret
+from mosha.mechanisms.choice import check_candidates, exponential_regret
 from mosha.mechanisms.noisy_statistic import exact_steps, title
 from mosha.noise import exponential_choice
 
@@ -45,14 +45,14 @@ def top_k(statistic: Statistic, *, unit: Unit, k: int, epsilon: float) -> Measur
     >>> wards.event, wards.step(None, ["B"] * 200 + ["C"] * 100, None, noise.SeededRandom(1))[0]
     (Exponential(epsilon=1.0) * 2, ['B', 'C'])
     """
-    statistic, unit, labels = candidates(statistic, unit)
+    statistic, unit, labels = check_candidates(statistic, unit)
     epsilon, k = positive("epsilon", epsilon), positive_integer("k", k)
     if k > len(labels):
         raise InvalidParameter(f"k must be at most the number of labels, {len(labels)}.")
     each = positive("epsilon / k", round_down(Fraction(epsilon) / k))
     scale = statistic.sensitivity(unit).span / Fraction(each)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
         scores, left = exact_steps(statistic, data, unit), list(range(len(labels)))
         chosen = [left.pop(exponential_choice(scores[left], scale, rng=rng)) for _ in range(k)]
@@ -77,7 +77,7 @@ class TopError:
     scale: float
     grid: float
 
-    def __call__(self, confidence: float, answer: Any = None) -> Any:
+    def __call__(self, confidence: float, answer: object = None) -> float | NDArray[np.float64]:
         del answer
         strict_probability("confidence", confidence)
         left = range(self.labels, self.labels - self.k, -1)

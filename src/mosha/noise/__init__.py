@@ -11,39 +11,57 @@ Sharp edge: how long a call takes depends a little on what was drawn (a few samp
 need a second look). Do not let an attacker time single samples.
 """
 
-from mosha.core.lazy import keep_public_names
-from mosha.noise.box import box_noise, box_radius
-from mosha.noise.coins import bernoulli, bernoulli_exp, flips
-from mosha.noise.distance import GAP_PER_SAMPLE, gap
-from mosha.noise.gaussian import add_discrete_gaussian, discrete_gaussian, scaled_discrete_gaussian
-from mosha.noise.integers import uniform, uniform_each
-from mosha.noise.laplace import discrete_laplace, geometric
-from mosha.noise.parameters import LARGEST_SCALE
-from mosha.noise.replay import KeyedRandom, SeededRandom
-from mosha.noise.secure_random import SecureRandom, secure
-from mosha.noise.selection import exponential_choice, permute_and_flip_choice
+from __future__ import annotations
 
-__all__ = [
-    "GAP_PER_SAMPLE",
-    "LARGEST_SCALE",
-    "KeyedRandom",
-    "SecureRandom",
-    "SeededRandom",
-    "add_discrete_gaussian",
-    "bernoulli",
-    "bernoulli_exp",
-    "box_noise",
-    "box_radius",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "exponential_choice",
-    "flips",
-    "gap",
-    "geometric",
-    "permute_and_flip_choice",
-    "scaled_discrete_gaussian",
-    "secure",
-    "uniform",
-    "uniform_each",
-]
-keep_public_names(__name__)
+from typing import TYPE_CHECKING
+
+from mosha.core.lazy import loaded_when_used
+
+if TYPE_CHECKING:
+    from mosha.noise.box import box_noise as box_noise
+    from mosha.noise.box import box_radius as box_radius
+    from mosha.noise.coins import bernoulli as bernoulli
+    from mosha.noise.coins import bernoulli_exp as bernoulli_exp
+    from mosha.noise.coins import flips as flips
+    from mosha.noise.distance import GAP_PER_SAMPLE as GAP_PER_SAMPLE
+    from mosha.noise.distance import gap as gap
+    from mosha.noise.gaussian import add_discrete_gaussian as add_discrete_gaussian
+    from mosha.noise.gaussian import discrete_gaussian as discrete_gaussian
+    from mosha.noise.gaussian import scaled_discrete_gaussian as scaled_discrete_gaussian
+    from mosha.noise.integers import uniform as uniform
+    from mosha.noise.integers import uniform_each as uniform_each
+    from mosha.noise.laplace import discrete_laplace as discrete_laplace
+    from mosha.noise.laplace import geometric as geometric
+    from mosha.noise.parameters import LARGEST_SCALE as LARGEST_SCALE
+    from mosha.noise.replay import KeyedRandom as KeyedRandom
+    from mosha.noise.replay import SeededRandom as SeededRandom
+    from mosha.noise.secure_random import SecureRandom as SecureRandom
+    from mosha.noise.secure_random import secure as secure
+    from mosha.noise.selection import exponential_choice as exponential_choice
+    from mosha.noise.selection import permute_and_flip_choice as permute_and_flip_choice
+
+_NAMES = {
+    "GAP_PER_SAMPLE": "distance",
+    "KeyedRandom": "replay",
+    "LARGEST_SCALE": "parameters",
+    "SecureRandom": "secure_random",
+    "SeededRandom": "replay",
+    "add_discrete_gaussian": "gaussian",
+    "bernoulli": "coins",
+    "bernoulli_exp": "coins",
+    "box_noise": "box",
+    "box_radius": "box",
+    "discrete_gaussian": "gaussian",
+    "discrete_laplace": "laplace",
+    "exponential_choice": "selection",
+    "flips": "coins",
+    "gap": "distance",
+    "geometric": "laplace",
+    "permute_and_flip_choice": "selection",
+    "scaled_discrete_gaussian": "gaussian",
+    "secure": "secure_random",
+    "uniform": "integers",
+    "uniform_each": "integers",
+}
+__all__ = [*sorted(_NAMES)]  # noqa: PLE0604
+__getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

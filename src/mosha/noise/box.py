@@ -58,10 +58,10 @@ def box_noise(
     >>> box_noise(10, [1000, 1], 5).shape
     (5, 2)
     """
-    sides = _sides(widths, scale)
+    sides = _check_sides(widths, scale)
     source = generator(rng)
     shape = () if size is None else shape_of(size)
-    half = _halves(_radii(scale, sides, math.prod(shape), source), sides)
+    half = _half_widths(_draw_radii(scale, sides, math.prod(shape), source), sides)
     noise = uniform_each(2 * half + 1, rng=source) - half
     return noise.reshape(*shape, len(sides))
 
@@ -83,10 +83,10 @@ def box_radius(
     [0, 0, 0]
     """
     shape = shape_of(size)
-    return _radii(scale, _sides(widths, scale), math.prod(shape), generator(rng)).reshape(shape)
+    return _draw_radii(scale, _check_sides(widths, scale), math.prod(shape), generator(rng)).reshape(shape)
 
 
-def _sides(widths: Sequence[int | Fraction], scale: Real) -> tuple[Fraction, ...]:
+def _check_sides(widths: Sequence[int | Fraction], scale: Real) -> tuple[Fraction, ...]:
     if not isinstance(widths, Sequence | np.ndarray) or not 1 <= len(widths) <= _MOST_SIDES:
         raise InvalidParameter(f"widths must be 1 to {_MOST_SIDES} numbers, one per released integer.")
     sides = tuple(Fraction(*scale_ratio("a width", width)) for width in widths)
@@ -101,7 +101,7 @@ def _sides(widths: Sequence[int | Fraction], scale: Real) -> tuple[Fraction, ...
     return sides
 
 
-def _halves(radius: NDArray[np.int64], sides: tuple[Fraction, ...]) -> NDArray[np.int64]:
+def _half_widths(radius: NDArray[np.int64], sides: tuple[Fraction, ...]) -> NDArray[np.int64]:
     """The integers floor(w R), a row for each R: with w = a / b and R = b s + r, a s + floor(a r / b) < 2**63."""
     columns = []
     for side in sides:
@@ -125,23 +125,23 @@ def _mixture(top: int, bottom: int, sides: tuple[Fraction, ...]) -> PowerMixture
     return PowerMixture([math.factorial(j) * b for j, b in enumerate(falling)], Fraction(bottom, top))
 
 
-def _radii(scale: Real, sides: tuple[Fraction, ...], count: int, rng: Rng) -> NDArray[np.int64]:
+def _draw_radii(scale: Real, sides: tuple[Fraction, ...], count: int, rng: Rng) -> NDArray[np.int64]:
     mixture = _mixture(*scale_ratio("scale", scale), sides)
     limit = _LARGEST // max(Fraction(1), *sides)
     whole = all(side.denominator == 1 for side in sides)
     radii = np.empty(count, np.int64)
     where = np.arange(count)
     while where.size:
-        proposed = _proposed(scale, mixture.draw(where.size, rng), rng)
+        proposed = _propose(scale, mixture.draw(where.size, rng), rng)
         fits = (proposed >= 0) & (proposed < limit)
         radius = np.where(fits, proposed, 0)
         radii[where] = radius
-        kept = fits if whole else fits & _kept(radius, sides, rng)
+        kept = fits if whole else fits & _accept(radius, sides, rng)
         where = where[~kept]
     return radii
 
 
-def _proposed(scale: Real, orders: NDArray[np.int64], rng: Rng) -> NDArray[np.int64]:
+def _propose(scale: Real, orders: NDArray[np.int64], rng: Rng) -> NDArray[np.int64]:
     """For each order j: j + the sum of j + 1 geometric variables; -1 if that is not below 2**62."""
     proposed = np.empty(orders.size, np.int64)
     for j in range(_MOST_SIDES + 1):
@@ -153,11 +153,11 @@ def _proposed(scale: Real, orders: NDArray[np.int64], rng: Rng) -> NDArray[np.in
     return proposed
 
 
-def _kept(radius: NDArray[np.int64], sides: tuple[Fraction, ...], rng: Rng) -> NDArray[np.bool_]:
+def _accept(radius: NDArray[np.int64], sides: tuple[Fraction, ...], rng: Rng) -> NDArray[np.bool_]:
     """A coin for each proposed radius, of the chance that `box_radius` names."""
     drawn = words(rng, radius.size)
     chance = np.ones(radius.size)
-    for side, half in zip(sides, _halves(radius, sides).T, strict=True):
+    for side, half in zip(sides, _half_widths(radius, sides).T, strict=True):
         chance *= (2 * half + 1) / (2 * float(side) * radius + 1)
     excess = chance - (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53
     kept = excess > 0

@@ -12,7 +12,7 @@ import numpy as np
 from mosha.core.errors import InvalidParameter
 from mosha.noise.comparison import falls_below
 from mosha.noise.exponential import exp_bounds, exp_negative
-from mosha.noise.parameters import probability, ratio, scale_ratio, shape_of, shown
+from mosha.noise.parameters import format_ratio, probability, scale_ratio, shape_of, to_ratio
 from mosha.noise.samples import generator
 from mosha.noise.words import word, words
 
@@ -106,9 +106,9 @@ def bernoulli_exp(x: Real, size: Size = None, *, rng: Rng | None = None) -> bool
     >>> bernoulli_exp(0)
     True
     """
-    top, bottom = ratio("x", x)
+    top, bottom = to_ratio("x", x)
     if top < 0:
-        raise InvalidParameter(f"x must not be negative, got {shown(top, bottom)}: exp(-x) would exceed 1.")
+        raise InvalidParameter(f"x must not be negative, got {format_ratio(top, bottom)}: exp(-x) would exceed 1.")
     return _exponential_coin(top, bottom).flip(size, rng)
 
 

@@ -119,7 +119,7 @@ class Envelope:
         ramp = np.arange(self._tail - self.sure) - np.repeat(np.cumsum(unsure) - unsure, unsure)
         self._level[: len(ramp)] = np.repeat(sure, unsure) + ramp
 
-    def one(self, rng: Rng) -> int:
+    def draw_one(self, rng: Rng) -> int:
         """One sample."""
         size = self._word.itemsize
         while True:
@@ -133,14 +133,14 @@ class Envelope:
                 if self._accepts(x, level, word(rng), rng):
                     return x
             elif slot < self._tail + _TAIL_SLOTS:
-                beyond = self._beyond(slot - self._tail, rng)
+                beyond = self._draw_beyond(slot - self._tail, rng)
                 if beyond is not None:
                     return beyond
 
-    def many(self, count: int, rng: Rng, *, compiled: bool = False) -> NDArray[np.int64]:
+    def draw_many(self, count: int, rng: Rng, *, compiled: bool = False) -> NDArray[np.int64]:
         """`count` independent samples; `compiled` needs numba."""
         if count <= _FEW:
-            return np.array([self.one(rng) for _ in range(count)], np.int64)
+            return np.array([self.draw_one(rng) for _ in range(count)], np.int64)
         samples = np.zeros(count, np.int64)
         self.add_to(samples, rng, compiled=compiled)
         return samples
@@ -174,7 +174,7 @@ class Envelope:
             accepted = self._judge(points, slots, rng)
             wholes[where[accepted]] += points[accepted]
             refused = where[~accepted]
-            wholes[refused] += self.many(refused.size, rng)
+            wholes[refused] += self.draw_many(refused.size, rng)
         if factor is not None:
             np.multiply(wholes.astype(np.float32), factor, out=values)
 
@@ -198,7 +198,7 @@ class Envelope:
         if count:
             places, left, wholes = unsure[0][:count], unsure[1][:count], unsure[2][:count]
             refused = self._judge_compiled(wholes, left, rng)
-            add_at(wholes, refused, self.many(len(refused), rng, compiled=True))
+            add_at(wholes, refused, self.draw_many(len(refused), rng, compiled=True))
             put(values, places, wholes, factor)
 
     def _judge_compiled(self, wholes: NDArray[np.int64], drawn: NDArray[np.uint32], rng: Rng) -> NDArray[np.int64]:
@@ -266,7 +266,7 @@ class Envelope:
             accepted[i] = self._accepts(int(points[i]), level, int(known[i]), rng)
         tails = np.flatnonzero(slots >= self._tail)
         if tails.size:
-            found = self._all_beyond((slots[tails] - self._tail).tolist(), rng)
+            found = self._draw_all_beyond((slots[tails] - self._tail).tolist(), rng)
             accepted[tails] = [beyond is not None for beyond in found]
             points[tails] = [beyond or 0 for beyond in found]
         return accepted, points
@@ -276,16 +276,16 @@ class Envelope:
         exponent = self._law.exponent(abs(x))
         return falls_below(rng, amplitude=Fraction(self.height), exponent=exponent, whole=level, known=known, bits=64)
 
-    def _beyond(self, negative: int, rng: Rng) -> int | None:
+    def _draw_beyond(self, negative: int, rng: Rng) -> int | None:
         """A point of one tail, or None for a refusal: blocks whose envelope halves from one to the next."""
-        block, magnitude = self._far_point(negative, _one_by_one(rng))
+        block, magnitude = self._far_point(negative, _draw_words(rng))
         if magnitude >= _LARGEST or not self._reaches(block, magnitude, word(rng), rng):
             return None
         return -magnitude if negative else magnitude
 
-    def _all_beyond(self, negative: list[int], rng: Rng) -> list[int | None]:
+    def _draw_all_beyond(self, negative: list[int], rng: Rng) -> list[int | None]:
         """The same for several tail slots at once: floats decide wherever they surely can."""
-        drawn = chain(words(rng, 3 * len(negative)).tolist(), _one_by_one(rng))  # three for each, nearly always
+        drawn = chain(words(rng, 3 * len(negative)).tolist(), _draw_words(rng))  # three for each, nearly always
         points = [(*self._far_point(one, drawn), next(drawn)) for one in negative]
         exponents = self._law.exponents(np.array([float(magnitude) for _, magnitude, _ in points]))
         weights = exp_negative(exponents)
@@ -316,7 +316,7 @@ class Envelope:
         return falls_below(rng, amplitude=amplitude, exponent=exponent, known=known, bits=64)
 
 
-def _one_by_one(rng: Rng) -> Iterator[int]:
+def _draw_words(rng: Rng) -> Iterator[int]:
     while True:
         yield word(rng)
 

@@ -46,12 +46,12 @@ def uniform(n: int, size: Size = None, *, rng: Rng | None = None) -> int | NDArr
     bound = whole_number("n", n, at_least=1, at_most=_LARGEST)
     source = generator(rng)
     if size is None:
-        return _below(bound, source)
+        return _draw_below(bound, source)
     shape = shape_of(size)
     count = math.prod(shape)
     if bound <= 1 << 32:
-        return _multiplied(bound, count, source).reshape(shape)
-    return _masked(np.full(count, bound - 1, np.uint64), source).reshape(shape)
+        return _draw_by_product(bound, count, source).reshape(shape)
+    return _draw_by_mask(np.full(count, bound - 1, np.uint64), source).reshape(shape)
 
 
 def uniform_each(bounds: NDArray[np.int64], *, rng: Rng | None = None) -> NDArray[np.int64]:
@@ -70,10 +70,10 @@ def uniform_each(bounds: NDArray[np.int64], *, rng: Rng | None = None) -> NDArra
     if values.dtype.kind != "i" or (values < 1).any():
         raise InvalidParameter("bounds must be signed integers of at least 1.")
     last = (values.astype(np.int64).ravel() - 1).view(np.uint64)
-    return _masked(last, generator(rng)).reshape(values.shape)
+    return _draw_by_mask(last, generator(rng)).reshape(values.shape)
 
 
-def _below(bound: int, rng: Rng) -> int:
+def _draw_below(bound: int, rng: Rng) -> int:
     bits = (bound - 1).bit_length()
     size = (bits + 7) // 8
     while (drawn := word(rng, size) >> (8 * size - bits)) >= bound:
@@ -81,7 +81,7 @@ def _below(bound: int, rng: Rng) -> int:
     return drawn
 
 
-def _multiplied(bound: int, count: int, rng: Rng) -> NDArray[np.int64]:
+def _draw_by_product(bound: int, count: int, rng: Rng) -> NDArray[np.int64]:
     factor, surplus = np.uint64(bound), (1 << 32) % bound
     product = words(rng, count, "<u4").astype(np.uint64) * factor
     again = np.flatnonzero((product & _LOW) < surplus)
@@ -93,7 +93,7 @@ def _multiplied(bound: int, count: int, rng: Rng) -> NDArray[np.int64]:
     return product.view(np.int64)
 
 
-def _masked(last: NDArray[np.uint64], rng: Rng) -> NDArray[np.int64]:
+def _draw_by_mask(last: NDArray[np.uint64], rng: Rng) -> NDArray[np.int64]:
     """Uniform on 0, ..., last, by masks of just enough bits."""
     mask = last.copy()
     for shift in (1, 2, 4, 8, 16, 32):

@@ -42,10 +42,10 @@ class PowerMixture:
     def __init__(self, factors: Sequence[Fraction], exponent: Fraction) -> None:
         self._factors = factors
         self._exponent = exponent
-        low, high = self._enclosed(_FIRST_BITS)
+        low, high = self._enclose(_FIRST_BITS)
         self._low, self._high = np.array(low, np.int64), np.array(high, np.int64)
 
-    def _enclosed(self, bits: int) -> tuple[list[int], list[int]]:
+    def _enclose(self, bits: int) -> tuple[list[int], list[int]]:
         """Integers around each F_j but the last (which is 1), in units of 2**-bits."""
         one = 1 << (2 * bits + 64)  # 1 - q may be as small as 2**-51: these bits are lost to it
         q_low, q_high = exp_bounds(self._exponent, one.bit_length() - 1)
@@ -73,7 +73,7 @@ class PowerMixture:
         while True:
             known = (known << 64) | word(rng)
             bits += 64
-            low, high = self._enclosed(bits)
+            low, high = self._enclose(bits)
             passed = sum(known >= bound for bound in high)
             if passed == sum(known >= bound for bound in low):
                 return passed

@@ -22,11 +22,11 @@ __all__ = [
     "Ratio",
     "Real",
     "Size",
+    "format_ratio",
     "probability",
-    "ratio",
     "scale_ratio",
     "shape_of",
-    "shown",
+    "to_ratio",
     "whole_number",
 ]
 
@@ -40,10 +40,10 @@ Real: TypeAlias = "int | float | Fraction"
 Size: TypeAlias = int | tuple[int, ...] | None
 
 
-def ratio(name: str, value: Real) -> Ratio:
+def to_ratio(name: str, value: Real) -> Ratio:
     """`value` as the exact rational it is.
 
-    >>> ratio("scale", 0.75)
+    >>> to_ratio("scale", 0.75)
     (3, 4)
     """
     kind = type(value)
@@ -56,7 +56,7 @@ def ratio(name: str, value: Real) -> Ratio:
     return int(value.numerator), int(value.denominator)
 
 
-def shown(top: int, bottom: int = 1) -> str:
+def format_ratio(top: int, bottom: int = 1) -> str:
     """A rational for a message, however large: integers of thousands of digits have no text in Python."""
     try:
         return f"{top / bottom:g}"
@@ -66,9 +66,9 @@ def shown(top: int, bottom: int = 1) -> str:
 
 def scale_ratio(name: str, value: Real, *, at_most: int | None = LARGEST_SCALE) -> Ratio:
     """A scale: an exact rational above zero, and no larger than `at_most`."""
-    top, bottom = ratio(name, value)
+    top, bottom = to_ratio(name, value)
     if top <= 0:
-        raise InvalidParameter(f"{name} must be above zero, got {shown(top, bottom)}.")
+        raise InvalidParameter(f"{name} must be above zero, got {format_ratio(top, bottom)}.")
     if at_most is not None and top > at_most * bottom:
         raise InvalidParameter(
             f"{name} must be at most 2**{at_most.bit_length() - 1}, so that noise stays within 64-bit integers: "
@@ -79,9 +79,9 @@ def scale_ratio(name: str, value: Real, *, at_most: int | None = LARGEST_SCALE) 
 
 def probability(name: str, value: Real) -> Ratio:
     """An exact rational in [0, 1]."""
-    top, bottom = ratio(name, value)
+    top, bottom = to_ratio(name, value)
     if not 0 <= top <= bottom:
-        raise InvalidParameter(f"{name} must lie in [0, 1], got {shown(top, bottom)}.")
+        raise InvalidParameter(f"{name} must lie in [0, 1], got {format_ratio(top, bottom)}.")
     return top, bottom
 
 
@@ -91,7 +91,7 @@ def whole_number(name: str, value: object, *, at_least: int, at_most: int) -> in
         raise InvalidParameter(f"{name} must be an integer, not {type(value).__name__}.")
     number = int(value)
     if not at_least <= number <= at_most:
-        raise InvalidParameter(f"{name} must lie between {at_least} and {at_most}, got {shown(number)}.")
+        raise InvalidParameter(f"{name} must lie between {at_least} and {at_most}, got {format_ratio(number)}.")
     return number
 
 

@@ -40,7 +40,7 @@ class _CounterStream:
             return self._encryptor.update(bytes(n))
 
 
-def _encoded(context: tuple[str | int | bytes, ...]) -> bytes:
+def _encode(context: tuple[str | int | bytes, ...]) -> bytes:
     """The context as bytes, one to one: every part carries its kind and its length."""
     parts = []
     for part in context:
@@ -82,7 +82,7 @@ class KeyedRandom:
             raise InvalidParameter(
                 f"the key must have at least {_SMALLEST_KEY} bytes, got {len(key)}: make one with os.urandom(32)."
             )
-        derivation = HKDF(algorithm=hashes.SHA256(), length=32, salt=_SALT, info=_encoded(context))
+        derivation = HKDF(algorithm=hashes.SHA256(), length=32, salt=_SALT, info=_encode(context))
         self._stream = _CounterStream(derivation.derive(key))
         self._process = os.getpid()
 

@@ -39,6 +39,6 @@ def draw(table: Envelope, size: Size, rng: Rng | None) -> int | NDArray[np.int64
     """One sample for `size` None, else an array of that shape."""
     source = generator(rng)
     if size is None:
-        return table.one(source)
+        return table.draw_one(source)
     shape = shape_of(size)
-    return table.many(math.prod(shape), source).reshape(shape)
+    return table.draw_many(math.prod(shape), source).reshape(shape)

@@ -30,13 +30,13 @@ _ZEROS: Final = bytes(1 << 18)
 _forks = 0
 
 
-def _forked() -> None:
+def _count_fork() -> None:
     global _forks  # noqa: PLW0603 - the one number that says which process generation we are
     _forks += 1
 
 
 if hasattr(os, "register_at_fork"):  # where processes can fork
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_count_fork)
 
 
 def _expand(n: int) -> bytes:
@@ -46,7 +46,7 @@ def _expand(n: int) -> bytes:
     return cipher.encryptor().update(zeros)
 
 
-def _in_pieces(largest: int) -> Callable[[int], memoryview]:
+def _make_pieces(largest: int) -> Callable[[int], memoryview]:
     """One expansion, handed out in pieces of at most `largest` bytes; each takes the place of the one before."""
     encryptor = Cipher(algorithms.AES(os.urandom(_KEY_BYTES)), modes.CTR(bytes(16))).encryptor()
     room = memoryview(bytearray(largest + 16))  # the cipher asks for a block more
@@ -135,7 +135,7 @@ class SecureRandom:
 
         All come from one key, which goes when the last piece is not wanted any more.
         """
-        return _in_pieces(largest)
+        return _make_pieces(largest)
 
     def words(self, n: int, dtype: DTypeLike = "<u8") -> Words:
         """The next `n` unsigned integers of type `dtype`."""

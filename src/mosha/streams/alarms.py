@@ -19,10 +19,10 @@ from mosha.core.unit import Neighbours, Unit
 from mosha.exact.statistic import Statistic, check_statistic, fingerprint
 from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
-from mosha.mechanisms.sparse_vector import split
+from mosha.mechanisms.sparse_vector import split_epsilon
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.unbounded import unbounded_geometric
 from mosha.streams.bounding import Memory, exact_step
-from mosha.streams.noise.unbounded import unbounded_geometric
 from mosha.streams.plan import Budget
 from mosha.streams.planner import VERY_LONG
 from mosha.streams.presence import Presence, contribution, presence_of
@@ -101,7 +101,7 @@ def alarm_noise(budget: Budget, *, alarms: int, moved: int, monotone: bool) -> A
 
 def _noise(epsilon: float, alarms: int, moved: int, *, monotone: bool, renewed: bool = False) -> AlarmNoise:
     each = 1 if renewed else alarms
-    first, second = split(epsilon, each, monotone=monotone)
+    first, second = split_epsilon(epsilon, each, monotone=monotone)
     answer = Fraction(moved * each * (1 if monotone else 2)) / Fraction(second)
     event: Event = SparseVector(first, second, each)
     return AlarmNoise(moved / Fraction(first), answer, event * alarms if renewed else event, renewed)
@@ -182,7 +182,7 @@ def alarm(
     )
     levels = _levels(threshold, asked.grid)
 
-    def step(state: AlarmState, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], AlarmState]:
+    def step(state: AlarmState, data: object, ask: object, rng: Rng) -> tuple[dict[str, Any], AlarmState]:
         del ask
         if state.left == 0:
             raise HorizonExceeded(f"all {count} alarms were given: open another run. No data was read.")
@@ -201,7 +201,7 @@ def alarm(
         shift = None if noise.renewed and answer["alarm"] else shift
         return answer, AlarmState(state.time + 1, left, shift, kept, memory)
 
-    def error(confidence: float, answer: Any) -> float:
+    def error(confidence: float, answer: object) -> float:
         del answer
         return noise.width(confidence) * asked.grid
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
-from mosha.exact.bounding import entries, numbers
+from mosha.exact.bounding import to_array, to_numbers
 
 __all__ = ["Batches", "read_columns", "steps_in"]
 
@@ -54,18 +54,18 @@ class Batches:
         made = cls.__new__(cls)
         made._count = positive_integer("the number of steps", count)  # noqa: SLF001  (its own)
         made._batches = None  # noqa: SLF001
-        offsets = entries(steps)
+        offsets = to_array(steps)
         if offsets.ndim != 1 or (offsets.size and offsets.dtype.kind not in "iufO"):
             raise DataError("steps=... has a whole number for each row: which of these steps it is in.")
         if rows is None or isinstance(rows, str | bytes | int | float) or getattr(rows, "ndim", 1) == 0:
             raise DataError("Batches.at takes rows: a list, an array, columns by name or a data frame.")
         named = read_columns(rows)
-        made.rows = entries(rows) if named is None else named
+        made.rows = to_array(rows) if named is None else named
         columns = [made.rows] if named is None else list(named.values())
         if not columns or any(column.shape[:1] != offsets.shape for column in columns):
             raise DataError("steps=... and every column have an entry for each row.")
         if offsets.dtype.kind not in "iu":  # one by one: what is no number is NaN, which is in no step
-            offsets = numbers(offsets)
+            offsets = to_numbers(offsets)
             offsets = np.where(offsets == np.floor(offsets), offsets, -1)
         within = (offsets >= 0) & (offsets < made.count)
         made._outside = not bool(within.all())  # noqa: SLF001
@@ -100,7 +100,7 @@ class Batches:
         return self._batches
 
 
-def steps_in(data: Any) -> int:
+def steps_in(data: object) -> int:
     """How many steps some data are for, which is public; nothing of the data is looked at."""
     return data.count if type(data) is Batches else 1
 
@@ -110,4 +110,4 @@ def read_columns(data: Any) -> dict[str, NDArray[Any]] | None:
     names: Any = data if isinstance(data, Mapping) else getattr(data, "column_names", getattr(data, "columns", None))
     if names is None or callable(names):
         return None
-    return {str(name): entries(data[name]) for name in names}
+    return {str(name): to_array(data[name]) for name in names}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, SourceUnavailable
 from mosha.core.unit import Event, Person, Unit
-from mosha.exact.bounding import entries, identify, listed
+from mosha.exact.bounding import identify, list_entries, to_array
 from mosha.exact.statistic import Statistic, Steps
 from mosha.mechanisms import Count
 from mosha.streams.batches import Batches, read_columns
@@ -64,26 +64,26 @@ def _batch(data: Any) -> Any:
     named = read_columns(data)
     if named is not None:
         return named
-    return entries(data) if hasattr(data, "to_numpy") else data  # one column of a data frame
+    return to_array(data) if hasattr(data, "to_numpy") else data  # one column of a data frame
 
 
 def _bound_and_sum(
     statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory
 ) -> tuple[Steps, Memory]:
     if presence.column is None:
-        return statistic.exact(data, Event()), memory
+        return statistic.evaluate(data, Event()), memory
     unit: Unit = Person(presence.column, at_most=1)
     if not presence.remembers:
-        return statistic.exact(data, unit), memory
+        return statistic.evaluate(data, unit), memory
     columns = _columns(data, presence.column)
-    names = [identify(person) for person in listed(columns[presence.column])]
+    names = [identify(person) for person in list_entries(columns[presence.column])]
     allowed = {name: _is_allowed(memory.get(name), time, presence) for name in set(names)}
     kept = np.array([allowed[name] for name in names], bool)
     fresh = _forget(memory, time, presence)
     for name, fine in allowed.items():
         if fine:
             fresh[name] = (memory.get(name, (0, 0))[0] + 1, time)
-    return statistic.exact({name: column[kept] for name, column in columns.items()}, unit), fresh
+    return statistic.evaluate({name: column[kept] for name, column in columns.items()}, unit), fresh
 
 
 def _is_allowed(known: tuple[int, int] | None, time: int, presence: Presence) -> bool:
@@ -107,7 +107,7 @@ def _columns(data: Any, owner: str) -> dict[str, Any]:
         raise DataError(
             f"a step needs columns by name, with {owner!r} for whose a row is, or a pair (persons, values)."
         )
-    columns = {str(name): entries(data[name]) for name in data.keys()}  # noqa: SIM118  (data frames)
+    columns = {str(name): to_array(data[name]) for name in data.keys()}  # noqa: SIM118  (data frames)
     if owner not in columns:
         raise DataError(f"the data have no column {owner!r}, which says whose a row is.")
     if len({len(column) for column in columns.values()}) > 1:

@@ -14,12 +14,12 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
 from mosha.core.number import positive, strict_probability
-from mosha.exact.grid import enlarged
+from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.gaussian import discrete_multiplier, gaussian_multiplier
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.noisy_statistic import one_of
+from mosha.mechanisms.noisy_statistic import find_given
 from mosha.noise import LARGEST_SCALE
 from mosha.streams.bounding import Memory
 from mosha.streams.noise.per_step import Increments
@@ -44,7 +44,7 @@ class Budget:
     mu: float | None = None
 
     def __post_init__(self) -> None:
-        chosen = one_of(epsilon=self.epsilon, rho=self.rho, mu=self.mu)
+        chosen = find_given(epsilon=self.epsilon, rho=self.rho, mu=self.mu)
         positive(chosen, getattr(self, chosen))
         if self.delta is not None:
             if chosen != "epsilon":
@@ -85,7 +85,7 @@ def gaussian_law(budget: Budget, sensitivity: float, coordinates: int) -> tuple[
         raise InvalidParameter("this stream is too long for its grid: its sensitivity would leave 64-bit integers.")
     if budget.rho is None:
         multiplier = discrete_multiplier(multiplier, sensitivity, coordinates)
-    scale = enlarged(Fraction(multiplier) * Fraction(sensitivity))
+    scale = enlarge_scale(Fraction(multiplier) * Fraction(sensitivity))
     _check(scale, "gaussian")
     return Law("gaussian", scale), DiscreteGaussian(multiplier, sensitivity, coordinates)
 

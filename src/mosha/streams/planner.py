@@ -56,8 +56,8 @@ def best(
 
     Guarantee:
         Whichever is taken keeps its event's price for streams that are chosen adaptively: `exact_toeplitz.md` and
-        `unbounded.md` (buffers, bands), `SignedTree` and `BinaryTree` (trees), `Increments` (per step). The choice
-        looks at public numbers alone.
+        `noise/unbounded.md` (buffers, bands), `SignedTree` and `BinaryTree` (trees), `Increments` (per step). The
+        choice looks at public numbers alone.
 
     Units:
         Errors are in the unit of the statistic, the horizon in steps.

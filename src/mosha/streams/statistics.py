@@ -10,8 +10,8 @@ import numpy as np
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Neighbours, Unit
-from mosha.exact.bounding import entries, keep_at_most, numbers, read, rows_per_unit
-from mosha.exact.grid import grid_for, total
+from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_array, to_numbers
+from mosha.exact.grid import grid_for, sum_steps
 from mosha.exact.statistic import Sensitivity, Steps, root_up
 from mosha.mechanisms import ClippedSum, Histogram
 from mosha.streams.batches import Batches
@@ -34,7 +34,7 @@ class KeyedSum:
 
     >>> from mosha.core.unit import Event
     >>> rooms = KeyedSum(keys=["a", "b"], key="room", between=(0, 4), column="kW")
-    >>> (rooms.exact({"room": ["a", "b", "a", "x"], "kW": [1, 9, 2, 3]}, Event()) * rooms.grid).tolist()
+    >>> (rooms.evaluate({"room": ["a", "b", "a", "x"], "kW": [1, 9, 2, 3]}, Event()) * rooms.grid).tolist()
     [3.0, 4.0]
     """
 
@@ -63,18 +63,18 @@ class KeyedSum:
         return replace(self._sum.sensitivity(unit), l0=1)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         if not (hasattr(data, "keys") and self.key in data and self.column in data):
             raise DataError(f"a step needs the columns {self.key!r} and {self.column!r}.")
-        keys, _ = read(data, unit, self.key)
-        values, persons = read(data, unit, self.column)
-        codes = self._keyed._codes(entries(keys))  # noqa: SLF001  (one definition of what a key is)
-        steps = self._sum._steps(numbers(values))  # noqa: SLF001
+        keys, _ = read_rows(data, unit, self.key)
+        values, persons = read_rows(data, unit, self.column)
+        codes = self._keyed._codes(to_array(keys))  # noqa: SLF001  (one definition of what a key is)
+        steps = self._sum._steps(to_numbers(values))  # noqa: SLF001
         if persons is not None:
             kept = keep_at_most(1, persons, np.stack([codes, steps], axis=1))
             codes, steps = codes[kept], steps[kept]
         largest = max(1, self._sum.sensitivity(unit).l1)
-        return np.array([total(steps[codes == code], largest)[0] for code in range(len(self.labels))], np.int64)
+        return np.array([sum_steps(steps[codes == code], largest)[0] for code in range(len(self.labels))], np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class MeanParts:
 
     >>> from mosha.core.unit import Event
     >>> parts = MeanParts(between=(0, 10))
-    >>> (parts.exact([5, 10, float("nan")], Event()) * parts.grid).tolist()
+    >>> (parts.evaluate([5, 10, float("nan")], Event()) * parts.grid).tolist()
     [10.0, 5.0]
     """
 
@@ -118,9 +118,9 @@ class MeanParts:
         return Sensitivity(l0=2, l1=2 * steps, l2=root_up(2 * steps**2), linf=steps, span=2 * steps)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        values, persons = read(data, unit, self.column)
-        column = numbers(values)
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
+        values, persons = read_rows(data, unit, self.column)
+        column = to_numbers(values)
         low, high = self.between
         centred = np.clip(column, low, high) - (low / 2 + high / 2)
         there = ~np.isnan(column)
@@ -128,7 +128,7 @@ class MeanParts:
         parts = np.stack([np.where(there, self._steps, 0), steps], axis=1)
         if persons is not None:
             parts = parts[keep_at_most(1, persons, parts)]
-        return total(parts, self._steps)
+        return sum_steps(parts, self._steps)
 
 
 def mean_of(stream: Stream, parts: MeanParts) -> Stream:

@@ -22,7 +22,7 @@ from mosha.core.unit import Unit, Window
 from mosha.exact.statistic import Statistic, check_statistic, fingerprint
 from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
-from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.noise.unbounded import unbounded_laplace
 from mosha.streams.bounding import Memory, exact_step
 from mosha.streams.planner import VERY_LONG, best
 from mosha.streams.presence import contribution, presence_of

@@ -21,7 +21,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarged, held, noised
+from mosha.exact.grid import add_noise, clamp_steps, enlarge_scale
 from mosha.noise import LARGEST_SCALE, discrete_gaussian
 from mosha.synth.axis import Axis, Reals
 
@@ -64,7 +64,7 @@ def residual_of(axes: Sequence[Axis], term: Term, counts: NDArray[np.int64], fac
     table = table * factor
     if table.dtype == object:
         table = np.array([min(max(int(n), -_SAFE), _SAFE) for n in table.ravel()], np.int64).reshape(table.shape)
-    return held(np.asarray(table, np.int64))
+    return clamp_steps(np.asarray(table, np.int64))
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ResidualNoise:
 
     @property
     def _sigma(self) -> Fraction:
-        return enlarged(Fraction(self.multiplier) * self.resolution)
+        return enlarge_scale(Fraction(self.multiplier) * self.resolution)
 
     def factors(self, axes: Sequence[Axis], shares: Mapping[Term, float]) -> dict[Term, int]:
         """The whole number that each term is multiplied by, so that all together move by at most `resolution`.
@@ -147,7 +147,7 @@ class ResidualNoise:
         for term, factor in factors.items():
             exact = residual_of(axes, term, counts(tuple(column for column, _ in term)), factor)
             noise = drawn[first : first + exact.size].reshape(exact.shape)
-            noisy[term] = noised(exact, noise) / (float(factor) * _movement(axes, term)[0])
+            noisy[term] = add_noise(exact, noise) / (float(factor) * _movement(axes, term)[0])
             first += exact.size
         return self.read(axes, factors, noisy)
 

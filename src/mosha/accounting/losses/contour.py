@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mosha.accounting.losses.loss import UNIT, Array, connected
+from mosha.accounting.losses.loss import UNIT, Array, connect_dots
 from mosha.accounting.losses.pair import Atoms, Band, Pair
 
 __all__ = ["BOXES", "CENTRES", "HEIGHTS", "KERNEL", "LANES", "SPACING", "TAIL", "Complex", "Moments", "moments"]
@@ -81,7 +81,7 @@ def moments(pair: Pair) -> Moments:
         return _atoms(pair.losses, pair.p * (1 + pair.error), pair.shift)
     knots = pair.knots(COARSE, 1e-30)
     cells = pair.cells(knots)
-    mass, infinite = connected(cells, knots)
+    mass, infinite = connect_dots(cells, knots)
     return _atoms(np.append(knots, np.inf), np.append(mass, infinite), cells.shift)
 
 
@@ -150,7 +150,7 @@ def _decay(product: Array, apart: float) -> Array:
     return np.asarray(-0.5 * np.log1p(-np.minimum((4 - 1e-9) * product[:, None] * least, 1 - 1e-12)))
 
 
-def _expanded(losses: Array, share: Array) -> Array:
+def _expand(losses: Array, share: Array) -> Array:
     """The same for any atoms, by expansion around the middle t of each box, r to either side.
 
     Neighbours are first merged at their mean, which moves E e^(i t L) by at most t^2 / 2 times the variance that is
@@ -195,7 +195,7 @@ def _atoms(losses: Array, p: Array, shift: float) -> Moments:
     log_scale = CENTRES * top + np.log(scale)
     reach = np.maximum(abs(top), abs(bottom)) * HEIGHTS[:, -1]
     error = UNIT * (400 + 8 * len(p) + 8 * reach + 4 * np.abs(log_scale)) + TINY * len(p)
-    decay = _expanded(losses, share) if len(p) > 4 else _decay(share[:, -1] * share[:, 0], top - bottom)
+    decay = _expand(losses, share) if len(p) > 4 else _decay(share[:, -1] * share[:, 0], top - bottom)
     return Moments(log_scale, phase, decay, error, -math.log1p(-min(infinite, 0.999999)))
 
 

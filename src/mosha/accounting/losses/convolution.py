@@ -41,7 +41,7 @@ class Kernel:
             with np.errstate(divide="ignore"):
                 value = np.log(-np.expm1(np.minimum(epsilons, 0.0)))
             return value, np.full(len(epsilons), 8 * UNIT)
-        return self._normal(epsilons)
+        return self._normal_curve(epsilons)
 
     def weights(self, first: float, step: float, count: int, theta: float, sign: float) -> Array:
         """The numbers e^(theta x) delta(x) / peak at x = first, first - step, ..., too large or too small by `sign`.
@@ -56,7 +56,7 @@ class Kernel:
         fall = 1 - _geometric(first, -step, count)
         return np.asarray(tilt * np.maximum(fall, 0.0) * (1 + sign * 1e-12) + sign * 16 * UNIT * tilt)
 
-    def _normal(self, epsilons: Array) -> tuple[Array, Array]:
+    def _normal_curve(self, epsilons: Array) -> tuple[Array, Array]:
         from scipy.special import erfcx, ndtr  # noqa: PLC0415  (loaded when a normal law is met, not before)
 
         near = epsilons / self.mu - self.mu / 2
@@ -143,7 +143,7 @@ class Sum:
     def _parts(self, epsilon: float, kernel: Kernel, sign: float) -> tuple[float, float, float]:
         """The tilted sum, a bound on its absolute error, and the logarithm of the scale of both."""
         at = epsilon - sign * (self.shift + kernel.shift(abs(epsilon) + self.step * len(self.mass)))
-        start, stop = self._seen(at, kernel)
+        start, stop = self._visible_range(at, kernel)
         top = kernel.log_peak(self.theta)
         weight = kernel.weights(at - self.step * (self.first + start), self.step, stop - start, self.theta, sign)
         found = float((weight * np.maximum(self.mass[start:stop], 0.0)).sum())
@@ -152,7 +152,7 @@ class Sum:
         exponent += sign * 16 * UNIT * (abs(self.log_scale) + abs(top) + abs(self.theta * at) + len(self.mass))
         return found, lost, exponent
 
-    def _seen(self, epsilon: float, kernel: Kernel) -> tuple[int, int]:
+    def _visible_range(self, epsilon: float, kernel: Kernel) -> tuple[int, int]:
         """The part of the window where the weight is neither zero nor below e^-SMALL of its peak."""
         low, high = kernel.reach(self.theta)
         start = math.ceil(max((epsilon - high) / self.step, -1e15)) - self.first
@@ -173,8 +173,8 @@ def convolve(laws: Sequence[tuple[Law, int]], lattice: Lattice, *, long: bool = 
     fourier = 8 * unit * math.log2(size)
     moments, bottom, top = [0.0, 0.0], 0, 0
     for law, times in laws:
-        tilted, log_mass, around, error = _tilted(law, theta, lattice.chernoff)
-        folded = _folded(tilted, law.first, size)
+        tilted, log_mass, around, error = _tilt(law, theta, lattice.chernoff)
+        folded = _fold(tilted, law.first, size)
         own = np.fft.rfft(folded.astype(real, copy=False))
         noise += times * fourier * math.sqrt(float((folded * folded).sum()))
         spectrum *= _power(own, times)
@@ -202,13 +202,13 @@ def convolve(laws: Sequence[tuple[Law, int]], lattice: Lattice, *, long: bool = 
     return Sum(first, step, mass, theta, log_scale, noise, math.expm1(relative + UNIT), outside, shift, infinite)
 
 
-def _tilted(law: Law, theta: float, others: tuple[float, float]) -> tuple[Array, float, tuple[float, float], float]:
+def _tilt(law: Law, theta: float, others: tuple[float, float]) -> tuple[Array, float, tuple[float, float], float]:
     """The law times e^(theta l), scaled to one; ln E e^(theta l), also for the other thetas; an error of every mass."""
     with np.errstate(divide="ignore"):
         logs = np.log(law.mass)
     losses = law.losses
 
-    def scaled(tilt: float) -> tuple[Array, float]:
+    def scale_to_one(tilt: float) -> tuple[Array, float]:
         exponents = logs + tilt * losses
         top = float(exponents.max())
         exponents -= top
@@ -218,13 +218,13 @@ def _tilted(law: Law, theta: float, others: tuple[float, float]) -> tuple[Array,
         weights /= scale
         return weights, top + math.log(scale)
 
-    below, above = scaled(others[0])[1], scaled(others[1])[1]
-    weights, log_mass = scaled(theta)
+    below, above = scale_to_one(others[0])[1], scale_to_one(others[1])[1]
+    weights, log_mass = scale_to_one(theta)
     far = theta * law.step * max(abs(law.first), abs(law.first + len(law.mass)))
     return weights, log_mass, (below, above), UNIT * (16 + 2 * (745 + far))
 
 
-def _folded(mass: Array, first: int, size: int) -> Array:
+def _fold(mass: Array, first: int, size: int) -> Array:
     """The masses at their lattice points modulo `size`."""
     start = first % size
     padded = np.zeros(-(-(start + len(mass)) // size) * size)

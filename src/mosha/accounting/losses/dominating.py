@@ -14,13 +14,13 @@ from functools import lru_cache, singledispatch
 
 import numpy as np
 
-from mosha.accounting.losses.composite import LARGEST_COUNT, composite
-from mosha.accounting.losses.loss import UNIT, connected
+from mosha.accounting.losses.composed_pair import LARGEST_COUNT, compose_pairs
+from mosha.accounting.losses.loss import UNIT, connect_dots
 from mosha.accounting.losses.pair import Atoms, Band, Normal, Pair, flipped_coin
-from mosha.accounting.losses.redrawn import redrawn
-from mosha.accounting.losses.sampled_pair import Added, Dearest, Displaced, Removed, replaced
+from mosha.accounting.losses.redrawn import redraw
+from mosha.accounting.losses.sampled_pair import Added, Dearest, Displaced, Removed, replace_unit
 from mosha.accounting.measures import pure
-from mosha.accounting.measures.group import as_seen_by
+from mosha.accounting.measures.group import cover_group
 from mosha.core.event import Event, compose
 from mosha.core.events import (
     Approx,
@@ -43,7 +43,7 @@ from mosha.core.events import (
 )
 from mosha.core.unit import Neighbours
 
-__all__ = ["Cover", "Reading", "cover", "flat", "opened", "read"]
+__all__ = ["Cover", "Reading", "cover", "flatten", "open_wrappers", "read"]
 
 ROUGH = 300.0  # a discrete Gaussian this wide (in grid steps) is priced through the continuous one
 MANY = 4096  # atoms; a discrete Laplace law with more is priced through the continuous one
@@ -56,16 +56,16 @@ class Cover:
     """Pairs that cover an event, for a unit that is removed and for one that is added, and pairs that it may attain.
 
     `lower` is empty where no attained pair is known. Normal parts are given by their mu^2 alone, from below and above,
-    up to a factor e^slack of all masses and a displacement `slack` of all losses. `tight` says that upper and lower
-    agree, `crude` that other measures may know better.
+    up to a factor e^slack of all masses and a displacement `slack` of all losses. `is_tight` says that upper and lower
+    agree, `is_crude` that other measures may know better.
     """
 
     upper: tuple[Pair, ...] = ()
     lower: tuple[Pair, ...] = ()
     variance: tuple[float, float] = (0.0, 0.0)
     slack: float = 0.0
-    tight: bool = True
-    crude: bool = False
+    is_tight: bool = True
+    is_crude: bool = False
 
     def is_moderate(self, count: int) -> bool:
         """Whether so many of it are within the range of floats and lattices; if not, other measures are as good."""
@@ -74,7 +74,7 @@ class Cover:
         return count <= HUGE_COUNT and all(-HUGE <= x <= HUGE for pair in self.upper for x in pair.reach(1e-30))
 
     @property
-    def symmetric(self) -> bool:
+    def is_symmetric(self) -> bool:
         return len(self.upper) < 2 and len(self.lower) < 2
 
 
@@ -94,20 +94,20 @@ class Reading:
     rest: list[tuple[Event, int]] = field(default_factory=list)
 
     @property
-    def tight(self) -> bool:
+    def is_tight(self) -> bool:
         """Whether the pairs that cover the event are attained by it."""
-        return not self.rest and all(cover.tight for cover, _ in self.parts)
+        return not self.rest and all(cover.is_tight for cover, _ in self.parts)
 
     @property
-    def crude(self) -> bool:
+    def is_crude(self) -> bool:
         """Whether other measures may know better than these pairs."""
-        return bool(self.rest) or any(cover.crude for cover, _ in self.parts)
+        return bool(self.rest) or any(cover.is_crude for cover, _ in self.parts)
 
 
 def read(event: Event) -> Reading:
     """The event, part by part; its composition is read through `event.parts()` and counted here only."""
     counts: Counter[Event] = Counter()
-    for part, count in flat(event, 1):
+    for part, count in flatten(event, 1):
         counts[part] += count
     reading = Reading()
     for part, count in counts.items():
@@ -128,36 +128,36 @@ def read(event: Event) -> Reading:
     return reading
 
 
-def opened(event: Event) -> Event:
+def open_wrappers(event: Event) -> Event:
     """The same composition without plans and other wrappers that only group it."""
-    return compose(flat(event, 1))
+    return compose(flatten(event, 1))
 
 
-def flat(event: Event, count: int) -> Iterator[tuple[Event, int]]:
+def flatten(event: Event, count: int) -> Iterator[tuple[Event, int]]:
     """The parts of `event` with wrappers opened that mean a composition."""
     for part, inner in event.parts():
         times = count * inner
         if isinstance(part, Plan):
-            yield from flat(part.event, times)
+            yield from flatten(part.event, times)
         elif isinstance(part, Failure):
-            yield from flat(part.event, times)
+            yield from flatten(part.event, times)
             yield Approx(0.0, part.probability), times
         elif isinstance(part, Group):
-            for member, number in flat(part.event, times):
-                yield from _grouped(member, number, part.size)
+            for member, number in flatten(part.event, times):
+                yield from _group_part(member, number, part.size)
         elif isinstance(part, Parallel) and len(part.events) == 1:
-            yield from flat(part.events[0], times)
+            yield from flatten(part.events[0], times)
         elif isinstance(part, Tree) and part.noise == "laplace":
             yield Laplace(part.noise_multiplier), times * part.levels
         elif not (isinstance(part, Pure | Approx) and part.epsilon == 0 and getattr(part, "delta", 0.0) == 0):
             yield part, times
 
 
-def _grouped(member: Event, times: int, size: int) -> Iterator[tuple[Event, int]]:
+def _group_part(member: Event, times: int, size: int) -> Iterator[tuple[Event, int]]:
     """One part of an event as a group of `size` units sees it."""
-    seen = as_seen_by(member, size)
+    seen = cover_group(member, size)
     if seen is not None:
-        yield from flat(seen, times)
+        yield from flatten(seen, times)
     elif isinstance(member, Approx):
         lost = pure.group_delta(member.epsilon, member.delta, size)
         yield (
@@ -183,7 +183,7 @@ def _cover(_event: Event) -> Cover | None:
     return None
 
 
-def _both(pair: Pair) -> Cover:
+def _both_directions(pair: Pair) -> Cover:
     return Cover((pair,), (pair,))
 
 
@@ -208,52 +208,52 @@ def _(event: Tree) -> Cover:
 
 @_cover.register
 def _(event: Laplace) -> Cover:
-    return _both(Band(1 / event.noise_multiplier, ends=True))
+    return _both_directions(Band(1 / event.noise_multiplier, ends=True))
 
 
 @_cover.register
 def _(event: RandomizedResponse) -> Cover:
-    return _both(flipped_coin(event.epsilon, categories=event.categories))
+    return _both_directions(flipped_coin(event.epsilon, categories=event.categories))
 
 
 @_cover.register
 def _(event: Pure) -> Cover:
-    return _both(flipped_coin(event.epsilon))
+    return _both_directions(flipped_coin(event.epsilon))
 
 
 @_cover.register
 def _(event: Approx) -> Cover:
-    return _both(flipped_coin(event.epsilon, delta=event.delta))
+    return _both_directions(flipped_coin(event.epsilon, delta=event.delta))
 
 
 @_cover.register
 def _(event: Exponential) -> Cover:
-    return Cover((Band(event.epsilon, ends=False),), (flipped_coin(event.epsilon / 2),), tight=False, crude=True)
+    return Cover((Band(event.epsilon, ends=False),), (flipped_coin(event.epsilon / 2),), is_tight=False, is_crude=True)
 
 
 @_cover.register
 def _(event: SparseVector) -> Cover:
     pair = flipped_coin((event.threshold_epsilon + event.answer_epsilon) * (1 + 2 * UNIT))
-    return Cover((pair,), tight=False, crude=True)
+    return Cover((pair,), is_tight=False, is_crude=True)
 
 
 @_cover.register
 def _(event: DiscreteLaplace) -> Cover:
     steps, whole = event.sensitivity, 1 / event.noise_multiplier
     if steps == 1:
-        return _both(flipped_coin(whole))
+        return _both_directions(flipped_coin(whole))
     unit = whole / steps
     if steps > MANY:
         band = Band(whole, ends=True)
         corners = np.unique(np.linspace(0, steps, MANY // 2 + 1).astype(np.int64))
         knots = np.asarray((steps - 2.0 * corners[::-1]) * unit, dtype=np.float64)
         knots[0] -= 1e-9 * unit  # so that the lower end of the band lies inside the first cell
-        mass, _ = connected(band.cells(knots), knots)
+        mass, _ = connect_dots(band.cells(knots), knots)
         return Cover((Atoms(knots, mass, shift=8 * UNIT * whole),), (band,))
     j = np.arange(steps, -1, -1, dtype=np.float64)
     p = np.exp(-j * unit)
     p[1:-1] *= -math.expm1(-unit)
-    return _both(Atoms((steps - 2 * j) * unit, p / (1 + math.exp(-unit)), error=UNIT * (16 + whole)))
+    return _both_directions(Atoms((steps - 2 * j) * unit, p / (1 + math.exp(-unit)), error=UNIT * (16 + whole)))
 
 
 @_cover.register
@@ -267,7 +267,9 @@ def _(event: DiscreteGaussian) -> Cover | None:
         x = np.arange(reach, -reach - 1, -1, dtype=np.float64)
         p = np.exp(-((x / wide) ** 2) / 2)
         losses = (move - 2 * x) * (move / wide) / wide / 2
-        return _both(Atoms(losses, p / p.sum(), error=UNIT * 2000, shift=8 * UNIT * float(np.abs(losses).max())))
+        return _both_directions(
+            Atoms(losses, p / p.sum(), error=UNIT * 2000, shift=8 * UNIT * float(np.abs(losses).max()))
+        )
     square, lost = wide * wide, (math.log(8 * event.coordinates) + 40) / (2 * math.pi**2)
     if square <= 2 * lost:
         return None
@@ -278,44 +280,44 @@ def _(event: DiscreteGaussian) -> Cover | None:
 
 @_cover.register
 def _(event: Sampled) -> Cover | None:
-    inside = _single(event.event)
+    inside = _cover_as_one(event.event)
     if inside is None:
         return None
     if event.neighbours is Neighbours.REPLACE_ONE:
-        return _exchanged(inside, event.rate)
+        return _exchange(inside, event.rate)
     if event.rate > SURE:
-        lower = inside.lower if event.rate == 1 else _sampled(inside.lower, SURE)
+        lower = inside.lower if event.rate == 1 else _sample_pairs(inside.lower, SURE)
         return replace(inside, lower=lower)
-    return replace(inside, upper=_sampled(inside.upper, event.rate), lower=_sampled(inside.lower, event.rate))
+    return replace(inside, upper=_sample_pairs(inside.upper, event.rate), lower=_sample_pairs(inside.lower, event.rate))
 
 
 @_cover.register
 def _(event: FixedSizeSampled) -> Cover | None:
-    inside = _single(event.event)
+    inside = _cover_as_one(event.event)
     if inside is None or not event.replacement:
-        return None if inside is None else _exchanged(inside, event.size / event.population)
+        return None if inside is None else _exchange(inside, event.size / event.population)
     if len(inside.upper) != 1 or not isinstance(inside.upper[0], Normal):
         return None
-    pair = redrawn(inside.upper[0].mu, event.size, event.population)
-    return None if pair is None else Cover((pair,), tight=False)
+    pair = redraw(inside.upper[0].mu, event.size, event.population)
+    return None if pair is None else Cover((pair,), is_tight=False)
 
 
-def _exchanged(inside: Cover, rate: float) -> Cover | None:
+def _exchange(inside: Cover, rate: float) -> Cover | None:
     if not inside.upper:
         return inside
-    if not inside.symmetric:
+    if not inside.is_symmetric:
         return None
     if rate > SURE:
         return inside
-    upper = (replaced(inside.upper[0], rate),)
-    return Cover(upper, _sampled(inside.lower, rate), tight=False, crude=inside.crude)
+    upper = (replace_unit(inside.upper[0], rate),)
+    return Cover(upper, _sample_pairs(inside.lower, rate), is_tight=False, is_crude=inside.is_crude)
 
 
-def _sampled(pairs: tuple[Pair, ...], rate: float) -> tuple[Pair, ...]:
+def _sample_pairs(pairs: tuple[Pair, ...], rate: float) -> tuple[Pair, ...]:
     return (Removed(pairs[0], rate), Added(pairs[-1], rate)) if pairs else ()
 
 
-def _single(event: Event) -> Cover | None:
+def _cover_as_one(event: Event) -> Cover | None:
     """The pairs of an event that may be a composition, seen as one; None where there are none or too many parts."""
     reading = read(event)
     count = sum(n for _, n in reading.parts) + (reading.upper_variance > 0)
@@ -329,12 +331,12 @@ def _single(event: Event) -> Cover | None:
             if reading.parts
             else Cover((_normal_pair(reading, above=True),), (_normal_pair(reading, above=False),))
         )
-    sides = range(2 if any(not c.symmetric for c, _ in reading.parts) else 1)
+    sides = range(2 if any(not c.is_symmetric for c, _ in reading.parts) else 1)
     return Cover(
-        tuple(_composite(reading, i, above=True) for i in sides),
-        tuple(_composite(reading, i, above=False) for i in sides),
-        tight=all(c.tight for c, _ in reading.parts),
-        crude=any(c.crude for c, _ in reading.parts),
+        tuple(_compose_side(reading, i, above=True) for i in sides),
+        tuple(_compose_side(reading, i, above=False) for i in sides),
+        is_tight=all(c.is_tight for c, _ in reading.parts),
+        is_crude=any(c.is_crude for c, _ in reading.parts),
     )
 
 
@@ -347,18 +349,18 @@ def _normal_pair(reading: Reading, *, above: bool) -> Pair:
     return Displaced(Normal(mu), reading.slack) if reading.slack else Normal(mu)
 
 
-def _composite(reading: Reading, side: int, *, above: bool) -> Pair:
+def _compose_side(reading: Reading, side: int, *, above: bool) -> Pair:
     chosen = [(c.upper if above else c.lower, n) for c, n in reading.parts]
     parts = [(pairs[min(side, len(pairs) - 1)], n) for pairs, n in chosen if pairs]
     if reading.upper_variance > 0:
         parts.append((_normal_pair(reading, above=above), 1))
-    return composite(parts, math.exp(reading.log_spared), above=above)
+    return compose_pairs(parts, math.exp(reading.log_spared), above=above)
 
 
 @_cover.register
 def _(event: Parallel) -> Cover | None:
     """The dearest alternative at each loss from above; from below any one of them, here one with large moments."""
-    covers = [_single(e) for e in event.events]
+    covers = [_cover_as_one(e) for e in event.events]
     known = [c for c in covers if c is not None]
     if len(known) < len(covers):
         return None
@@ -371,4 +373,4 @@ def _(event: Parallel) -> Cover | None:
     sides = range(max(len(c.upper) for c in known))
     upper = tuple(Dearest(tuple(c.upper[min(i, len(c.upper) - 1)] for c in known)) for i in sides)
     lower = max((c.lower for c in known), key=lambda pairs: pairs[0].reach(1e-9)[1] if pairs else -math.inf)
-    return Cover(upper, lower, tight=False, crude=any(c.crude for c in known))
+    return Cover(upper, lower, is_tight=False, is_crude=any(c.is_crude for c in known))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosha.accounting.losses.loss import Array, connected
+from mosha.accounting.losses.loss import Array, connect_dots
 from mosha.accounting.losses.pair import Pair
 
 __all__ = ["Lattice", "Survey", "common_unit"]
@@ -50,7 +50,7 @@ class Survey:
         self.ends, self.widest = (0.0, 0.0), 0.0
         for pair, count in self.parts:
             knots = pair.knots(COARSE, self.lost / count)
-            mass, _ = connected(pair.cells(knots), knots)
+            mass, _ = connect_dots(pair.cells(knots), knots)
             self.moments += count * _log_moments(knots, mass, self.thetas)
             self.ends = (self.ends[0] + count * float(knots[0]), self.ends[1] + count * float(knots[-1]))
             self.widest = max(self.widest, float(knots[-1] - knots[0]))
@@ -71,11 +71,11 @@ class Survey:
 
         A careful one spares neither width nor tilt: for where the Rényi conversion is far off.
         """
-        budget = 12 * tolerance * max(epsilon, 0.1 * self.deviation) / (self._best(epsilon) + 1)
+        budget = 12 * tolerance * max(epsilon, 0.1 * self.deviation) / (self._best_theta(epsilon) + 1)
         theta, low, high, bottom, top = self._window(epsilon, budget, careful=careful)
         largest = min(LARGEST, 2**22 // max(1, len(self.parts)))  # points; all laws together must stay affordable
         least = max((top - bottom) / (largest - 8), self.widest / LARGEST)
-        step = self._aligned(budget, least)
+        step = self._align_step(budget, least)
         power = max(6, math.ceil(math.log2((top - bottom) / step + 8)))
         coarser = (top - bottom) / (2 ** (power - 1) - 8)
         if power > 6 and coarser < 1.2 * step and not any(pair.landmarks for pair, _ in self.parts):
@@ -87,7 +87,7 @@ class Survey:
     def _log_deltas(self, epsilon: float) -> Array:
         return np.asarray(self.total[-len(_UP) :] - _UP * epsilon - _PEAK)
 
-    def _best(self, epsilon: float) -> float:
+    def _best_theta(self, epsilon: float) -> float:
         return float(_UP[np.argmin(self._log_deltas(epsilon))])
 
     def _window(self, epsilon: float, budget: float, *, careful: bool) -> tuple[float, float, float, float, float]:
@@ -105,14 +105,14 @@ class Survey:
         outside = OUTSIDE * (2 if careful else 1)
         exact = all(pair.spread == 0 for pair, _ in self.parts) and self.unit > 0
         steepest = math.inf if exact else math.sqrt(12 / budget)  # beyond it, moments on the lattice are others
-        windows = [self._around(int(i), outside + float(share[i - start]), steepest) for i in gentle]
+        windows = [self._window_around(int(i), outside + float(share[i - start]), steepest) for i in gentle]
         theta, low, high, bottom, top = min(windows, key=lambda w: w[-1] - w[-2])
         count = sum(n for _, n in self.parts)
         further = 0.0 if exact else 2 * math.sqrt(budget * count)  # the ends move by up to a step a part
         bottom = max(bottom, self.ends[0] - further)
         return theta, low, high, bottom, max(min(top, self.ends[1] + further), bottom + 1e-9)
 
-    def _around(self, place: int, outside: float, steepest: float) -> tuple[float, float, float, float, float]:
+    def _window_around(self, place: int, outside: float, steepest: float) -> tuple[float, float, float, float, float]:
         theta, moment = float(self.thetas[place]), self.moments[place]
         tilts = np.flatnonzero(np.abs(self.thetas) <= max(steepest, 2 * theta))
         below, above = tilts[tilts < place], tilts[tilts > place]
@@ -123,7 +123,7 @@ class Survey:
         tops = (self.moments[above] - moment - outside) / (self.thetas[above] - theta)
         return theta, low, float(self.thetas[above[np.argmin(tops)]]), bottom, float(tops.min())
 
-    def _aligned(self, budget: float, least: float) -> float:
+    def _align_step(self, budget: float, least: float) -> float:
         """A step, not below `least`, that meets all landmarks, or nearly, and adds at most `budget` to the variance."""
         marks = [(abs(x), count * abs(x)) for pair, count in self.parts for x in pair.landmarks if x != 0]
         weight = sum(count * pair.spread for pair, count in self.parts)

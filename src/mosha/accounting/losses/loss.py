@@ -2,9 +2,9 @@
 
 An event is compared through one pair of distributions (P, Q): see `pair.py`. Its *loss* is L = ln(dP/dQ) under P, and
 everything an accountant wants to know is the curve delta(e) = E max(0, 1 - e^(e - L)), for every real e. A measure on
-losses whose curve lies above that of another may replace it in any composition. `upper` moves mass so that the curve
-rises, `lower` so that it falls; both move it by less than a few lattice steps and keep the mean of e^-L, so the error
-is of second order in the step. Proofs and the bounds on rounding are in `loss.md`.
+losses whose curve lies above that of another may replace it in any composition. `upper_law` moves mass so that the
+curve rises, `lower_law` so that it falls; both move it by less than a few lattice steps and keep the mean of e^-L, so
+the error is of second order in the step. Proofs and the bounds on rounding are in `loss.md`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["UNIT", "Array", "Cells", "Law", "connected", "upper"]
+__all__ = ["UNIT", "Array", "Cells", "Law", "connect_dots", "upper_law"]
 
 Array = npt.NDArray[np.float64]
 
@@ -63,18 +63,18 @@ class Law:
         return self.step * np.arange(self.first, self.first + len(self.mass), dtype=np.float64)
 
 
-def upper(cells: Cells, first: int, step: float) -> Law:
+def upper_law(cells: Cells, first: int, step: float) -> Law:
     """A law on the lattice whose curve lies nowhere below that of the pair.
 
     Guarantee:
-        See `connected`: mass only ever moves so that more is told.
+        See `connect_dots`: mass only ever moves so that more is told.
     """
     knots = step * np.arange(first, first + len(cells.p) + 1, dtype=np.float64)
-    mass, infinite = connected(cells, knots)
+    mass, infinite = connect_dots(cells, knots)
     return Law(first, step, mass, infinite, cells.shift)
 
 
-def connected(cells: Cells, knots: Array) -> tuple[Array, float]:
+def connect_dots(cells: Cells, knots: Array) -> tuple[Array, float]:
     """Masses on the knots and at infinity whose curve lies nowhere below that of the pair.
 
     Guarantee:

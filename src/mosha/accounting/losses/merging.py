@@ -13,13 +13,13 @@ import numpy.typing as npt
 from mosha.accounting.losses.loss import FAR, UNIT, Array, Cells, Law
 from mosha.accounting.losses.pair import Pair
 
-__all__ = ["lower"]
+__all__ = ["lower_law"]
 
 ROLLED = 1200  # full cells that the rolling tangent takes; it goes through them one by one
 WIDEST = 300.0  # nats that it may span
 
 
-def lower(pair: Pair, first: int, last: int, step: float) -> Law:
+def lower_law(pair: Pair, first: int, last: int, step: float) -> Law:
     """A law on the lattice points first..last whose curve lies nowhere above that of the pair.
 
     The law is worked out for the lattice displaced by a hair, so that atoms which rounding left just below a lattice
@@ -34,20 +34,20 @@ def lower(pair: Pair, first: int, last: int, step: float) -> Law:
     hair = step * 2.0**-32 + 8 * UNIT * float(np.abs(knots).max())
     knots -= hair
     cells = pair.cells(knots)
-    start, stop = _heaviest(cells.p, knots)
+    start, stop = _find_heaviest_run(cells.p, knots)
     atoms = np.zeros(len(knots))
-    atoms[: start + 1] += _triples(*_safe(cells, knots[:start], slice(0, start)), step)
-    atoms[stop:] += _triples(*_safe(cells, knots[stop:-1], slice(stop, None)), step)
+    atoms[: start + 1] += _triples(*_bound_masses(cells, knots[:start], slice(0, start)), step)
+    atoms[stop:] += _triples(*_bound_masses(cells, knots[stop:-1], slice(stop, None)), step)
     full = start + np.flatnonzero(cells.p[start:stop])
     turning = np.unique(np.concatenate((full, full + 1)))  # between them nothing lies
-    rolled, shift = _rolled(pair, knots[turning], hair) if len(full) else (np.zeros(0), 0.0)
+    rolled, shift = _roll_lines(pair, knots[turning], hair) if len(full) else (np.zeros(0), 0.0)
     atoms[turning] += rolled
     infinite = cells.infinite * (1 - cells.tail_error)
     atoms[-1] += max(cells.p_above * (1 - cells.tail_error) - infinite, 0.0)
     return Law(first, step, atoms * (1 - 8 * UNIT), infinite, max(shift, cells.shift) + hair)
 
 
-def _safe(cells: Cells, base: Array | float, part: slice) -> tuple[Array, Array]:
+def _bound_masses(cells: Cells, base: Array | float, part: slice) -> tuple[Array, Array]:
     """Masses that are not too large, and E e^-(L - base) on each cell that is not too small."""
     p = np.maximum(cells.p[part] * (1 - 8 * UNIT) - cells.p_error[part], 0.0)
     q = cells.q[part] * (1 + 8 * UNIT) + cells.q_error[part] + 1e-300
@@ -55,7 +55,7 @@ def _safe(cells: Cells, base: Array | float, part: slice) -> tuple[Array, Array]
     return p, np.asarray(np.where(p > 0, q * np.where(np.asarray(base) < FAR, lift, np.inf), 0.0))
 
 
-def _heaviest(p: Array, knots: Array) -> tuple[int, int]:
+def _find_heaviest_run(p: Array, knots: Array) -> tuple[int, int]:
     """The run of at most ROLLED cells that are not empty, over at most WIDEST nats, that holds the most mass."""
     full = np.flatnonzero(p)
     full = full[knots[full] < FAR]
@@ -67,7 +67,7 @@ def _heaviest(p: Array, knots: Array) -> tuple[int, int]:
     return int(full[best]), int(full[last[best] - 1]) + 1
 
 
-def _rolled(pair: Pair, losses: Array, hair: float) -> tuple[Array, float]:
+def _roll_lines(pair: Pair, losses: Array, hair: float) -> tuple[Array, float]:
     """Masses on the knots `losses` for what lies between the first and the last, and the shift of the finer cells.
 
     In t = e^-(e - first loss) the curve is f(t) = sum max(0, p_i t - q_i) over finer cells, convex with its corners at
@@ -78,7 +78,7 @@ def _rolled(pair: Pair, losses: Array, hair: float) -> tuple[Array, float]:
     middles = (losses[:-1] + losses[1:]) / 2
     finer = np.append(np.stack((losses[:-1], losses[:-1] + 2 * hair, middles), axis=1).ravel(), losses[-1])
     cells = pair.cells(finer)
-    p, q = _safe(cells, float(losses[0]), slice(None))
+    p, q = _bound_masses(cells, float(losses[0]), slice(None))
     knots = np.exp(losses[0] - losses)
     q[::3] = p[::3] * knots[:-1]  # what is within a hair of a knot counts as being on it
     seen = np.flatnonzero(p > 0)
@@ -91,12 +91,12 @@ def _rolled(pair: Pair, losses: Array, hair: float) -> tuple[Array, float]:
     left, from_left = _roll(knots, corners, _heights(mass, weight, corners), steepest)
     high = _heights(mass[::-1], weight[::-1], corners[::-1])
     right, from_right = (x[::-1] for x in _roll(-knots[::-1], -corners[::-1], high, steepest))
-    return _spliced(left, right, from_left, from_right + steepest * knots - float(weight.sum()), steepest)[
+    return _splice(left, right, from_left, from_right + steepest * knots - float(weight.sum()), steepest)[
         ::-1
     ], cells.shift
 
 
-def _spliced(left: Array, right: Array, behind: Array, ahead: Array, steepest: float) -> Array:
+def _splice(left: Array, right: Array, behind: Array, ahead: Array, steepest: float) -> Array:
     """The turns of the line from the left up to a knot where the one from the right is ahead, then those of that.
 
     At knot i the line from the right is ahead, at i - 1 it is not; the smaller its lead, the less is lost.
@@ -149,7 +149,7 @@ def _triples(p: Array, weights: Array, step: float) -> Array:
     count = -(-len(p) // 3) * 3
     mass, q = np.zeros((count // 3, 3)), np.zeros((count // 3, 3))
     mass.flat[: len(p)], q.flat[: len(p)] = p, np.where(p > 0, weights, 0.0)
-    second, valid = _merged(mass, q * np.exp(-step * np.arange(3.0)), step)
+    second, valid = _merge_triple(mass, q * np.exp(-step * np.arange(3.0)), step)
     total = mass.sum(axis=1)
     atoms = np.zeros(count + 1)
     for offset, moved in ((0, 0.0), (1, total - second), (2, second)):
@@ -157,7 +157,7 @@ def _triples(p: Array, weights: Array, step: float) -> Array:
     return atoms[: len(p) + 1]
 
 
-def _merged(p: Array, q: Array, step: float) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _merge_triple(p: Array, q: Array, step: float) -> tuple[Array, npt.NDArray[np.bool_]]:
     """The mass for the second of the two inner knots, and whether merging is proved to lower the curve.
 
     The merged law has the curve g(t) = second * (t - far) between far = e^(-2 step) and near = e^-step and continues

@@ -126,7 +126,7 @@ class Band:
                 where = int(np.searchsorted(knots, at, side="left"))
                 p[where] += p_atom
                 q[where] += q_atom
-        return _binned(p, q, 0.0, UNIT * (16 + 4 * self.width), 4 * UNIT * self.width)
+        return _bin_cells(p, q, 0.0, UNIT * (16 + 4 * self.width), 4 * UNIT * self.width)
 
     def reach(self, mass: float) -> tuple[float, float]:  # noqa: ARG002  (the band is bounded)
         return -self.width, self.width
@@ -166,7 +166,7 @@ class Atoms:
         finite = np.abs(self.losses[np.isfinite(self.losses)]).max(initial=0.0)
         error = self.error + (8 + len(self.p) + float(finite)) * UNIT
         infinite = float(self.p[-1]) if self.losses[-1] > knots[-1] and np.isinf(self.losses[-1]) else 0.0
-        return _binned(p, q, infinite, error, self.shift + 2 * UNIT * float(finite))
+        return _bin_cells(p, q, infinite, error, self.shift + 2 * UNIT * float(finite))
 
     def reach(self, mass: float) -> tuple[float, float]:
         finite = np.isfinite(self.losses)
@@ -184,7 +184,7 @@ class Atoms:
         return finite if len(finite) <= count else finite[np.linspace(0, len(finite) - 1, count).astype(int)]
 
 
-def _binned(p: Array, q: Array, infinite: float, error: float, shift: float) -> Cells:
+def _bin_cells(p: Array, q: Array, infinite: float, error: float, shift: float) -> Cells:
     """Cells from masses that are all good to one relative error; the first and the last bin lie outside."""
     outer = (float(p[0]), float(q[0]), float(p[-1]), float(q[-1]))
     return Cells(p[1:-1], q[1:-1], error * p[1:-1], error * q[1:-1], *outer, infinite, error, shift)

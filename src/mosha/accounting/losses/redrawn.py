@@ -13,7 +13,7 @@ import numpy as np
 from mosha.accounting.losses.loss import UNIT, Array, Cells
 from mosha.accounting.losses.pair import normal_cells, normal_error
 
-__all__ = ["Redrawn", "redrawn"]
+__all__ = ["Redrawn", "redraw"]
 
 RARE = 2.0**-100
 HALVINGS = 80
@@ -133,12 +133,12 @@ class Redrawn:
         return np.unique(np.append(np.linspace(low, high, count), 0.0))
 
 
-def redrawn(mu: float, size: int, population: int) -> Redrawn | None:
+def redraw(mu: float, size: int, population: int) -> Redrawn | None:
     """The pair for `size` draws with replacement out of `population`; None where floats do not reach.
 
     Each chance follows from the one before, so that it is good to a few units in the last place for each.
 
-    >>> pair = redrawn(1.0, 50, 1000)
+    >>> pair = redraw(1.0, 50, 1000)
     >>> [round(float(chance), 4) for chance in pair.chances[:3]], pair.lost < 2.0**-99
     ([0.9512, 0.0476, 0.0012], True)
     """

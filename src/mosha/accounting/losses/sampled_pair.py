@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mosha.accounting.losses.loss import UNIT, Array, Cells
 from mosha.accounting.losses.pair import Pair
 
-__all__ = ["Added", "Dearest", "Displaced", "Removed", "Replaced", "replaced"]
+__all__ = ["Added", "Dearest", "Displaced", "Removed", "Replaced", "replace_unit"]
 
 T = TypeVar("T", float, Array)
 FAR = 600.0  # beyond this, ln(1 - r + r e^x) is x + ln r to the last digit
@@ -34,25 +34,25 @@ class Removed:
 
     @property
     def landmarks(self) -> tuple[float, ...]:
-        return tuple(float(x) for x in _thinned(np.array(self.pair.landmarks), self.rate))
+        return tuple(float(x) for x in _thin(np.array(self.pair.landmarks), self.rate))
 
     @property
     def spread(self) -> float:
         return self.pair.spread
 
     def cells(self, knots: Array) -> Cells:
-        before = _whole(knots, self.rate)
+        before = _undo_thinning(knots, self.rate)
         old = self.pair.cells(before)
         shift = old.shift + _rounding(knots, before, self.rate)
-        return _mixed(old, 1 - self.rate, self.rate, shift, into_p=True)
+        return _mix(old, 1 - self.rate, self.rate, shift, into_p=True)
 
     def reach(self, mass: float) -> tuple[float, float]:
         _, high = self.pair.reach(mass)
-        low, high = _thinned(np.array([-high, high]), self.rate)
+        low, high = _thin(np.array([-high, high]), self.rate)
         return float(low), float(high)
 
     def knots(self, count: int, mass: float) -> Array:
-        return _with_zero(_thinned(self.pair.knots(count, mass), self.rate))
+        return _add_zero(_thin(self.pair.knots(count, mass), self.rate))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +64,24 @@ class Added:
 
     @property
     def landmarks(self) -> tuple[float, ...]:
-        return tuple(-float(x) for x in _thinned(-np.array(self.pair.landmarks), self.rate))
+        return tuple(-float(x) for x in _thin(-np.array(self.pair.landmarks), self.rate))
 
     @property
     def spread(self) -> float:
         return self.pair.spread
 
     def cells(self, knots: Array) -> Cells:
-        before = -_whole(-knots, self.rate)
+        before = -_undo_thinning(-knots, self.rate)
         old = self.pair.cells(before)
         shift = old.shift + _rounding(knots, before, self.rate)
-        return _mixed(old, 1 - self.rate, self.rate, shift, into_p=False)
+        return _mix(old, 1 - self.rate, self.rate, shift, into_p=False)
 
     def reach(self, mass: float) -> tuple[float, float]:
-        low, high = -_thinned(-np.array(self.pair.reach(mass)), self.rate)
+        low, high = -_thin(-np.array(self.pair.reach(mass)), self.rate)
         return float(low), float(high)
 
     def knots(self, count: int, mass: float) -> Array:
-        return _with_zero(-_thinned(-self.pair.knots(count, mass), self.rate))
+        return _add_zero(-_thin(-self.pair.knots(count, mass), self.rate))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,21 +114,21 @@ class Displaced:
         return self.pair.knots(count, mass)
 
 
-def _thinned(losses: Array, rate: float) -> Array:
+def _thin(losses: Array, rate: float) -> Array:
     """ln(1 - rate + rate e^x)."""
     near = np.log1p(rate * np.expm1(np.minimum(losses, FAR)))
     return np.asarray(np.where(losses > FAR, losses + math.log(rate), near))
 
 
-def _whole(losses: Array, rate: float) -> Array:
-    """The inverse of `_thinned`; minus infinity below its range."""
+def _undo_thinning(losses: Array, rate: float) -> Array:
+    """The inverse of `_thin`; minus infinity below its range."""
     with np.errstate(divide="ignore"):
         near = np.log(np.maximum(np.expm1(np.minimum(losses, FAR)) + rate, 0.0) / rate)
     return np.asarray(np.where(losses > FAR, losses - math.log(rate), near))
 
 
 def _rounding(knots: Array, before: Array, rate: float) -> float:
-    """How far `_thinned` of `before`, exactly, may lie from `knots`: a bound (`loss.md`, displaced knots)."""
+    """How far `_thin` of `before`, exactly, may lie from `knots`: a bound (`loss.md`, displaced knots)."""
     seen = np.isfinite(before) & np.isfinite(knots)
     if not seen.any():
         return 0.0
@@ -137,7 +137,7 @@ def _rounding(knots: Array, before: Array, rate: float) -> float:
     return float((8 * UNIT * (2 + np.abs(before[seen])) * moved).max())
 
 
-def _mixed(old: Cells, keep: float, rate: float, shift: float, *, into_p: bool) -> Cells:
+def _mix(old: Cells, keep: float, rate: float, shift: float, *, into_p: bool) -> Cells:
     """The cells of (keep Q + rate P, Q), or those of (P, keep P + rate Q)."""
 
     def mix(p: T, q: T) -> tuple[T, T]:
@@ -151,7 +151,7 @@ def _mixed(old: Cells, keep: float, rate: float, shift: float, *, into_p: bool) 
     return Cells(p, q, p_error + 4 * UNIT * p, q_error + 4 * UNIT * q, *outer, infinite, error, shift)
 
 
-def _with_zero(knots: Array) -> Array:
+def _add_zero(knots: Array) -> Array:
     return np.unique(np.append(knots[np.isfinite(knots)], 0.0))
 
 
@@ -183,7 +183,7 @@ class Dearest:
         second = np.partition(curves, -2, axis=0)[-2] if len(parts) > 1 else np.full(len(knots), -np.inf)
         largest = p_tails[best, np.arange(len(knots))]
         doubt = np.where(curves.max(axis=0) - second <= 4 * error * largest, 4 * error * largest, 0.0)
-        joined = _joined(parts, best, error)
+        joined = _join(parts, best, error)
         with np.errstate(divide="ignore", invalid="ignore"):
             raised = np.where(doubt[:-1] > 0, doubt[:-1] / -np.expm1(-np.diff(knots)), 0.0)
         return replace(joined, p_error=joined.p_error + raised)
@@ -203,22 +203,22 @@ class Replaced(Dearest):
     def cells(self, knots: Array) -> Cells:
         parts = [pair.cells(knots) for pair in self.pairs]
         error = max(c.tail_error for c in parts) + 4 * (8 + math.isqrt(len(knots))) * UNIT
-        return _joined(parts, np.where(knots >= 0, 0, 1), error)
+        return _join(parts, np.where(knots >= 0, 0, 1), error)
 
 
-def replaced(pair: Pair, rate: float) -> Pair:
+def replace_unit(pair: Pair, rate: float) -> Pair:
     """A pair for a unit that is replaced by another, where absence is no further away than replacement."""
     return Replaced((Removed(pair, rate), Added(pair, rate)))
 
 
 def _tails(parts: list[Cells]) -> tuple[Array, Array]:
     """P and Q above every knot, one row for each pair; a relative error of 2 (8 + sqrt(knots)) units."""
-    p = [_summed(np.append(c.p, c.p_above)) for c in parts]
-    q = [_summed(np.append(c.q, c.q_above)) for c in parts]
+    p = [_sum_from_right(np.append(c.p, c.p_above)) for c in parts]
+    q = [_sum_from_right(np.append(c.q, c.q_above)) for c in parts]
     return np.array(p), np.array(q)
 
 
-def _summed(mass: Array) -> Array:
+def _sum_from_right(mass: Array) -> Array:
     """The sums of mass[i:], in blocks, so that rounding grows with the root of the length."""
     block = math.isqrt(len(mass)) + 1
     padded = np.zeros(block * block)
@@ -228,7 +228,7 @@ def _summed(mass: Array) -> Array:
     return np.asarray((rows + after[:, None]).reshape(-1)[-len(mass) :])
 
 
-def _joined(parts: list[Cells], best: npt.NDArray[np.int64], error: float) -> Cells:
+def _join(parts: list[Cells], best: npt.NDArray[np.int64], error: float) -> Cells:
     """The cells of a curve that follows pair best[i] at knot i."""
     same, cell = best[1:] == best[:-1], np.arange(len(best) - 1)
     masses = []

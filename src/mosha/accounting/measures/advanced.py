@@ -16,30 +16,30 @@ from numpy.typing import NDArray
 
 from mosha.accounting.measures import pure
 from mosha.accounting.numerics.binomial import binomial
-from mosha.accounting.numerics.rounding import above, round_up, times_up
+from mosha.accounting.numerics.rounding import bound_above, round_up, times_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.number import non_negative, positive_integer, probability, strict_probability
 
-__all__ = ["dwork_rothblum_vadhan", "epsilon", "kairouz_oh_viswanath", "optimal", "optimal_delta"]
+__all__ = ["dwork_rothblum_vadhan", "epsilon", "kairouz_oh_viswanath", "optimal_delta", "optimal_epsilon"]
 
 Steps = Iterable[tuple[float, int]]
 Array = NDArray[np.float64]
 
 
-def _checked(steps: Steps, delta: float) -> tuple[list[tuple[float, int]], float]:
+def _check(steps: Steps, delta: float) -> tuple[list[tuple[float, int]], float]:
     pairs = [(non_negative("epsilon", e), positive_integer("count", n)) for e, n in steps]
     return pairs, strict_probability("delta", delta)
 
 
 def _sum(values: Iterable[float]) -> float:
     try:
-        return above(math.fsum(values))
+        return bound_above(math.fsum(values))
     except OverflowError:
         return math.inf
 
 
-def _grown(epsilon: float) -> float:
+def _growth(epsilon: float) -> float:
     return math.expm1(epsilon) if epsilon < pure.LARGE else math.inf
 
 
@@ -51,10 +51,10 @@ def dwork_rothblum_vadhan(steps: Steps, delta: float) -> float:
     >>> round(dwork_rothblum_vadhan([(0.1, 50)], 1e-6), 6)
     4.242777
     """
-    pairs, delta = _checked(steps, delta)
-    drift = _sum(n * e * _grown(e) for e, n in pairs)
+    pairs, delta = _check(steps, delta)
+    drift = _sum(n * e * _growth(e) for e, n in pairs)
     square = _sum(n * e * e for e, n in pairs)
-    return above(drift + math.sqrt(2 * square * -math.log(delta)))
+    return bound_above(drift + math.sqrt(2 * square * -math.log(delta)))
 
 
 def kairouz_oh_viswanath(steps: Steps, delta: float) -> float:
@@ -66,14 +66,14 @@ def kairouz_oh_viswanath(steps: Steps, delta: float) -> float:
     >>> round(kairouz_oh_viswanath([(0.1, 1000)], 1e-6), 6)
     21.618419
     """
-    pairs, delta = _checked(steps, delta)
+    pairs, delta = _check(steps, delta)
     drift = _sum(n * e * math.tanh(e / 2) for e, n in pairs)
     square = _sum(n * e * e for e, n in pairs)
     logarithm = min(-math.log(delta), math.log(math.e + math.sqrt(square) / delta))
-    return min(above(drift + math.sqrt(2 * square * logarithm)), _sum(n * e for e, n in pairs))
+    return min(bound_above(drift + math.sqrt(2 * square * logarithm)), _sum(n * e for e, n in pairs))
 
 
-def optimal(epsilon: float, count: int, delta: float, *, delta_each: float = 0.0) -> float:
+def optimal_epsilon(epsilon: float, count: int, delta: float, *, delta_each: float = 0.0) -> float:
     """The least epsilon at `delta` of `count` steps of which nothing but (epsilon, delta_each) is known.
 
     Guarantee:
@@ -81,11 +81,11 @@ def optimal(epsilon: float, count: int, delta: float, *, delta_each: float = 0.0
         (2 j - count) epsilon, j binomial. With A_j and B_j the chance of at least j truths in both worlds, delta is
         the largest A_j - e^x B_j, hence x is the largest log((A_j - delta) / B_j). Sums are rounded up and down.
 
-    >>> round(optimal(0.1, 1000, 1e-6), 6), round(optimal(1.0, 10, 1e-5), 6)
+    >>> round(optimal_epsilon(0.1, 1000, 1e-6), 6), round(optimal_epsilon(1.0, 10, 1e-5), 6)
     (19.344671, 9.999771)
     """
     step, count = non_negative("epsilon", epsilon), positive_integer("count", count)
-    left = _left(strict_probability("delta", delta), probability("delta_each", delta_each), count)
+    left = _rest_of_delta(strict_probability("delta", delta), probability("delta_each", delta_each), count)
     basic = times_up(step, count)
     if left <= 0:
         if delta_each == 0 or left == 0:
@@ -99,7 +99,7 @@ def optimal(epsilon: float, count: int, delta: float, *, delta_each: float = 0.0
     if not np.any(worth):
         return 0.0
     found = float(np.max(np.log(room[worth]) - log_lower[worth]))
-    return min(basic, max(0.0, above(found, scale=max(1.0, step * count))))
+    return min(basic, max(0.0, bound_above(found, scale=max(1.0, step * count))))
 
 
 def optimal_delta(epsilon: float, count: int, total: float, *, delta_each: float = 0.0) -> float:
@@ -112,17 +112,17 @@ def optimal_delta(epsilon: float, count: int, total: float, *, delta_each: float
     total, each = non_negative("total", total), probability("delta_each", delta_each)
     kept = count * math.log1p(-each)
     if total >= times_up(step, count):
-        return min(1.0, above(-math.expm1(kept)))
+        return min(1.0, bound_above(-math.expm1(kept)))
     truths, weights, error = binomial(count, step)
     beyond, slack = step * (2 * truths - count) - total, 2.0**-49 * (1 + total)
     excess = np.where(beyond > -slack, -np.expm1(-np.maximum(0.0, beyond)) + slack, 0.0)
     pure_delta = math.fsum(weights * excess) * (1 + error)
     if pure_delta >= 1:
         return 1.0
-    return min(1.0, above(-math.expm1(kept + math.log1p(-(pure_delta + 1e-300)))))
+    return min(1.0, bound_above(-math.expm1(kept + math.log1p(-(pure_delta + 1e-300)))))
 
 
-def _left(delta: float, each: float, count: int) -> float:
+def _rest_of_delta(delta: float, each: float, count: int) -> float:
     """What is left of delta for the randomized responses: 1 - (1 - delta) / (1 - each)^count, rounded down."""
     if each == 0:
         return delta
@@ -134,11 +134,11 @@ def _tails(step: float, count: int) -> tuple[Array, Array]:
     """The chance of at least j truths, rounded up, and the logarithm of that of at least j lies, rounded down."""
     truths, weights, error = binomial(count, step)
     upper = np.minimum(1.0, np.cumsum(weights[::-1])[::-1] * (1 + 2 * error) + 1e-300)
-    lower = np.maximum(_discounted(weights, math.exp(-2 * step)), 5e-324)
+    lower = np.maximum(_discount(weights, math.exp(-2 * step)), 5e-324)
     return upper, np.log(lower) - step * (2 * truths - count) - error - 2.0**-50 * step * count
 
 
-def _discounted(weights: Array, factor: float) -> Array:
+def _discount(weights: Array, factor: float) -> Array:
     """s_j = weights_j + factor s_(j+1)."""
     sums, total = np.empty_like(weights), 0.0
     for k in range(len(weights) - 1, -1, -1):
@@ -167,6 +167,6 @@ def epsilon(event: Event, delta: float) -> float:
     if rest <= 0:
         return basic
     if len({e for e, _, _ in parts}) == 1:
-        return min(basic, optimal(parts[0][0], sum(n for _, _, n in parts), rest))
+        return min(basic, optimal_epsilon(parts[0][0], sum(n for _, _, n in parts), rest))
     steps = [(e, n) for e, _, n in parts]
     return min(basic, kairouz_oh_viswanath(steps, rest), dwork_rothblum_vadhan(steps, rest)) if steps else 0.0

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from mosha.accounting.measures import shuffle
 from mosha.accounting.numerics.binomial import binomial
-from mosha.accounting.numerics.rounding import above
+from mosha.accounting.numerics.rounding import bound_above
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import Shuffled
 from mosha.core.number import non_negative, positive, positive_integer, strict_probability
 
-__all__ = ["delta", "epsilon", "least", "shuffled"]
+__all__ = ["delta", "epsilon", "find_least", "shuffled_epsilon"]
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-9  # relative; far more than the special functions lose
@@ -50,13 +50,13 @@ def epsilon(local_epsilon: float, people: int, delta: float, *, categories: int)
     0.00719
     """
     e, n, k = positive("local_epsilon", local_epsilon), positive_integer("people", people), _categories(categories)
-    return least(lambda total: _delta(e, n, k, total), strict_probability("delta", delta), e)
+    return find_least(lambda total: _delta(e, n, k, total), strict_probability("delta", delta), e)
 
 
-def shuffled(event: Shuffled, delta: float) -> float:
+def shuffled_epsilon(event: Shuffled, delta: float) -> float:
     """The epsilon of one shuffled batch: by clones, and for randomized response by its blanket where that is less.
 
-    >>> round(shuffled(Shuffled(1.0, 10_000, categories=100), 1e-6), 5)
+    >>> round(shuffled_epsilon(Shuffled(1.0, 10_000, categories=100), 1e-6), 5)
     0.00719
     """
     by_clones = shuffle.epsilon(event.epsilon, event.people, delta, spread=event.categories is not None)
@@ -65,7 +65,7 @@ def shuffled(event: Shuffled, delta: float) -> float:
     return min(by_clones, epsilon(event.epsilon, event.people, delta, categories=event.categories))
 
 
-def least(curve: Callable[[float], float], target: float, most: float) -> float:
+def find_least(curve: Callable[[float], float], target: float, most: float) -> float:
     """A number x from 0 to `most` with curve(x) <= target, close above the least one; `most` always qualifies.
 
     The curve falls, and its logarithm is nearly a parabola: secants of the logarithm, halving where they do not help.
@@ -101,17 +101,19 @@ def _categories(categories: int) -> int:
 def _delta(e: float, n: int, k: int, total: float) -> float:
     share = k / (math.exp(e) + k - 1) if e < 600 else 0.0  # of uniform reports
     if share == 0.0 or n == 1:
-        return _alone(e, k, total)
+        return _delta_alone(e, k, total)
     fewest, weights = _blankets(n - 1, share)
-    worst = _alone(e, k, total)
+    worst = _delta_alone(e, k, total)
     told = math.expm1(e) / (math.exp(e) + k - 1)  # 1 - share, without cancellation
-    found = sum(w * min(worst, _given(int(m) + 1, share, told, k, total)) for m, w in zip(fewest, weights, strict=True))
-    return min(1.0, above(found + 1e-300))
+    found = sum(
+        w * min(worst, _delta_given(int(m) + 1, share, told, k, total)) for m, w in zip(fewest, weights, strict=True)
+    )
+    return min(1.0, bound_above(found + 1e-300))
 
 
-def _alone(e: float, k: int, total: float) -> float:
+def _delta_alone(e: float, k: int, total: float) -> float:
     """With no uniform report: one randomized response."""
-    return above(-math.expm1(total - e) / (1 + (k - 1) * math.exp(-e)))
+    return bound_above(-math.expm1(total - e) / (1 + (k - 1) * math.exp(-e)))
 
 
 @lru_cache(maxsize=64)
@@ -128,7 +130,7 @@ def _blankets(people: int, share: float) -> tuple[list[float], list[float]]:
     return fewest, [w * (1 + error) for w in (tails[0], *grouped.tolist(), tails[1])]
 
 
-def _given(reports: int, share: float, told: float, k: int, total: float) -> float:
+def _delta_given(reports: int, share: float, told: float, k: int, total: float) -> float:
     """The delta at `total` given that so many reports, one of them the person's, are under the blanket; rounded up."""
     gain = told * k / reports
     if gain <= 0:

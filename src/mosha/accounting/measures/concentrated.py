@@ -13,9 +13,9 @@ from functools import singledispatch
 
 from mosha.accounting.measures import pure
 from mosha.accounting.measures.divergences import exponential_beyond_linear, randomized_response, sinh_beyond_linear
-from mosha.accounting.measures.group import as_seen_by
-from mosha.accounting.numerics.composition import NO_COST, Cost, dearest, fold
-from mosha.accounting.numerics.rounding import above, below, divide_up
+from mosha.accounting.measures.group import cover_group
+from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
+from mosha.accounting.numerics.rounding import bound_above, bound_below, divide_up
 from mosha.core.event import Event
 from mosha.core.events import (
     Approx,
@@ -53,7 +53,7 @@ def rho(event: Event) -> tuple[float, float]:
 
 def cost_of(event: Event) -> Cost:
     """Rho and delta of `event`, rounded up."""
-    return fold(event, _one, NO_COST)
+    return fold(event, _price_one, NO_COST)
 
 
 def rho_of_pure(epsilon: float) -> float:
@@ -67,7 +67,7 @@ def rho_of_pure(epsilon: float) -> float:
     >>> round(rho_of_pure(0.1), 6)
     0.004996
     """
-    return above(epsilon * math.tanh(epsilon / 2)) if math.isfinite(epsilon) else math.inf
+    return bound_above(epsilon * math.tanh(epsilon / 2)) if math.isfinite(epsilon) else math.inf
 
 
 def _lattice_excess(x: float) -> float:
@@ -80,43 +80,43 @@ def _from_pure(event: Event) -> Cost:
     return Cost(rho_of_pure(cost.amount), cost.delta)
 
 
-def _cheaper(first: Cost, second: Cost) -> Cost:
+def _choose_cheaper(first: Cost, second: Cost) -> Cost:
     """The smaller rho; of two equal ones the smaller delta."""
     return min(first, second, key=lambda cost: (cost.amount, cost.delta))
 
 
 @singledispatch
-def _one(event: Event) -> Cost:
+def _price_one(event: Event) -> Cost:
     return _from_pure(event)
 
 
-@_one.register(Gaussian)
-@_one.register(DiscreteGaussian)  # in any dimension: Canonne, Kamath, Steinke 2020, theorem 14
+@_price_one.register(Gaussian)
+@_price_one.register(DiscreteGaussian)  # in any dimension: Canonne, Kamath, Steinke 2020, theorem 14
 def _(event: Gaussian | DiscreteGaussian) -> Cost:
     return Cost(divide_up(1.0, event.noise_multiplier, power=2) / 2)
 
 
-@_one.register
+@_price_one.register
 def _(event: Matrix) -> Cost:
     return Cost(divide_up(event.sensitivity, event.noise_multiplier, power=2) / 2)
 
 
-@_one.register
+@_price_one.register
 def _(event: Tree) -> Cost:
-    return _one((Gaussian if event.noise == "gaussian" else Laplace)(event.noise_multiplier)) * event.levels
+    return _price_one((Gaussian if event.noise == "gaussian" else Laplace)(event.noise_multiplier)) * event.levels
 
 
-@_one.register
+@_price_one.register
 def _(event: Laplace) -> Cost:
     return Cost(rho_of_laplace(1 / event.noise_multiplier))
 
 
-@_one.register
+@_price_one.register
 def _(event: DiscreteLaplace) -> Cost:
     return Cost(rho_of_discrete_laplace(1 / event.noise_multiplier, event.sensitivity))
 
 
-@_one.register
+@_price_one.register
 def _(event: RandomizedResponse) -> Cost:
     return Cost(rho_of_randomized_response(event.epsilon, event.categories))
 
@@ -127,7 +127,7 @@ def rho_of_laplace(epsilon: float) -> float:
     >>> round(rho_of_laplace(0.1), 9), round(rho_of_pure(0.1), 9)
     (0.004837418, 0.004995837)
     """
-    return above(exponential_beyond_linear(-epsilon))
+    return bound_above(exponential_beyond_linear(-epsilon))
 
 
 def rho_of_discrete_laplace(epsilon: float, steps: int) -> float:
@@ -137,7 +137,7 @@ def rho_of_discrete_laplace(epsilon: float, steps: int) -> float:
     (0.462117157, 0.367879441)
     """
     lattice = -math.expm1(-epsilon) * _lattice_excess(epsilon / steps)
-    return above(exponential_beyond_linear(-epsilon) + lattice)
+    return bound_above(exponential_beyond_linear(-epsilon) + lattice)
 
 
 def rho_of_randomized_response(epsilon: float, categories: int) -> float:
@@ -150,7 +150,7 @@ def rho_of_randomized_response(epsilon: float, categories: int) -> float:
     if e > pure.LARGE:
         return rho_of_pure(e)
     if others <= 1 + 2 * math.exp(e / 2):
-        return above(e * math.expm1(e) / (math.exp(e) + others))
+        return bound_above(e * math.expm1(e) / (math.exp(e) + others))
     return min(rho_of_pure(e), _least_rho(lambda a: randomized_response(e, a, categories), ceiling=e, step=1.05))
 
 
@@ -166,12 +166,12 @@ def _least_rho(divergence: Callable[[float], float], *, ceiling: float, step: fl
     while low * best < ceiling:
         above_high = (high - 1) * divergence(high)
         slope = (above_high - below_low) / (high - low)
-        best = max(best, _steepest(low, high, below_low - slope * low, slope))
+        best = max(best, _steepest_ratio(low, high, below_low - slope * low, slope))
         low, below_low, high = high, above_high, 1 + (high - 1) * step
-    return above(best, scale=best * 8)
+    return bound_above(best, scale=best * 8)
 
 
-def _steepest(low: float, high: float, offset: float, slope: float) -> float:
+def _steepest_ratio(low: float, high: float, offset: float, slope: float) -> float:
     """The largest (offset + slope a) / (a (a - 1)) for a in [low, high]; low may be 1, where the line is zero."""
 
     def ratio(a: float) -> float:
@@ -184,7 +184,7 @@ def _steepest(low: float, high: float, offset: float, slope: float) -> float:
     return max(candidates)
 
 
-@_one.register
+@_price_one.register
 def _(event: Shuffled) -> Cost:
     from mosha.accounting.measures.shuffle import LARGEST, divergence  # noqa: PLC0415  (SciPy only where it is needed)
 
@@ -193,59 +193,59 @@ def _(event: Shuffled) -> Cost:
         return _from_pure(event)
     spread = event.categories is not None
     within = lambda order: divergence(e, people, order, spread=spread) if order * e <= LARGEST else e
-    return _cheaper(_from_pure(event), Cost(_least_rho(within, ceiling=e, step=1.5)))
+    return _choose_cheaper(_from_pure(event), Cost(_least_rho(within, ceiling=e, step=1.5)))
 
 
-@_one.register
+@_price_one.register
 def _(event: Exponential) -> Cost:
-    return Cost(above(event.epsilon**2 / 8))
+    return Cost(bound_above(event.epsilon**2 / 8))
 
 
-@_one.register
+@_price_one.register
 def _(event: ZeroConcentrated) -> Cost:
     return Cost(event.rho)
 
 
-@_one.register
+@_price_one.register
 def _(event: Approx) -> Cost:
     return _from_pure(event)
 
 
-@_one.register(Sampled)
-@_one.register(FixedSizeSampled)
+@_price_one.register(Sampled)
+@_price_one.register(FixedSizeSampled)
 def _(event: Sampled | FixedSizeSampled) -> Cost:
     """A mixture is never farther apart than its parts; only the pure price shrinks with the sample."""
     inner = cost_of(event.event)
     if isinstance(event, FixedSizeSampled) and event.replacement:
         inner = cost_of(Group(event.event, event.size)) if inner.delta == 0 else Cost(math.inf)
-    return _cheaper(_from_pure(event), inner)
+    return _choose_cheaper(_from_pure(event), inner)
 
 
-@_one.register
+@_price_one.register
 def _(event: Parallel) -> Cost:
-    return dearest([cost_of(e) for e in event.events])
+    return most_expensive([cost_of(e) for e in event.events])
 
 
-@_one.register
+@_price_one.register
 def _(event: Group) -> Cost:
-    whole = as_seen_by(event.event, event.size)
+    whole = cover_group(event.event, event.size)
     if whole is not None:
         return cost_of(whole)
     inner = cost_of(event.event)
-    return _cheaper(_from_pure(event), inner * event.size**2 if inner.delta == 0 else Cost(math.inf))
+    return _choose_cheaper(_from_pure(event), inner * event.size**2 if inner.delta == 0 else Cost(math.inf))
 
 
-@_one.register
+@_price_one.register
 def _(event: Failure) -> Cost:
     inner = cost_of(event.event)
-    return Cost(inner.amount, pure.failed(event.probability, inner.delta))
+    return Cost(inner.amount, pure.add_failure(event.probability, inner.delta))
 
 
-@_one.register
+@_price_one.register
 def _(event: Plan) -> Cost:
     own, sold = cost_of(event.event), _from_pure(event)
     if own.delta == 0:
-        return _cheaper(own, sold)
+        return _choose_cheaper(own, sold)
     return own if own.amount <= sold.amount and own.delta <= sold.delta else sold
 
 
@@ -256,7 +256,7 @@ def classic_epsilon(rho: float, delta: float) -> float:
     (5.756522, 5.221534)
     """
     rho, delta = non_negative("rho", rho), strict_probability("delta", delta)
-    return above(rho + 2 * math.sqrt(rho * -math.log(delta)))
+    return bound_above(rho + 2 * math.sqrt(rho * -math.log(delta)))
 
 
 def _epsilon_at(excess: float, rho: float, log_delta: float) -> tuple[float, float]:
@@ -284,7 +284,7 @@ def epsilon_from_rho(rho: float, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if rho * middle**2 + math.log1p(middle) < -log_delta else (low, middle)
     value, scale = _epsilon_at(high, rho, log_delta)
-    return max(0.0, above(value, scale=scale))
+    return max(0.0, bound_above(value, scale=scale))
 
 
 def rho_from_epsilon(epsilon: float, delta: float) -> float:
@@ -303,7 +303,7 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
         low, high = (middle, high) if _epsilon_at(excess, best, log_delta)[0] > epsilon else (low, middle)
     excess = math.exp(high)
     value, scale = _epsilon_at(excess, 0.0, log_delta)
-    room = below(epsilon - value, scale=max(epsilon, scale)) / (1 + excess)
+    room = bound_below(epsilon - value, scale=max(epsilon, scale)) / (1 + excess)
     return max(0.0, room * (1 - 1e-12))
 
 
@@ -324,5 +324,5 @@ def delta_from_rho(rho: float, epsilon: float) -> float:
         low, high = (middle, high) if slope < 0 else (low, middle)
     excess = math.exp(low)
     terms = (excess * (rho * (1 + excess) - epsilon), -excess * math.log1p(1 / excess), -math.log1p(excess))
-    logarithm = above(math.fsum(terms), scale=excess * max(rho * (1 + excess), epsilon, 1.0))
-    return min(1.0, math.nextafter(above(math.exp(min(0.0, logarithm))), math.inf))
+    logarithm = bound_above(math.fsum(terms), scale=excess * max(rho * (1 + excess), epsilon, 1.0))
+    return min(1.0, math.nextafter(bound_above(math.exp(min(0.0, logarithm))), math.inf))

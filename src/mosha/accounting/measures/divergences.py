@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from mosha.accounting.numerics.rounding import above
+from mosha.accounting.numerics.rounding import bound_above
 
 __all__ = ["bounded_range", "discrete_laplace", "exponential_beyond_linear", "laplace", "randomized_response"]
 
@@ -57,10 +57,10 @@ def randomized_response(epsilon: float, order: float, categories: int = 2) -> fl
     if a * e < 40:
         slope = 4 * math.exp(-e / 2) / (1 + others * math.exp(-e))
         excess = slope * math.sinh(a * e / 2) * math.sinh((a - 1) * e / 2)
-        return min(e, above(math.log1p(excess) / (a - 1)))
+        return min(e, bound_above(math.log1p(excess) / (a - 1)))
     rest = math.log1p(math.exp((1 - 2 * a) * e) + (others - 1) * math.exp(-a * e))
     lost = math.log1p(others * math.exp(-e))
-    return min(e, above(e + (rest - lost) / (a - 1), scale=e + (rest + lost) / (a - 1)))
+    return min(e, bound_above(e + (rest - lost) / (a - 1), scale=e + (rest + lost) / (a - 1)))
 
 
 def laplace(epsilon: float, order: float) -> float:
@@ -108,9 +108,9 @@ def _two_sided(epsilon: float, order: float, up: float, down: float, linear: flo
     e, a = epsilon, order
     if (a - 1) * e < LARGE:
         excess = up * exponential_beyond_linear((a - 1) * e) + down * exponential_beyond_linear(-a * e) + linear
-        return min(above(e), above(math.log1p(excess) / (a - 1)))
+        return min(bound_above(e), bound_above(math.log1p(excess) / (a - 1)))
     value = e + math.log(up + down * math.exp((1 - 2 * a) * e)) / (a - 1)
-    return min(above(e), above(value, scale=e))
+    return min(bound_above(e), bound_above(value, scale=e))
 
 
 def bounded_range(epsilon: float, order: float) -> float:
@@ -127,8 +127,8 @@ def bounded_range(epsilon: float, order: float) -> float:
     """
     e, a = epsilon, order
     terms = (a * _log_sinhc(a * e), -(a - 1) * _log_sinhc((a - 1) * e), -_log_sinhc(e))
-    worst = above(math.fsum(terms), scale=sum(map(abs, terms))) / (a - 1)
-    return min(e, above(a * e * e / 8), above(worst))
+    worst = bound_above(math.fsum(terms), scale=sum(map(abs, terms))) / (a - 1)
+    return min(e, bound_above(a * e * e / 8), bound_above(worst))
 
 
 def _log_sinhc(x: float) -> float:

@@ -12,10 +12,10 @@ from fractions import Fraction
 from functools import singledispatch
 
 from mosha.accounting.measures import pure
-from mosha.accounting.measures.group import as_seen_by
-from mosha.accounting.numerics.composition import NO_COST, Cost, dearest, fold
+from mosha.accounting.measures.group import cover_group
+from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
 from mosha.accounting.numerics.normal import lower_quantile, scaled_tail, scaled_tail_fall, tail
-from mosha.accounting.numerics.rounding import above, divide_up, round_up
+from mosha.accounting.numerics.rounding import bound_above, divide_up, round_up
 from mosha.core.event import Event
 from mosha.core.events import (
     Approx,
@@ -111,7 +111,7 @@ def epsilon(mu: float, delta: float) -> float:
         return 0.0
     high = mu * mu / 2 + mu * math.sqrt(-2 * math.log(target))
     goal = math.log(target)
-    found = _last_below(lambda e: goal - log_delta(mu, e), 0.0, high)
+    found = _find_crossing(lambda e: goal - log_delta(mu, e), 0.0, high)
     step = math.ulp(found)
     while _delta(mu, found) > target:
         found, step = found + step, 2 * step
@@ -133,7 +133,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
     high = 2 * low
     while excess(high) < 0:
         low, high = high, 2 * high
-    found = _last_below(excess, low, high)
+    found = _find_crossing(excess, low, high)
     step = math.ulp(found)
     while found > 0 and _delta(found, epsilon) > target:
         found, step = found - step, 2 * step
@@ -163,7 +163,7 @@ def classic_noise_multiplier(epsilon: float, delta: float) -> float:
 _delta = delta
 
 
-def _last_below(increasing: Callable[[float], float], low: float, high: float) -> float:
+def _find_crossing(increasing: Callable[[float], float], low: float, high: float) -> float:
     """About where a smooth increasing function crosses zero in [low, high] (Anderson and Björck's false position)."""
     value_low, value_high = increasing(low), increasing(high)
     if value_high <= 0:
@@ -194,12 +194,12 @@ def mu(event: Event) -> tuple[float, float]:
     ((1.0..., 0.0), (inf, 0.0))
     """
     cost = cost_of(event)
-    return (above(math.sqrt(cost.amount)) if math.isfinite(cost.amount) else math.inf), cost.delta
+    return (bound_above(math.sqrt(cost.amount)) if math.isfinite(cost.amount) else math.inf), cost.delta
 
 
 def cost_of(event: Event) -> Cost:
     """The square of mu, and delta, of `event`, rounded up."""
-    return fold(event, _one, NO_COST)
+    return fold(event, _price_one, NO_COST)
 
 
 def mu_of_pure(epsilon: float) -> float:
@@ -215,9 +215,9 @@ def mu_of_pure(epsilon: float) -> float:
     if epsilon == 0:
         return 0.0
     if epsilon > 500:  # tail(x) <= e^(-x^2/2) / 2 <= c
-        return above(2 * math.sqrt(2 * epsilon)) if math.isfinite(epsilon) else math.inf
+        return bound_above(2 * math.sqrt(2 * epsilon)) if math.isfinite(epsilon) else math.inf
     if epsilon < 1e-4:  # mu = sqrt(pi/2) epsilon (1 - 0.018 epsilon^2 + ...)
-        return above(epsilon * math.sqrt(math.pi / 2) * (1 + epsilon * epsilon))
+        return bound_above(epsilon * math.sqrt(math.pi / 2) * (1 + epsilon * epsilon))
     return -2 * lower_quantile(1 / (1 + math.exp(epsilon))) * (1 + 1e-9)
 
 
@@ -228,37 +228,37 @@ def _from_pure(event: Event) -> Cost:
 
 
 @singledispatch
-def _one(event: Event) -> Cost:
+def _price_one(event: Event) -> Cost:
     return _from_pure(event)
 
 
-@_one.register(ZeroConcentrated)
-@_one.register(Renyi)
-@_one.register(Approx)
-@_one.register(Sampled)
-@_one.register(FixedSizeSampled)
+@_price_one.register(ZeroConcentrated)
+@_price_one.register(Renyi)
+@_price_one.register(Approx)
+@_price_one.register(Sampled)
+@_price_one.register(FixedSizeSampled)
 def _(event: Event) -> Cost:
     return _from_pure(event)
 
 
-@_one.register
+@_price_one.register
 def _(event: Gaussian) -> Cost:
     return Cost(divide_up(1.0, event.noise_multiplier, power=2))
 
 
-@_one.register
+@_price_one.register
 def _(event: Matrix) -> Cost:
     return Cost(divide_up(event.sensitivity, event.noise_multiplier, power=2))
 
 
-@_one.register
+@_price_one.register
 def _(event: Tree) -> Cost:
     if event.noise == "laplace":
         return _from_pure(event)
-    return _one(Gaussian(event.noise_multiplier)) * event.levels
+    return _price_one(Gaussian(event.noise_multiplier)) * event.levels
 
 
-@_one.register
+@_price_one.register
 def _(event: DiscreteGaussian) -> Cost:
     return rounded_gaussian(event.noise_multiplier, event.sensitivity, event.coordinates)
 
@@ -277,14 +277,14 @@ def rounded_gaussian(noise_multiplier: float, sensitivity: float, coordinates: i
     return Cost(round_up(1 / left), 2.0**-100) if left > 0 else Cost(math.inf)
 
 
-@_one.register
+@_price_one.register
 def _(event: Parallel) -> Cost:
-    return dearest([cost_of(e) for e in event.events])
+    return most_expensive([cost_of(e) for e in event.events])
 
 
-@_one.register
+@_price_one.register
 def _(event: Group) -> Cost:
-    whole = as_seen_by(event.event, event.size)
+    whole = cover_group(event.event, event.size)
     if whole is not None:
         return cost_of(whole)
     inner = cost_of(event.event)
@@ -292,13 +292,13 @@ def _(event: Group) -> Cost:
     return min(own, _from_pure(event), key=lambda cost: (cost.amount, cost.delta))
 
 
-@_one.register
+@_price_one.register
 def _(event: Failure) -> Cost:
     inner = cost_of(event.event)
-    return Cost(inner.amount, pure.failed(event.probability, inner.delta))
+    return Cost(inner.amount, pure.add_failure(event.probability, inner.delta))
 
 
-@_one.register
+@_price_one.register
 def _(event: Plan) -> Cost:
     own = cost_of(event.event)
     if own.delta > 0:

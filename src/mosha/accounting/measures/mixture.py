@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from mosha.accounting.numerics.rounding import above
+from mosha.accounting.numerics.rounding import bound_above
 
 __all__ = [
-    "added",
-    "added_by_divergence_alone",
-    "interpolated",
-    "replaced",
-    "replaced_by_divergence_alone",
+    "added_by_divergence",
+    "added_log_moment",
+    "interpolate",
+    "replaced_by_divergence",
+    "replaced_log_moment",
 ]
 
 Divergence = Callable[[int], float]
@@ -28,12 +28,14 @@ Divergence = Callable[[int], float]
 def log_binomials(order: int) -> tuple[float, ...]:
     """Logarithms of binomial coefficients, rounded up."""
     whole = math.lgamma(order + 1)
-    return tuple(above(whole - math.lgamma(k + 1) - math.lgamma(order - k + 1), scale=whole) for k in range(order + 1))
+    return tuple(
+        bound_above(whole - math.lgamma(k + 1) - math.lgamma(order - k + 1), scale=whole) for k in range(order + 1)
+    )
 
 
-def summed_up(*terms: float) -> float:
+def sum_up(*terms: float) -> float:
     """The sum of a few logarithms, rounded up."""
-    return above(math.fsum(terms), scale=sum(map(abs, terms)) / 4) if math.isfinite(terms[-1]) else terms[-1]
+    return bound_above(math.fsum(terms), scale=sum(map(abs, terms)) / 4) if math.isfinite(terms[-1]) else terms[-1]
 
 
 def log_expm1(x: float) -> float:
@@ -60,40 +62,40 @@ def log_one_plus(logarithms: Iterable[float]) -> float:
         return math.inf
     total = top + math.log(math.fsum(math.exp(x - top) for x in terms))
     total += 1e-14 + 2e-15 * abs(top)
-    return above(math.log1p(math.exp(total)) if total < 40 else total + math.exp(-total))
+    return bound_above(math.log1p(math.exp(total)) if total < 40 else total + math.exp(-total))
 
 
 def _terms(order: int, rate: float, start: int, excess: Callable[[int], float]) -> Iterable[float]:
     """The logarithms of C(order, k) q^k (1-q)^(order-k) e^(excess(k)) for k = start..order."""
     binomials, log_rate, log_rest = log_binomials(order), math.log(rate), math.log1p(-rate)
     for k in range(start, order + 1):
-        yield summed_up(binomials[k], k * log_rate, (order - k) * log_rest, excess(k))
+        yield sum_up(binomials[k], k * log_rate, (order - k) * log_rest, excess(k))
 
 
-def added(order: int, rate: float, divergence: Divergence) -> float:
+def added_log_moment(order: int, rate: float, divergence: Divergence) -> float:
     """The logarithm of E[(1 - q + q L)^order] under P0.
 
-    >>> round(added(2, 0.004, lambda k: k / (2 * 1.1**2)) / 2.056272289e-05, 9)
+    >>> round(added_log_moment(2, 0.004, lambda k: k / (2 * 1.1**2)) / 2.056272289e-05, 9)
     1.0
     """
     return log_one_plus(_terms(order, rate, 2, lambda k: log_expm1((k - 1) * divergence(k))))
 
 
-def replaced(order: int, rate: float, divergence: Divergence) -> float:
+def replaced_log_moment(order: int, rate: float, divergence: Divergence) -> float:
     """The same for (1-q) O + q P1 against (1-q) O + q P0, whose worst pair is known."""
-    extra = summed_up(log_binomials(order)[2], 2 * math.log(rate), log_expm1(divergence(2)))
+    extra = sum_up(log_binomials(order)[2], 2 * math.log(rate), log_expm1(divergence(2)))
     terms = _terms(order, rate, 2, lambda k: log_expm1((k - 1) * divergence(k)))
     return log_one_plus([*terms, extra])
 
 
-def added_by_divergence_alone(order: int, rate: float, divergence: Divergence) -> float:
-    """`added` for whichever direction is worse, when nothing but the divergences of both is known."""
+def added_by_divergence(order: int, rate: float, divergence: Divergence) -> float:
+    """`added_log_moment` for whichever direction is worse, when nothing but the divergences of both is known."""
     backward = _pearson(order, rate, divergence, log_expm1(divergence(2)))
-    return max(added(order, rate, divergence), backward)
+    return max(added_log_moment(order, rate, divergence), backward)
 
 
-def replaced_by_divergence_alone(order: int, rate: float, divergence: Divergence) -> float:
-    """`replaced`, when nothing but divergences is known (Wang, Balle, Kasiviswanathan 2019, theorem 9)."""
+def replaced_by_divergence(order: int, rate: float, divergence: Divergence) -> float:
+    """`replaced_log_moment`, when nothing but divergences is known (Wang, Balle, Kasiviswanathan 2019, theorem 9)."""
     square = min(math.log(4) + log_expm1(divergence(2)), math.log(2) + divergence(2))
     return _pearson(order, rate, divergence, square)
 
@@ -105,21 +107,21 @@ def _pearson(order: int, rate: float, divergence: Divergence, square: float) -> 
     def log_value(k: int) -> float:
         return square if k == 2 else math.log(2) + (k - 1) * divergence(k)
 
-    return log_one_plus(summed_up(binomials[k], k * log_rate, log_value(k)) for k in range(2, order + 1))
+    return log_one_plus(sum_up(binomials[k], k * log_rate, log_value(k)) for k in range(2, order + 1))
 
 
-def interpolated(order: float, log_moment: Callable[[int], float]) -> float:
+def interpolate(order: float, log_moment: Callable[[int], float]) -> float:
     """The divergence of a real order from log-moments of whole orders.
 
     Guarantee:
         The log-moment is convex in the order and zero at 1 (Hölder), so between whole orders it is below the chord.
 
-    >>> interpolated(2.5, lambda k: k * (k - 1) / 2.0)
+    >>> interpolate(2.5, lambda k: k * (k - 1) / 2.0)
     1.333...
     """
     low, high = math.floor(order), math.ceil(order)
     first = log_moment(low) if low > 1 else 0.0
     if low == high:
-        return above(first / (order - 1))
+        return bound_above(first / (order - 1))
     share = order - low
-    return above(((1 - share) * first + share * log_moment(high)) / (order - 1))
+    return bound_above(((1 - share) * first + share * log_moment(high)) / (order - 1))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from mosha.accounting.numerics.composition import NO_COST, Cost, dearest, fold
-from mosha.accounting.numerics.rounding import above, add_up, divide_up, times_up
+from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
+from mosha.accounting.numerics.rounding import add_up, bound_above, divide_up, times_up
 from mosha.core.event import Event
 from mosha.core.events import (
     Approx,
@@ -36,7 +36,7 @@ from mosha.core.events import (
     ZeroConcentrated,
 )
 
-__all__ = ["amplified", "approx", "epsilon", "group_delta"]
+__all__ = ["amplify", "approx", "epsilon", "group_delta"]
 
 LARGE = 700.0  # e^700 is still a float
 
@@ -63,25 +63,25 @@ def epsilon(event: Event) -> float:
 
 def cost_of(event: Event) -> Cost:
     """Epsilon and delta of `event`, rounded up."""
-    return fold(event, _one, NO_COST)
+    return fold(event, _price_one, NO_COST)
 
 
-def amplified(epsilon: float, rate: float) -> float:
+def amplify(epsilon: float, rate: float) -> float:
     """ln(1 + rate (e^epsilon - 1)), rounded up: what a sample of this rate leaves of epsilon.
 
     Guarantee:
         If (P, Q), and for replace-one also (P, O) and (O, Q), are (epsilon, delta)-close, then the mixtures
         (1-q) O + q P and (1-q) O + q Q are (amplified epsilon, q delta)-close, and so are they and O (`pure.md`).
 
-    >>> amplified(1.0, 1.0), round(amplified(1.0, 0.01), 6)
+    >>> amplify(1.0, 1.0), round(amplify(1.0, 0.01), 6)
     (1.0, 0.017037)
     """
     if rate >= 1 or math.isinf(epsilon):
         return epsilon
     if epsilon > LARGE:
         grown = epsilon + math.log(rate) + math.exp(math.log1p(-rate) - math.log(rate) - LARGE)
-        return min(epsilon, above(grown))
-    return min(epsilon, above(math.log1p(rate * math.expm1(epsilon))))
+        return min(epsilon, bound_above(grown))
+    return min(epsilon, bound_above(math.log1p(rate * math.expm1(epsilon))))
 
 
 def group_delta(epsilon: float, delta: float, size: int) -> float:
@@ -100,80 +100,80 @@ def group_delta(epsilon: float, delta: float, size: int) -> float:
         return min(1.0, times_up(delta, size))
     if size * epsilon > LARGE:
         return 1.0
-    return min(1.0, above(delta * (math.expm1(size * epsilon) / math.expm1(epsilon))))
+    return min(1.0, bound_above(delta * (math.expm1(size * epsilon) / math.expm1(epsilon))))
 
 
 @singledispatch
-def _one(event: Event) -> Cost:
+def _price_one(event: Event) -> Cost:
     del event
     return Cost(math.inf)
 
 
-@_one.register(Gaussian)
-@_one.register(DiscreteGaussian)
-@_one.register(Matrix)
+@_price_one.register(Gaussian)
+@_price_one.register(DiscreteGaussian)
+@_price_one.register(Matrix)
 def _(event: Event) -> Cost:
     del event
     return Cost(math.inf)
 
 
-@_one.register(Laplace)
-@_one.register(DiscreteLaplace)
+@_price_one.register(Laplace)
+@_price_one.register(DiscreteLaplace)
 def _(event: Laplace | DiscreteLaplace) -> Cost:
     return Cost(divide_up(1.0, event.noise_multiplier))
 
 
-@_one.register(RandomizedResponse)
-@_one.register(Exponential)
-@_one.register(Pure)
-@_one.register(Shuffled)  # a shuffler only forgets
+@_price_one.register(RandomizedResponse)
+@_price_one.register(Exponential)
+@_price_one.register(Pure)
+@_price_one.register(Shuffled)  # a shuffler only forgets
 def _(event: RandomizedResponse | Exponential | Pure | Shuffled) -> Cost:
     return Cost(event.epsilon)
 
 
-@_one.register
+@_price_one.register
 def _(event: SparseVector) -> Cost:
     return Cost(add_up(event.threshold_epsilon, event.answer_epsilon))
 
 
-@_one.register
+@_price_one.register
 def _(event: Approx) -> Cost:
     return Cost(event.epsilon, event.delta)
 
 
-@_one.register
+@_price_one.register
 def _(event: ZeroConcentrated) -> Cost:
     return NO_COST if event.rho == 0 else Cost(math.inf)
 
 
-@_one.register
+@_price_one.register
 def _(event: Renyi) -> Cost:
     return NO_COST if min(event.values) == 0 else Cost(math.inf)  # some divergence is zero: equal distributions
 
 
-@_one.register
+@_price_one.register
 def _(event: Tree) -> Cost:
     if event.noise == "gaussian":
         return Cost(math.inf)
     return Cost(divide_up(1.0, event.noise_multiplier)) * event.levels
 
 
-@_one.register
+@_price_one.register
 def _(event: Sampled) -> Cost:
     inner = cost_of(event.event)
-    return Cost(amplified(inner.amount, event.rate), above(inner.delta * event.rate))
+    return Cost(amplify(inner.amount, event.rate), bound_above(inner.delta * event.rate))
 
 
-@_one.register
+@_price_one.register
 def _(event: FixedSizeSampled) -> Cost:
     inner = cost_of(event.event)
     if not event.replacement:
         rate = divide_up(event.size, event.population)
-        return Cost(amplified(inner.amount, rate), above(inner.delta * rate))
-    return _with_replacement(inner, event.size, event.population)
+        return Cost(amplify(inner.amount, rate), bound_above(inner.delta * rate))
+    return _price_with_replacement(inner, event.size, event.population)
 
 
-def _with_replacement(inner: Cost, size: int, population: int) -> Cost:
+def _price_with_replacement(inner: Cost, size: int, population: int) -> Cost:
     """The unit is drawn k times with the binomial probability w_k; see `pure.md`, proposition 3."""
     if inner.delta > 0 or math.isinf(inner.amount):
         return Cost(math.inf)
@@ -181,54 +181,54 @@ def _with_replacement(inner: Cost, size: int, population: int) -> Cost:
     grown = size * math.log1p(math.expm1(inner.amount) / population) if inner.amount < LARGE else math.inf
     if grown > LARGE or never < -LARGE:
         return inner * size
-    return Cost(min(times_up(inner.amount, size), above(math.log1p(math.expm1(grown) * math.exp(-never)))))
+    return Cost(min(times_up(inner.amount, size), bound_above(math.log1p(math.expm1(grown) * math.exp(-never)))))
 
 
-@_one.register
+@_price_one.register
 def _(event: Selected) -> Cost:
     inner = cost_of(event.event)
     if inner.delta > 0 or math.isinf(inner.amount):
         return Cost(math.inf)
     if event.distribution == "poisson":
-        return Cost(above(inner.amount + event.mean * math.tanh(inner.amount / 2)))
-    return Cost(above(inner.amount * (2 + event.shape)))
+        return Cost(bound_above(inner.amount + event.mean * math.tanh(inner.amount / 2)))
+    return Cost(bound_above(inner.amount * (2 + event.shape)))
 
 
-@_one.register
+@_price_one.register
 def _(event: Parallel) -> Cost:
-    return dearest([cost_of(e) for e in event.events])
+    return most_expensive([cost_of(e) for e in event.events])
 
 
-@_one.register
+@_price_one.register
 def _(event: Group) -> Cost:
     inner = cost_of(event.event)
     return Cost(times_up(inner.amount, event.size), group_delta(inner.amount, inner.delta, event.size))
 
 
-@_one.register
+@_price_one.register
 def _(event: Failure) -> Cost:
     inner = cost_of(event.event)
-    return Cost(inner.amount, failed(event.probability, inner.delta))
+    return Cost(inner.amount, add_failure(event.probability, inner.delta))
 
 
-def failed(probability: float, delta: float) -> float:
+def add_failure(probability: float, delta: float) -> float:
     """The delta if with probability p everything is revealed: p + (1 - p) delta, rounded up.
 
-    >>> failed(0.5, 0.5), failed(0.0, 1e-6), failed(1e-6, 0.0)
+    >>> add_failure(0.5, 0.5), add_failure(0.0, 1e-6), add_failure(1e-6, 0.0)
     (0.75..., 1e-06, 1e-06)
     """
     if probability == 0 or delta == 0:
         return max(probability, delta)
-    return min(1.0, above(probability + (1 - probability) * delta))
+    return min(1.0, bound_above(probability + (1 - probability) * delta))
 
 
-@_one.register
+@_price_one.register
 def _(event: Plan) -> Cost:
     return Cost(planned_epsilon(event), event.delta)
 
 
 def planned_epsilon(plan: Plan) -> float:
     """The tight epsilon of a plan at its delta; sound because nothing in the plan is chosen on the way."""
-    from mosha.accounting.certified import epsilon as tight_epsilon  # noqa: PLC0415  (numerics only where a plan is sold)
+    from mosha.accounting.prices import epsilon as tight_epsilon  # noqa: PLC0415  (numerics only where a plan is sold)
 
     return tight_epsilon(plan.event, plan.delta)

@@ -14,10 +14,10 @@ from itertools import pairwise
 
 from mosha.accounting.measures import concentrated, pure, subsampling
 from mosha.accounting.measures.divergences import bounded_range, discrete_laplace, laplace, randomized_response
-from mosha.accounting.measures.group import as_seen_by
+from mosha.accounting.measures.group import cover_group
 from mosha.accounting.measures.selection import best_of
-from mosha.accounting.numerics.composition import NO_COST, Cost, dearest, fold
-from mosha.accounting.numerics.rounding import above, below, round_down, round_up
+from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
+from mosha.accounting.numerics.rounding import bound_above, bound_below, round_down, round_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import (
@@ -79,7 +79,7 @@ def cost_of(event: Event, order: float) -> Cost:
     """Divergence and delta of `event` at `order`, rounded up."""
     if real("order", order) <= 1:
         raise InvalidParameter("a Rényi divergence is asked for at an order above 1.")
-    return fold(event, lambda part: _one(part, order), NO_COST)
+    return fold(event, lambda part: _price_one(part, order), NO_COST)
 
 
 def epsilon_from_divergence(divergence: float, *, order: float, delta: float) -> float:
@@ -90,7 +90,7 @@ def epsilon_from_divergence(divergence: float, *, order: float, delta: float) ->
     """
     divergence, delta = non_negative("divergence", divergence), strict_probability("delta", delta)
     value, scale = _conversion(order, delta)
-    return max(0.0, above(divergence + value, scale=max(scale, divergence)))
+    return max(0.0, bound_above(divergence + value, scale=max(scale, divergence)))
 
 
 def divergence_from_epsilon(epsilon: float, *, order: float, delta: float) -> float:
@@ -101,7 +101,7 @@ def divergence_from_epsilon(epsilon: float, *, order: float, delta: float) -> fl
     """
     epsilon, delta = positive("epsilon", epsilon), strict_probability("delta", delta)
     value, scale = _conversion(order, delta)
-    return max(0.0, below(epsilon - value, scale=max(scale, epsilon)) * (1 - 1e-12))
+    return max(0.0, bound_below(epsilon - value, scale=max(scale, epsilon)) * (1 - 1e-12))
 
 
 def _conversion(order: float, delta: float) -> tuple[float, float]:
@@ -135,22 +135,22 @@ def epsilon(event: Event, delta: float, orders: Iterable[float] | None = None) -
     """
     strict_probability("delta", delta)
     if orders is not None:
-        return min((_at(event, delta, real("orders", order)) for order in orders), default=math.inf)
-    coarse = _coarse(event, delta)
+        return min((_epsilon_at_order(event, delta, real("orders", order)) for order in orders), default=math.inf)
+    coarse = _scan_orders(event, delta)
     best = min(coarse, key=lambda order: coarse[order], default=2.0)
     if math.isinf(coarse.get(best, math.inf)):
-        return min(_at(event, delta, order) for order in ORDERS)
+        return min(_epsilon_at_order(event, delta, order) for order in ORDERS)
     step = math.exp(0.5)
-    return min(coarse[best], _refined(event, delta, 1 + (best - 1) / step, 1 + (best - 1) * step))
+    return min(coarse[best], _refine_order(event, delta, 1 + (best - 1) / step, 1 + (best - 1) * step))
 
 
-def _coarse(event: Event, delta: float) -> dict[float, float]:
+def _scan_orders(event: Event, delta: float) -> dict[float, float]:
     """Epsilon at ever higher orders, until it has grown three times in a row."""
     values: dict[float, float] = {}
     grown, best = 0, math.inf
     for x in range(-6, 60):
         order = 1 + math.exp(x / 2)
-        values[order] = _at(event, delta, order)
+        values[order] = _epsilon_at_order(event, delta, order)
         grown = grown + 1 if values[order] > best else 0
         best = min(best, values[order])
         if grown == 3 or (math.isinf(values[order]) and order > ORDERS[-1]):
@@ -158,23 +158,23 @@ def _coarse(event: Event, delta: float) -> dict[float, float]:
     return values
 
 
-def _refined(event: Event, delta: float, low: float, high: float) -> float:
+def _refine_order(event: Event, delta: float, low: float, high: float) -> float:
     golden = (math.sqrt(5) - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
-    value_left, value_right = _at(event, delta, left), _at(event, delta, right)
+    value_left, value_right = _epsilon_at_order(event, delta, left), _epsilon_at_order(event, delta, right)
     for _ in range(16):
         if value_left < value_right:
             high, right, value_right = right, left, value_left
             left = high - golden * (high - low)
-            value_left = _at(event, delta, left)
+            value_left = _epsilon_at_order(event, delta, left)
         else:
             low, left, value_left = left, right, value_right
             right = low + golden * (high - low)
-            value_right = _at(event, delta, right)
+            value_right = _epsilon_at_order(event, delta, right)
     return min(value_left, value_right)
 
 
-def _at(event: Event, delta: float, order: float) -> float:
+def _epsilon_at_order(event: Event, delta: float, order: float) -> float:
     cost = cost_of(event, order)
     rest = round_down(Fraction(delta) - Fraction(cost.delta))
     if not cost.is_finite or rest <= 0:
@@ -182,11 +182,11 @@ def _at(event: Event, delta: float, order: float) -> float:
     return epsilon_from_divergence(cost.amount, order=order, delta=rest)
 
 
-def _times(order: float, rho: float) -> float:
+def _times_rho(order: float, rho: float) -> float:
     return round_up(Fraction(order) * Fraction(rho)) if math.isfinite(rho) else math.inf
 
 
-def _cheaper(*costs: Cost) -> Cost:
+def _choose_cheaper(*costs: Cost) -> Cost:
     return min(costs, key=lambda cost: (cost.amount, cost.delta))
 
 
@@ -196,45 +196,47 @@ def _from_pure(event: Event, order: float) -> Cost:
 
 
 @singledispatch
-def _one(event: Event, order: float) -> Cost:
+def _price_one(event: Event, order: float) -> Cost:
     """What is (epsilon, delta)-private is randomized response but for a probability delta (`rules.md`, lemma 3)."""
     return _from_pure(event, order)
 
 
-@_one.register(Gaussian)
-@_one.register(DiscreteGaussian)
-@_one.register(Matrix)
-@_one.register(ZeroConcentrated)
+@_price_one.register(Gaussian)
+@_price_one.register(DiscreteGaussian)
+@_price_one.register(Matrix)
+@_price_one.register(ZeroConcentrated)
 def _(event: Event, order: float) -> Cost:
-    return Cost(_times(order, concentrated.cost_of(event).amount))
+    return Cost(_times_rho(order, concentrated.cost_of(event).amount))
 
 
-@_one.register
+@_price_one.register
 def _(event: Laplace, order: float) -> Cost:
     return Cost(laplace(1 / event.noise_multiplier, order))
 
 
-@_one.register
+@_price_one.register
 def _(event: DiscreteLaplace, order: float) -> Cost:
     return Cost(discrete_laplace(1 / event.noise_multiplier, event.sensitivity, order))
 
 
-@_one.register
+@_price_one.register
 def _(event: RandomizedResponse, order: float) -> Cost:
     return Cost(randomized_response(event.epsilon, order, event.categories))
 
 
-@_one.register
+@_price_one.register
 def _(event: Exponential, order: float) -> Cost:
     return Cost(bounded_range(event.epsilon, order))
 
 
-@_one.register
+@_price_one.register
 def _(event: Tree, order: float) -> Cost:
-    return _one((Gaussian if event.noise == "gaussian" else Laplace)(event.noise_multiplier), order) * event.levels
+    return (
+        _price_one((Gaussian if event.noise == "gaussian" else Laplace)(event.noise_multiplier), order) * event.levels
+    )
 
 
-@_one.register
+@_price_one.register
 def _(event: Renyi, order: float) -> Cost:
     """(a - 1) times the divergence is convex in the order a and zero at 1; the divergence itself does not fall."""
     points = [(1.0, 0.0), *((a, (a - 1) * v) for a, v in zip(event.orders, event.values, strict=True))]
@@ -242,57 +244,57 @@ def _(event: Renyi, order: float) -> Cost:
     for (low, first), (high, second) in pairwise(points):
         if low < order < high:
             share = (order - low) / (high - low)
-            bounds.append(above(((1 - share) * first + share * second) / (order - 1)))
+            bounds.append(bound_above(((1 - share) * first + share * second) / (order - 1)))
     return Cost(min(bounds, default=math.inf))
 
 
-@_one.register
+@_price_one.register
 def _(event: Sampled, order: float) -> Cost:
     return subsampling.poisson(event, order, cost_of)
 
 
-@_one.register
+@_price_one.register
 def _(event: FixedSizeSampled, order: float) -> Cost:
     return subsampling.fixed_size(event, order, cost_of)
 
 
-@_one.register
+@_price_one.register
 def _(event: Selected, order: float) -> Cost:
-    return _cheaper(_from_pure(event, order), best_of(event, order, cost_of))
+    return _choose_cheaper(_from_pure(event, order), best_of(event, order, cost_of))
 
 
-@_one.register
+@_price_one.register
 def _(event: Shuffled, order: float) -> Cost:
     from mosha.accounting.measures.shuffle import divergence as shuffled  # noqa: PLC0415  (SciPy only where it is needed)
 
     return Cost(shuffled(event.epsilon, event.people, order, spread=event.categories is not None))
 
 
-@_one.register
+@_price_one.register
 def _(event: Parallel, order: float) -> Cost:
-    return dearest([cost_of(e, order) for e in event.events])
+    return most_expensive([cost_of(e, order) for e in event.events])
 
 
-@_one.register
+@_price_one.register
 def _(event: Group, order: float) -> Cost:
-    whole = as_seen_by(event.event, event.size)
+    whole = cover_group(event.event, event.size)
     if whole is not None:
         return cost_of(whole, order)
     rho = concentrated.cost_of(event)
-    concentrated_cost = Cost(_times(order, rho.amount), rho.delta)
+    concentrated_cost = Cost(_times_rho(order, rho.amount), rho.delta)
     doublings = (event.size - 1).bit_length()
     inner = cost_of(event.event, max(order, 2.0) * 2**doublings)
     doubled = inner * 3**doublings if inner.delta == 0 else Cost(math.inf)  # Mironov 2017, proposition 2
-    return _cheaper(_from_pure(event, order), concentrated_cost, doubled)
+    return _choose_cheaper(_from_pure(event, order), concentrated_cost, doubled)
 
 
-@_one.register
+@_price_one.register
 def _(event: Failure, order: float) -> Cost:
     inner = cost_of(event.event, order)
-    return Cost(inner.amount, pure.failed(event.probability, inner.delta))
+    return Cost(inner.amount, pure.add_failure(event.probability, inner.delta))
 
 
-@_one.register
+@_price_one.register
 def _(event: Plan, order: float) -> Cost:
     own = cost_of(event.event, order)
-    return _cheaper(own, _from_pure(event, order)) if own.delta == 0 else _from_pure(event, order)
+    return _choose_cheaper(own, _from_pure(event, order)) if own.delta == 0 else _from_pure(event, order)

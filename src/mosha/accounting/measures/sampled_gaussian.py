@@ -13,9 +13,16 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.accounting.measures.mixture import added, interpolated, log_binomials, log_one_plus, replaced, summed_up
+from mosha.accounting.measures.mixture import (
+    added_log_moment,
+    interpolate,
+    log_binomials,
+    log_one_plus,
+    replaced_log_moment,
+    sum_up,
+)
 from mosha.accounting.numerics.normal import tail
-from mosha.accounting.numerics.rounding import above
+from mosha.accounting.numerics.rounding import bound_above
 
 __all__ = ["sampled_gaussian", "sampled_gaussian_replaced"]
 
@@ -33,11 +40,11 @@ def sampled_gaussian(mu: float, rate: float, order: float) -> float:
     """
     divergence = lambda k: k * mu * mu / 2
     if order == int(order):
-        return above(added(int(order), rate, divergence) / (order - 1))
-    whole = interpolated(order, lambda k: added(k, rate, divergence))
+        return bound_above(added_log_moment(int(order), rate, divergence) / (order - 1))
+    whole = interpolate(order, lambda k: added_log_moment(k, rate, divergence))
     if order * mu * mu + (REACH + 1) * mu > 690:  # L would overflow
         return whole
-    return min(above(_trapezoid(mu, rate, order) / (order - 1)), whole)
+    return min(bound_above(_trapezoid(mu, rate, order) / (order - 1)), whole)
 
 
 def _trapezoid(mu: float, rate: float, order: float) -> float:
@@ -80,10 +87,10 @@ def sampled_gaussian_replaced(mu: float, rate: float, order: float) -> float:
     divergence = lambda k: k * mu * mu / 2
 
     def log_moment(k: int) -> float:
-        general = replaced(k, rate, divergence)
+        general = replaced_log_moment(k, rate, divergence)
         return min(general, _upper_half(k, mu, rate))
 
-    return interpolated(order, log_moment)
+    return interpolate(order, log_moment)
 
 
 def _upper_half(order: int, mu: float, rate: float) -> float:
@@ -100,5 +107,5 @@ def _upper_half(order: int, mu: float, rate: float) -> float:
         return 1e-12 + (log_moment + math.log1p(-linear * math.exp(-log_moment)) if log_moment < 600 else log_moment)
 
     binomials = log_binomials(order)
-    logs = [summed_up(binomials[k], k * log_rate, (order - k) * log_rest, remainder(k)) for k in range(2, order + 1)]
-    return log_one_plus([*logs, summed_up(binomials[2], 2 * log_rate, remainder(2))])
+    logs = [sum_up(binomials[k], k * log_rate, (order - k) * log_rest, remainder(k)) for k in range(2, order + 1)]
+    return log_one_plus([*logs, sum_up(binomials[2], 2 * log_rate, remainder(2))])

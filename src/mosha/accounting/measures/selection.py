@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from mosha.accounting.numerics.composition import Cost
-from mosha.accounting.numerics.rounding import above
+from mosha.accounting.numerics.rounding import bound_above
 from mosha.core.event import Event
 from mosha.core.events import Selected
 
@@ -25,9 +25,9 @@ def best_of(event: Selected, order: float, cost_of: CostOf) -> Cost:
 
     Guarantee:
         Truncated negative binomial, at least one run: theorem 2 of Papernot and Steinke, for every second order.
-        Poisson, where "no run" is an outcome too: `_or_none`. A run that may fail with a probability d: given that
-        none of the runs fails, the number of runs is again of the same family with a smaller mean (both bounds grow
-        with it), and some run fails with probability at most mean d. Divergences do not fall with the order, so a
+        Poisson, where "no run" is an outcome too: `_poisson_or_none`. A run that may fail with a probability d: given
+        that none of the runs fails, the number of runs is again of the same family with a smaller mean (both bounds
+        grow with it), and some run fails with probability at most mean d. Divergences do not fall with the order, so a
         bound at a higher order holds too.
     """
     return _at(event, max(order, _turning_order(event, cost_of)), cost_of)
@@ -35,19 +35,19 @@ def best_of(event: Selected, order: float, cost_of: CostOf) -> Cost:
 
 def _at(event: Selected, order: float, cost_of: CostOf) -> Cost:
     inner = cost_of(event.event, order)
-    delta = min(1.0, above(inner.delta * event.mean)) if inner.delta else 0.0
+    delta = min(1.0, bound_above(inner.delta * event.mean)) if inner.delta else 0.0
     if not inner.is_finite:
         return Cost(math.inf, delta)
     run = lambda second: cost_of(event.event, second)
     if event.distribution == "poisson":
-        best = above(inner.amount + _poisson(event, order, run))
-        return Cost(_or_none(event.mean, order, best), delta)
-    extra = _second(event, cost_of)
-    mean = above(math.log(event.mean) / (order - 1), scale=1 / (order - 1))
-    return Cost(max(0.0, above(inner.amount + extra + mean, scale=inner.amount + extra + abs(mean))), delta)
+        best = bound_above(inner.amount + _poisson(event, order, run))
+        return Cost(_poisson_or_none(event.mean, order, best), delta)
+    extra = _price_second(event, cost_of)
+    mean = bound_above(math.log(event.mean) / (order - 1), scale=1 / (order - 1))
+    return Cost(max(0.0, bound_above(inner.amount + extra + mean, scale=inner.amount + extra + abs(mean))), delta)
 
 
-def _or_none(mean: float, order: float, amount: float) -> float:
+def _poisson_or_none(mean: float, order: float, amount: float) -> float:
     """log(e^-mean + mean e^((order-1) amount)) / (order-1): a Poisson number of runs, which may be none.
 
     Guarantee:
@@ -63,11 +63,11 @@ def _or_none(mean: float, order: float, amount: float) -> float:
         value, scale = log_runs + math.log1p(math.exp(-mean - log_runs)), max(1.0, abs(math.log(mean)), power)
     else:
         value, scale = math.log1p(math.expm1(-mean) + mean * math.exp(power)), math.exp(log_runs) * (1 + power)
-    return max(0.0, above(value / (order - 1), scale=scale / (order - 1)))
+    return max(0.0, bound_above(value / (order - 1), scale=scale / (order - 1)))
 
 
 @lru_cache(maxsize=1024)
-def _second(event: Selected, cost_of: CostOf) -> float:
+def _price_second(event: Selected, cost_of: CostOf) -> float:
     return _negative_binomial(event, lambda second: cost_of(event.event, second))
 
 
@@ -93,7 +93,7 @@ def _negative_binomial(event: Selected, run: Callable[[float], Cost]) -> float:
         cost = run(second)
         return (1 - 1 / second) * cost.amount + log_inverse / second if cost.is_finite else math.inf
 
-    return above((1 + event.shape) * min(log_inverse, _least(value)))
+    return bound_above((1 + event.shape) * min(log_inverse, _minimize(value)))
 
 
 def _poisson(event: Selected, order: float, run: Callable[[float], Cost]) -> float:
@@ -105,10 +105,10 @@ def _poisson(event: Selected, order: float, run: Callable[[float], Cost]) -> flo
         value = (second - 1) * (cost.amount - epsilon + math.log1p(-1 / second)) - math.log(second)
         return value if cost.is_finite else math.inf
 
-    return above(event.mean * math.exp(min(0.0, _least(log_delta) + 1e-12)))
+    return bound_above(event.mean * math.exp(min(0.0, _minimize(log_delta) + 1e-12)))
 
 
-def _least(value: Callable[[float], float]) -> float:
+def _minimize(value: Callable[[float], float]) -> float:
     """About the least value over all orders above 1; each is a valid bound, so the search need not be exact."""
     low, high = math.log(1e-3), math.log(1e4)
     coarse = [low + k * (high - low) / 32 for k in range(33)]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mosha.accounting.measures.divergences import randomized_response
 from mosha.accounting.numerics.binomial import binomial
-from mosha.accounting.numerics.rounding import above
+from mosha.accounting.numerics.rounding import bound_above
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import non_negative, positive, positive_integer, strict_probability
 
@@ -37,11 +37,11 @@ def closed_form(local_epsilon: float, people: int, delta: float) -> float:
     >>> round(closed_form(1.0, 10_000, 1e-6), 4)
     0.214
     """
-    e, n, delta = _checked(local_epsilon, people, delta)
+    e, n, delta = _check(local_epsilon, people, delta)
     if e > math.log(n / (16 * math.log(2 / delta))):
         return e
     grown = 8 * math.sqrt(math.exp(e) * math.log(4 / delta) / n) + 8 * math.exp(e) / n
-    return min(e, above(math.log1p(math.tanh(e / 2) * grown)))
+    return min(e, bound_above(math.log1p(math.tanh(e / 2) * grown)))
 
 
 def closed_form_if_spread(local_epsilon: float, people: int, delta: float) -> float:
@@ -50,12 +50,12 @@ def closed_form_if_spread(local_epsilon: float, people: int, delta: float) -> fl
     >>> round(closed_form_if_spread(1.0, 10_000, 1e-6), 10)
     0.1800063677
     """
-    e, n, delta = _checked(local_epsilon, people, delta)
+    e, n, delta = _check(local_epsilon, people, delta)
     room = n / (8 * math.log(2 / delta)) - 1
     if room <= 0 or e > math.log(room):
         return e
     grown = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(e) + 1) * n)) + 4 / n
-    return min(e, above(math.log1p(math.expm1(e) * grown)))
+    return min(e, bound_above(math.log1p(math.expm1(e) * grown)))
 
 
 def delta(local_epsilon: float, people: int, epsilon: float, *, spread: bool = False) -> float:
@@ -69,7 +69,7 @@ def delta(local_epsilon: float, people: int, epsilon: float, *, spread: bool = F
     if total >= e:
         return 0.0
     fewest, weights = _clones(e, n, spread)
-    return min(1.0, above(float(np.sum(weights * _given(fewest, e, total))) + 1e-300))
+    return min(1.0, bound_above(float(np.sum(weights * _delta_given(fewest, e, total))) + 1e-300))
 
 
 def epsilon(local_epsilon: float, people: int, delta: float, *, spread: bool = False) -> float:
@@ -78,7 +78,7 @@ def epsilon(local_epsilon: float, people: int, delta: float, *, spread: bool = F
     >>> round(epsilon(1.0, 10_000, 1e-6), 4), round(epsilon(1.0, 10_000, 1e-6, spread=True), 4)
     (0.053, 0.0432)
     """
-    e, n, target = _checked(local_epsilon, people, delta)
+    e, n, target = _check(local_epsilon, people, delta)
     low, high = 0.0, e
     for _ in range(34):
         middle = (low + high) / 2
@@ -101,7 +101,7 @@ def divergence(local_epsilon: float, people: int, order: float, *, spread: bool 
     return _divergence(e, n, order, spread)
 
 
-def _checked(local_epsilon: float, people: int, delta: float) -> tuple[float, int, float]:
+def _check(local_epsilon: float, people: int, delta: float) -> tuple[float, int, float]:
     return _local(local_epsilon), positive_integer("people", people), strict_probability("delta", delta)
 
 
@@ -128,7 +128,7 @@ def _clones(local_epsilon: float, people: int, spread: bool) -> tuple[Array, Arr
     return np.concatenate(([0.0], fewest)), np.concatenate(([1e-290], grouped))
 
 
-def _given(clones: Array, local_epsilon: float, total: float) -> Array:
+def _delta_given(clones: Array, local_epsilon: float, total: float) -> Array:
     """The delta at `total` given the number of clones, rounded up.
 
     The person counts for label 0 with probability E/(E+1) in one world and 1/(E+1) in the other, clones by a fair
@@ -177,13 +177,13 @@ def _divergence(local_epsilon: float, people: int, order: float, spread: bool) -
     if order * e > LARGEST:
         return worst
     bound, excess = math.expm1((order - 1) * worst), 0.0
-    for clones, weight in _merged(*_clones(e, people, spread)):
+    for clones, weight in _merge_groups(*_clones(e, people, spread)):
         rare = weight * bound < 1e-7 * excess  # then the worst is assumed
         excess += weight * (bound if rare else min(bound, _excess(int(clones), e, order)))
-    return min(worst, above(math.log1p(excess * (1 + ROUNDING)) / (order - 1)))
+    return min(worst, bound_above(math.log1p(excess * (1 + ROUNDING)) / (order - 1)))
 
 
-def _merged(fewest: Array, weights: Array) -> list[tuple[float, float]]:
+def _merge_groups(fewest: Array, weights: Array) -> list[tuple[float, float]]:
     """Larger groups, the likeliest first: so wide that what is given away is below a thousandth or so."""
     mean = float(np.sum(fewest * weights))
     spread = max(1.0, math.sqrt(float(np.sum((fewest - mean) ** 2 * weights))))

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mosha.accounting.measures import gaussian, mixture, pure
-from mosha.accounting.measures.group import as_seen_by
-from mosha.accounting.numerics.composition import Cost, dearest
-from mosha.accounting.numerics.rounding import above, add_up, divide_up, times_up
+from mosha.accounting.measures.group import cover_group
+from mosha.accounting.numerics.composition import Cost, most_expensive
+from mosha.accounting.numerics.rounding import add_up, bound_above, divide_up, times_up
 from mosha.core.event import NOTHING, Event
 from mosha.core.events import (
     DiscreteGaussian,
@@ -79,8 +79,8 @@ def _cover_of_part(part: Event) -> Cover | None:
         return Cover(part)
     if isinstance(part, Failure):
         inner = cover(part.event)
-        return None if inner is None else Cover(inner.event, pure.failed(part.probability, inner.delta))
-    if isinstance(part, Group) and (whole := as_seen_by(part.event, part.size)) is not None:
+        return None if inner is None else Cover(inner.event, pure.add_failure(part.probability, inner.delta))
+    if isinstance(part, Group) and (whole := cover_group(part.event, part.size)) is not None:
         return cover(whole)
     epsilon, delta = pure.approx(part)
     return Cover(Pure(epsilon), delta) if math.isfinite(epsilon) else None
@@ -92,23 +92,23 @@ def poisson(event: Sampled, order: float, cost_of: CostOf) -> Cost:
     if rate == 1:
         return cost_of(inner, order)
     if isinstance(inner, Parallel):
-        return dearest([cost_of(Sampled(e, rate, event.neighbours), order) for e in inner.events])
+        return most_expensive([cost_of(Sampled(e, rate, event.neighbours), order) for e in inner.events])
     if isinstance(inner, Sampled) and not replaced and inner.neighbours is Neighbours.ADD_REMOVE:
-        return cost_of(Sampled(inner.event, min(1.0, above(inner.rate * rate))), order)
-    return _cheapest(_bounds(event, inner, rate, order, cost_of, replaced=replaced))
+        return cost_of(Sampled(inner.event, min(1.0, bound_above(inner.rate * rate))), order)
+    return _choose_cheapest(_bounds(event, inner, rate, order, cost_of, replaced=replaced))
 
 
 def fixed_size(event: FixedSizeSampled, order: float, cost_of: CostOf) -> Cost:
     """Divergence and delta of `event`, where one unit is replaced by another."""
     if event.replacement:
-        return _with_replacement(event, order, cost_of)
+        return _price_with_replacement(event, order, cost_of)
     if event.size == event.population:
         return cost_of(event.event, order)
     rate = divide_up(event.size, event.population)
-    return _cheapest(_bounds(event, event.event, rate, order, cost_of, replaced=True))
+    return _choose_cheapest(_bounds(event, event.event, rate, order, cost_of, replaced=True))
 
 
-def _cheapest(costs: list[Cost]) -> Cost:
+def _choose_cheapest(costs: list[Cost]) -> Cost:
     return min(costs, key=lambda cost: (cost.amount, cost.delta))
 
 
@@ -117,21 +117,21 @@ def _bounds(event: Event, inner: Event, rate: float, order: float, cost_of: Cost
     epsilon, delta = pure.approx(event)
     costs = [Cost(cost_of(Pure(epsilon), order).amount if math.isfinite(epsilon) else math.inf, delta)]
     whole = cost_of(inner, order)
-    costs.append(Cost(whole.amount, min(1.0, above(whole.delta * rate))))
+    costs.append(Cost(whole.amount, min(1.0, bound_above(whole.delta * rate))))
     known = cover(inner)
     if order > (HIGHEST if known is not None and known.mu is not None else HIGHEST / 4):
         return costs
     if known is not None:
-        amount = _covered(known, rate, order, cost_of, replaced=replaced)
-        costs.append(Cost(amount, min(1.0, above(known.delta * rate))))
+        amount = _cover_divergence(known, rate, order, cost_of, replaced=replaced)
+        costs.append(Cost(amount, min(1.0, bound_above(known.delta * rate))))
     if known is None or known.event != inner:
-        alone = mixture.replaced_by_divergence_alone if replaced else mixture.added_by_divergence_alone
-        divergence = lambda k: _without_delta(cost_of(inner, float(k)))
-        costs.append(Cost(mixture.interpolated(order, lambda k: alone(k, rate, divergence))))
+        alone = mixture.replaced_by_divergence if replaced else mixture.added_by_divergence
+        divergence = lambda k: _amount_without_delta(cost_of(inner, float(k)))
+        costs.append(Cost(mixture.interpolate(order, lambda k: alone(k, rate, divergence))))
     return costs
 
 
-def _covered(known: Cover, rate: float, order: float, cost_of: CostOf, *, replaced: bool) -> float:
+def _cover_divergence(known: Cover, rate: float, order: float, cost_of: CostOf, *, replaced: bool) -> float:
     if (mu := known.mu) is not None:
         from mosha.accounting.measures.sampled_gaussian import (  # noqa: PLC0415  (NumPy only where it is needed)
             sampled_gaussian,
@@ -140,33 +140,33 @@ def _covered(known: Cover, rate: float, order: float, cost_of: CostOf, *, replac
 
         return (sampled_gaussian_replaced if replaced else sampled_gaussian)(mu, rate, order)
     divergence = lambda k: cost_of(known.event, float(k)).amount
-    bound = mixture.replaced if replaced else mixture.added
-    return mixture.interpolated(order, lambda k: bound(k, rate, divergence))
+    bound = mixture.replaced_log_moment if replaced else mixture.added_log_moment
+    return mixture.interpolate(order, lambda k: bound(k, rate, divergence))
 
 
-def _without_delta(cost: Cost) -> float:
+def _amount_without_delta(cost: Cost) -> float:
     return cost.amount if cost.delta == 0 else math.inf
 
 
-def _with_replacement(event: FixedSizeSampled, order: float, cost_of: CostOf) -> Cost:
+def _price_with_replacement(event: FixedSizeSampled, order: float, cost_of: CostOf) -> Cost:
     """The unit is drawn c times, c binomial; more than a few times only with a probability that goes into delta."""
     epsilon, delta = pure.approx(event)
     costs = [Cost(cost_of(Pure(epsilon), order).amount if math.isfinite(epsilon) else math.inf, delta)]
     log_never = event.size * math.log1p(-1 / event.population) if event.population > 1 else -math.inf
-    rate = min(1.0, above(-math.expm1(log_never)))
+    rate = min(1.0, bound_above(-math.expm1(log_never)))
     draws, rare = _draws(event.size, event.population) if rate < 1 else ([], 0.0)
     if not draws or order > HIGHEST / 16:
-        return _cheapest([*costs, cost_of(Group(event.event, event.size), order)])
+        return _choose_cheapest([*costs, cost_of(Group(event.event, event.size), order)])
 
     def divergence(k: int) -> float:
-        logs = [x + (k - 1) * _without_delta(cost_of(Group(event.event, c), float(k))) for c, x in draws]
+        logs = [x + (k - 1) * _amount_without_delta(cost_of(Group(event.event, c), float(k))) for c, x in draws]
         if math.isinf(top := max(logs)):
             return math.inf
         total = top + math.log(math.fsum(math.exp(x - top) for x in logs)) - math.log(rate * (1 - 1e-12))
-        return max(0.0, above(total, scale=sum(map(abs, (top, draws[-1][1], 1.0)))) / (k - 1))
+        return max(0.0, bound_above(total, scale=sum(map(abs, (top, draws[-1][1], 1.0)))) / (k - 1))
 
-    alone = lambda k: mixture.replaced_by_divergence_alone(k, rate, divergence)
-    return _cheapest([*costs, Cost(mixture.interpolated(order, alone), rare)])
+    alone = lambda k: mixture.replaced_by_divergence(k, rate, divergence)
+    return _choose_cheapest([*costs, Cost(mixture.interpolate(order, alone), rare)])
 
 
 RARE = 2.0**-100

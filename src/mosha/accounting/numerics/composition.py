@@ -15,7 +15,7 @@ from typing import Protocol, Self, TypeVar
 from mosha.accounting.numerics.rounding import add_up, times_up
 from mosha.core.event import Event
 
-__all__ = ["NO_COST", "Additive", "Cost", "dearest", "fold"]
+__all__ = ["NO_COST", "Additive", "Cost", "fold", "most_expensive"]
 
 
 class Additive(Protocol):
@@ -66,10 +66,10 @@ class Cost:
 NO_COST = Cost(0.0)
 
 
-def dearest(costs: list[Cost]) -> Cost:
+def most_expensive(costs: list[Cost]) -> Cost:
     """What covers each of these costs.
 
-    >>> dearest([Cost(1.0), Cost(0.5, 1e-6)])
+    >>> most_expensive([Cost(1.0), Cost(0.5, 1e-6)])
     Cost(amount=1.0, delta=1e-06)
     """
     return Cost(max(c.amount for c in costs), max(c.delta for c in costs))

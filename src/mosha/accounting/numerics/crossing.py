@@ -37,10 +37,10 @@ def crossing(curve: Callable[[float], float], level: float, guess: float, *, abo
             low, high = (guess * (1 - part), height(guess * (1 - part))), low
     if low[1] <= 0:
         return 0.0
-    return _narrowed(height, low, high, close)[1 if above else 0]
+    return _narrow(height, low, high, close)[1 if above else 0]
 
 
-def _narrowed(
+def _narrow(
     height: Callable[[float], float], low: tuple[float, float], high: tuple[float, float], close: float
 ) -> tuple[float, float]:
     """A bracket of relative width `close` around the root of a falling function (Chandrupatla's method)."""

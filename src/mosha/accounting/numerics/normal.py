@@ -28,7 +28,7 @@ def scaled_tail(x: float) -> float:
     """
     if x < _FAR:
         return math.exp(x * x / 2) * tail(x)
-    return 1 / (_ROOT * (x + _continued(x)))
+    return 1 / (_ROOT * (x + _continued_fraction(x)))
 
 
 def scaled_tail_fall(x: float) -> float:
@@ -39,11 +39,11 @@ def scaled_tail_fall(x: float) -> float:
     """
     if x < _FAR:
         return 1 / _ROOT - x * scaled_tail(x)
-    rest = _continued(x)
+    rest = _continued_fraction(x)
     return rest / (_ROOT * (x + rest))
 
 
-def _continued(x: float) -> float:
+def _continued_fraction(x: float) -> float:
     """1/(x + 2/(x + 3/(x + ...))), Laplace's fraction: sqrt(2 pi) scaled_tail(x) = 1/(x + this)."""
     value = 0.0
     for k in range(16 + int(900 / (x * x)), 0, -1):

@@ -12,7 +12,7 @@ from mosha.accounting.numerics.rounding import round_up
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import non_negative
 
-__all__ = ["FREE", "OUT_OF_REACH", "UNIT", "Price", "as_float", "greatest"]
+__all__ = ["FREE", "OUT_OF_REACH", "UNIT", "Price", "as_float", "cover_prices"]
 
 UNIT = 2**128
 OUT_OF_REACH = UNIT * 2**65  # the price of what a way cannot pay at all: above every limit that has two ways
@@ -116,10 +116,10 @@ def _ceiling(value: float) -> int:
     return -(-numerator * UNIT // denominator)
 
 
-def greatest(prices: Iterable[Price]) -> Price:
+def cover_prices(prices: Iterable[Price]) -> Price:
     """The least price that is at least each of these, part by part.
 
-    >>> greatest([Price.of(1.0), Price.of(0.5, 1e-6)]) == Price.of(1.0, 1e-6)
+    >>> cover_prices([Price.of(1.0), Price.of(0.5, 1e-6)]) == Price.of(1.0, 1e-6)
     True
     """
     top = FREE

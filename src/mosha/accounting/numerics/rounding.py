@@ -2,7 +2,7 @@
 
 An upper bound that was rounded to the nearest float may lie below the truth, and a promise may not. Sums, products
 and quotients are rounded up exactly; whatever goes through `math.exp`, `math.log` and friends (each good to a unit
-in the last place) is pushed outward by a margin that covers a short formula: see `above` and `below`.
+in the last place) is pushed outward by a margin that covers a short formula: see `bound_above` and `bound_below`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-__all__ = ["above", "add_up", "below", "divide_up", "ratio_up", "round_down", "round_up", "times_up"]
+__all__ = ["add_up", "bound_above", "bound_below", "divide_up", "ratio_up", "round_down", "round_up", "times_up"]
 
 MARGIN = 64.0  # units in the last place: more than any formula here can lose (each has fewer than 30 operations)
 
@@ -81,12 +81,12 @@ def divide_up(numerator: float, denominator: float, *, power: int = 1) -> float:
     return ratio_up((top * down) ** power, (bottom * up) ** power)
 
 
-def above(value: float, *, scale: float = 0.0) -> float:
+def bound_above(value: float, *, scale: float = 0.0) -> float:
     """An upper bound on what `value` was computed for.
 
     `scale` is the largest term of a sum that may have cancelled.
 
-    >>> above(1.0) > 1.0, above(0.0), above(1.0, scale=1e6) - 1.0 > 1e-9
+    >>> bound_above(1.0) > 1.0, bound_above(0.0), bound_above(1.0, scale=1e6) - 1.0 > 1e-9
     (True, 0.0, True)
     """
     if not math.isfinite(value):
@@ -95,6 +95,6 @@ def above(value: float, *, scale: float = 0.0) -> float:
     return value + MARGIN * math.ulp(size) if size else 0.0
 
 
-def below(value: float, *, scale: float = 0.0) -> float:
+def bound_below(value: float, *, scale: float = 0.0) -> float:
     """A lower bound on what `value` was computed for."""
-    return -above(-value, scale=scale)
+    return -bound_above(-value, scale=scale)

@@ -26,7 +26,7 @@ def statistic_contract(statistic: Any, *, unit: Unit, neighbours: Sequence[Propo
         Exact: whole numbers are compared, so a clause that is called broken is broken.
 
     Args:
-        statistic: anything with `exact(data, unit)` and `sensitivity(unit)`, see `mosha.mechanisms`.
+        statistic: anything with `evaluate(data, unit)` and `sensitivity(unit)`, see `mosha.mechanisms`.
         unit: whose presence is hidden.
         neighbours: pairs of data sets that differ in one unit.
 
@@ -62,7 +62,7 @@ def statistic_contract(statistic: Any, *, unit: Unit, neighbours: Sequence[Propo
 
 def _whole(statistic: Any, data: Any, unit: Unit) -> Any:
     """Python's whole numbers, which cannot overflow."""
-    return np.array([int(value) for value in np.asarray(statistic.exact(data, unit)).ravel()], dtype=object)
+    return np.array([int(value) for value in np.asarray(statistic.evaluate(data, unit)).ravel()], dtype=object)
 
 
 def _told(norm: str, found: float, allowed: Any) -> str:

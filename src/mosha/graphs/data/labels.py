@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.exact.canonical import canonical
+from mosha.exact.canonical import canonical_form
 
 __all__ = ["read_end", "read_label", "sort_rank", "whole_numbers"]
 
@@ -27,7 +27,7 @@ def read_end(value: Any) -> int | str | None:
     >>> [read_end(value) for value in (7, 7.0, "0007", "-1", "x7", 0.5, 2**63, None, float("nan"))]
     [7, 7, 7, -1, 'x7', '0.5', '9223372036854775808', None, None]
     """
-    form = canonical(value)
+    form = canonical_form(value)
     if form is None:
         return None
     if type(form) is str and _WHOLE.fullmatch(form):

@@ -48,7 +48,7 @@ class TrianglesOfBounded:
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return _single_sensitivity(self.max_degree, unit)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         del unit
         return np.array([triangles_capped_at_edges(data, self.max_degree - 1)], np.int64)
 
@@ -79,7 +79,7 @@ class StarsOfClamped:
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return _single_sensitivity(2 * math.comb(self.max_degree - 1, self.leaves - 1), unit)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         del unit
         counts = data.degree_counts(self.max_degree + 1)
         total = sum(math.comb(degree, self.leaves) * int(count) for degree, count in enumerate(counts))

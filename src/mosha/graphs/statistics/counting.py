@@ -14,7 +14,7 @@ from mosha.graphs.statistics.bounded import bound_degrees
 from mosha.graphs.statistics.node_components import node_components
 from mosha.graphs.statistics.statistic import ComponentCount, EdgeCount, MaximumDegree, VertexCount
 from mosha.mechanisms import laplace
-from mosha.mechanisms.picture import drawing
+from mosha.mechanisms.picture import make_drawing
 
 __all__ = ["average_degree", "clamp_answer", "components", "density", "edges", "maximum_degree", "vertices"]
 
@@ -76,7 +76,7 @@ def _scale_answer(measurement: Measurement, factor: float, title: str) -> Measur
     def scaled(confidence: float, answer: Any) -> Any:
         return error(confidence, None if answer is None else answer / factor) * factor
 
-    return replace(measurement.map(lambda value: value * factor), error=scaled, draw=drawing(title, None))
+    return replace(measurement.map(lambda value: value * factor), error=scaled, draw=make_drawing(title, None))
 
 
 def density(unit: Unit, epsilon: float, *, count: int) -> Measurement:
@@ -123,7 +123,7 @@ def _ratio(unit: Node, epsilon: float, combine: Callable[[float, float], float],
         event=first.event + second.event,
         step=step,
         error=error,
-        draw=lambda answer, bar: drawing(title, None)(answer["value"], bar),
+        draw=lambda answer, bar: make_drawing(title, None)(answer["value"], bar),
         name=title,
         question=f"{title}:{first.question}",
     )

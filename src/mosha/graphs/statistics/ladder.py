@@ -146,7 +146,7 @@ def ladder(statistic: SubgraphCount, *, unit: Unit, epsilon: float) -> Measureme
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
-        exact, widths = statistic.exact(data), statistic.widths(data)
+        exact, widths = statistic.evaluate(data), statistic.widths(data)
         noisy = exact + rungs.draw(widths, rng)
         return {"value": min(max(noisy, 0), statistic.most), "spread": draw_spread(widths, share, rng)}, state
 

@@ -15,9 +15,9 @@ from mosha.graphs.statistics.choice_of_bound import CHOICE_SHARE, choose_bound
 from mosha.graphs.statistics.forests import bounded_forest
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.picture import bars
-from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.mechanisms.picture import draw_bars
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["FOREST_BOUNDS", "node_components"]
 
@@ -68,7 +68,7 @@ def node_components(unit: Node, epsilon: float) -> Measurement:
         event=Pure(choice) + spent if choice else spent,
         step=step,
         error=error,
-        draw=lambda answer, bar: bars(answer["value"], bar, title="components, node level", labels=None),
+        draw=lambda answer, bar: draw_bars(answer["value"], bar, title="components, node level", labels=None),
         name="node_components",
         question=f"node_components:{unit.max_degree}",
     )

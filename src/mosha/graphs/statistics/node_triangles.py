@@ -16,9 +16,9 @@ from mosha.graphs.statistics.choice_of_bound import CHOICE_SHARE, choose_bound, 
 from mosha.graphs.statistics.lipschitz import capped_triangles_at
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.picture import bars
-from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.mechanisms.picture import draw_bars
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["LARGEST_CAP", "node_triangles"]
 
@@ -83,7 +83,7 @@ def node_triangles(unit: Node, epsilon: float) -> Measurement:
         event=Pure(choice) + DiscreteLaplace(multiplier),
         step=step,
         error=error,
-        draw=lambda answer, bar: bars(answer["value"], bar, title="triangles, node level", labels=None),
+        draw=lambda answer, bar: draw_bars(answer["value"], bar, title="triangles, node level", labels=None),
         name="node_triangles",
         question=f"node_triangles:{most}",
     )

@@ -16,11 +16,11 @@ from mosha.core.unit import Unit
 from mosha.exact.statistic import fingerprint
 from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, spread_event, widen
 from mosha.graphs.statistics.subgraphs import SubgraphCount
-from mosha.mechanisms.cauchy import cauchy_width, discrete_cauchy
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.smooth_sensitivity import LEAST_SCALE, smooth_bound
-from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.cauchy import cauchy_width, discrete_cauchy
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["dilation_delta", "largest_decay", "smooth"]
 
@@ -98,7 +98,7 @@ def smooth(
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
-        exact, widths = statistic.exact(data), statistic.widths(data)
+        exact, widths = statistic.evaluate(data), statistic.widths(data)
         wide = scale(widths)
         noise = int(unbounded_laplace(wide, 1, rng=rng)[0]) if delta else discrete_cauchy(wide, rng=rng)
         value = min(max(exact + noise, 0), statistic.most)

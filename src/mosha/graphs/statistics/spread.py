@@ -12,8 +12,8 @@ from mosha.core.randomness import Rng
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.picture import bars
-from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.mechanisms.picture import draw_bars
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["SPREAD_SHARE", "draw_spread", "picture", "spread_event", "widen"]
 
@@ -46,6 +46,6 @@ def picture(title: str) -> Callable[[Any, Any], Any]:
     """What `Measurement.draw` wants, for answers with a value and a spread."""
 
     def draw(answer: Any, error: Any) -> Any:
-        return bars(answer["value"], error, title=title, labels=None)
+        return draw_bars(answer["value"], error, title=title, labels=None)
 
     return draw

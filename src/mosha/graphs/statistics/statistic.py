@@ -90,7 +90,7 @@ class EdgeCount(_GraphNumber):
         step = 1 if isinstance(check_unit(unit), Edge) else degree_bound(unit, "the number of edges")
         return _make_sensitivity(1, step, step, monotone=True)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         if isinstance(unit, Edge):
             return _as_vector(data.edge_count)
         return _as_vector(int(data.projected_degrees(degree_bound(unit, "the number of edges")).sum()) // 2)
@@ -111,7 +111,7 @@ class VertexCount(_GraphNumber):
         step = 0 if isinstance(check_unit(unit), Edge) else 1
         return _make_sensitivity(step, step, step, monotone=True)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         del unit
         return _as_vector(data.vertices)
 
@@ -132,7 +132,7 @@ class ComponentCount(_GraphNumber):
             raise Unbounded("components at node level come from a Lipschitz extension: ask protect(...).components().")
         return _make_sensitivity(1, 1, 1)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         del unit
         return _as_vector(data.components)
 
@@ -152,7 +152,7 @@ class MaximumDegree(_GraphNumber):
         step = 1 if isinstance(check_unit(unit), Edge) else degree_bound(unit, "the maximum degree")
         return _make_sensitivity(1, step, step, monotone=True)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         highest = data.highest_degrees()[0]
         return _as_vector(highest if isinstance(unit, Edge) else min(highest, degree_bound(unit, "the maximum degree")))
 
@@ -181,7 +181,7 @@ class SortedDegrees:
             raise Unbounded("sorted degrees at node level come from the cumulative histogram: use degree_sequence().")
         return _make_sensitivity(2, 2, 1, monotone=True)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         del unit
         if data.vertices != self.vertices:
             raise DataError("this graph does not have the declared vertices.")
@@ -213,7 +213,7 @@ class DegreeHistogram:
         bound = _check_length(self.length, unit)
         return _make_sensitivity(min(2 * bound + 1, self.length), 2 * bound + 1, bound + 1)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         if isinstance(unit, Edge):
             counts: Steps = data.degree_counts(self.length)
             return counts
@@ -253,8 +253,8 @@ class CumulativeDegrees:
         bound = _check_length(self.bound + 1, unit)
         return _make_sensitivity(bound + 1, bound + self.weight, bound + self.weight)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
-        counts = np.cumsum(DegreeHistogram(self.bound + 1).exact(data, unit))
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
+        counts = np.cumsum(DegreeHistogram(self.bound + 1).evaluate(data, unit))
         counts[-1] *= self.weight
         return counts
 
@@ -282,7 +282,7 @@ class StarsOfBounded(_GraphNumber):
             raise InvalidParameter("a graph of these degrees has no such stars.")
         return _make_sensitivity(1, step, step)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         degrees, counts = np.unique(data.projected_degrees(degree_bound(unit, "stars")), return_counts=True)
         total = sum(math.comb(int(d), self.leaves) * int(c) for d, c in zip(degrees, counts, strict=True))
         return _as_vector(min(total, 1 << 60))

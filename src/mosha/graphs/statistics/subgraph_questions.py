@@ -19,7 +19,7 @@ from mosha.graphs.statistics.smooth import smooth
 from mosha.graphs.statistics.statistic import StarsOfBounded
 from mosha.graphs.statistics.subgraphs import StarCount, SubgraphCount, TriangleCount
 from mosha.mechanisms import laplace
-from mosha.mechanisms.picture import drawing
+from mosha.mechanisms.picture import make_drawing
 
 __all__ = ["clustering", "stars", "subgraphs", "triangles"]
 
@@ -104,7 +104,7 @@ def clustering(unit: Unit, epsilon: float, delta: float, *, count: int) -> Measu
         event=first.event + second.event,
         step=step,
         error=error,
-        draw=lambda answer, bar: drawing("clustering coefficient", None)(answer["value"], bar),
+        draw=lambda answer, bar: make_drawing("clustering coefficient", None)(answer["value"], bar),
         name="clustering",
         question=f"clustering:{first.question}:{second.question}",
     )

@@ -61,7 +61,7 @@ class SubgraphCount:
     def global_sensitivity(self) -> int:
         return self.parts * math.comb(self.cap, self.order)
 
-    def exact(self, graph: Any) -> int:
+    def evaluate(self, graph: Any) -> int:
         raise NotImplementedError
 
     def widths(self, graph: Any) -> tuple[int, ...]:
@@ -99,7 +99,7 @@ class TriangleCount(SubgraphCount):
 
     >>> from mosha.graphs.data.graph import Graph
     >>> clique = Graph.of([(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)], vertices=4)
-    >>> TriangleCount(4).exact(clique), TriangleCount(4).widths(clique), TriangleCount(4).global_sensitivity
+    >>> TriangleCount(4).evaluate(clique), TriangleCount(4).widths(clique), TriangleCount(4).global_sensitivity
     (4, (2,), 2)
     """
 
@@ -115,7 +115,7 @@ class TriangleCount(SubgraphCount):
     def most(self) -> int:
         return math.comb(self.vertices, 3)
 
-    def exact(self, graph: Any) -> int:
+    def evaluate(self, graph: Any) -> int:
         return int(self.check_graph(graph).triangles)
 
     def widths(self, graph: Any) -> tuple[int, ...]:
@@ -132,7 +132,7 @@ class StarCount(SubgraphCount):
 
     >>> from mosha.graphs.data.graph import Graph
     >>> star = Graph.of([(0, 1), (0, 2), (0, 3)], vertices=4)
-    >>> StarCount(4, 2).exact(star), StarCount(4, 2).widths(star), StarCount(4, 2).global_sensitivity
+    >>> StarCount(4, 2).evaluate(star), StarCount(4, 2).widths(star), StarCount(4, 2).global_sensitivity
     (3, (3, 1), 4)
     """
 
@@ -155,7 +155,7 @@ class StarCount(SubgraphCount):
     def most(self) -> int:
         return self.vertices * math.comb(max(self.vertices - 1, 0), self.leaves)
 
-    def exact(self, graph: Any) -> int:
+    def evaluate(self, graph: Any) -> int:
         return int(self.check_graph(graph).stars(self.leaves))
 
     def widths(self, graph: Any) -> tuple[int, ...]:

@@ -18,8 +18,8 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.data.graph import Graph
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import geometric
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["NoisyAdjacency", "adjacency", "flip_positions", "flip_rate", "pairs_of_cells"]
 

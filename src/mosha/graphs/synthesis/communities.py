@@ -16,13 +16,13 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
-from mosha.exact.canonical import canonical
+from mosha.exact.canonical import canonical_form
 from mosha.exact.statistic import Sensitivity, Steps
 from mosha.graphs.data.louvain import find_communities
 from mosha.mechanisms import permute_and_flip
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import permute_and_flip_choice
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["PartitionScores", "best_partition", "communities", "group_counts"]
 
@@ -52,7 +52,7 @@ class PartitionScores:
         k = len(self.partitions)
         return Sensitivity(l0=k, l1=k, l2=float(k), linf=1, span=1, monotone=True)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         del unit
         pairs = data.pairs()
         scores = []
@@ -84,7 +84,7 @@ def best_partition(
         The answer is the number of a partition; the error bar is in edges. `density` is in edges for each pair.
     """
     try:
-        named = [[canonical(community) for community in partition] for partition in partitions]
+        named = [[canonical_form(community) for community in partition] for partition in partitions]
     except TypeError:
         raise InvalidParameter("partitions are lists of communities, one for each vertex.") from None
     if len(named) < 2:

@@ -22,9 +22,9 @@ from mosha.graphs.statistics.subgraphs import TriangleCount
 from mosha.graphs.synthesis.adjacency import flip_positions, pairs_of_cells
 from mosha.graphs.synthesis.communities import communities, group_counts
 from mosha.graphs.synthesis.generators import clustered_graph, round_degrees
-from mosha.mechanisms.cauchy import coin
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.unbounded import unbounded_laplace
+from mosha.noise.cauchy import flip_coin
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["KINDS", "synthetic"]
 
@@ -148,7 +148,7 @@ def _filter_cells(unit: Edge, epsilon: float, count: int) -> Measurement:
         low, high = data.pairs().astype(np.int64).T
         own = high * (high - 1) // 2 + low
         filled = np.setdiff1d(flip_positions(total, rate, rng), own, assume_unique=True)
-        kept = own[[coin(stay.numerator, stay.denominator, rng) for _ in range(own.size)]] if own.size else own
+        kept = own[[flip_coin(stay.numerator, stay.denominator, rng) for _ in range(own.size)]] if own.size else own
         return {"value": pairs_of_cells(np.concatenate([kept, filled])), "edges": size}, state
 
     return Measurement(

@@ -39,7 +39,7 @@ class Correct:
 
     >>> from mosha import Row
     >>> right = Correct({"yes": lambda rows: [1] * len(rows), "no": lambda rows: [0] * len(rows)}, classes=(0, 1))
-    >>> right.exact(([[5], [6], [7]], [1, 0, 1]), Row()).tolist(), right.sensitivity(Row()).span
+    >>> right.evaluate(([[5], [6], [7]], [1, 0, 1]), Row()).tolist(), right.sensitivity(Row()).span
     ([2, 1], 1)
     """
 
@@ -69,7 +69,7 @@ class Correct:
             )
         return Sensitivity(l0=count, l1=count * rows, l2=root_up(count * rows**2), linf=rows, span=2 * rows)
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         features, labels, persons = validation_parts(data, unit)
         codes = label_codes(labels, self.classes)
         right = np.column_stack([self._right(model, features, codes) for model in self.models.values()])

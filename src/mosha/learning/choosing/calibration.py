@@ -38,7 +38,7 @@ class ConfidenceTable:
 
     >>> from mosha import Row
     >>> table = ConfidenceTable(lambda rows: [[0.2, 0.8]] * len(rows), classes=(0, 1), bins=4)
-    >>> table.exact(([[0], [0]], [1, 0]), Row()).tolist()
+    >>> table.evaluate(([[0], [0]], [1, 0]), Row()).tolist()
     [0, 0, 1, 0, 0, 0, 1, 0]
     """
 
@@ -69,7 +69,7 @@ class ConfidenceTable:
         return Histogram(keys=self.labels).sensitivity(unit)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         features, labels, persons = validation_parts(data, unit)
         codes = label_codes(labels, self.classes)
         table = np.asarray(self.model(features) if codes.size else np.zeros((0, len(self.classes))), np.float64)

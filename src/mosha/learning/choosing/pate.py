@@ -21,7 +21,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Person, Row, Unit
-from mosha.exact.bounding import entries, hash_of, identify, rows_per_unit
+from mosha.exact.bounding import hash_name, identify, rows_per_unit, to_array
 from mosha.exact.statistic import Sensitivity, Steps, fingerprint, root_up
 from mosha.learning.linear.descent import gaussian_budget
 from mosha.learning.linear.rows import label_codes
@@ -71,7 +71,7 @@ class Votes:
             span=2 * reached,
         )
 
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         del unit
         return np.asarray(data, np.int64)
 
@@ -87,12 +87,12 @@ def deal(count: int, rows: Any, labels: Any, persons: Any = None) -> NDArray[np.
     True
     """
     if persons is not None:
-        names = [identify(person) for person in entries(persons)]
+        names = [identify(person) for person in to_array(persons)]
     else:
-        table, said = np.asarray(rows, np.float64) + 0.0, entries(labels).tolist()  # -0.0 is 0.0
+        table, said = np.asarray(rows, np.float64) + 0.0, to_array(labels).tolist()  # -0.0 is 0.0
         flat = table.reshape(table.shape[0], math.prod(table.shape[1:]))  # -1 would fail where there are no rows
         names = [f"{row.tobytes().hex()} {identify(label)!r}" for row, label in zip(flat, said, strict=True)]
-    return np.array([int(hash_of(name)) % count for name in names], np.intp)
+    return np.array([int(hash_name(name)) % count for name in names], np.intp)
 
 
 def teachers_labels(
@@ -156,7 +156,7 @@ def _counted(teach: Teach, count: int, classes: tuple[Any, ...], data: Any, ask:
     """The votes (questions by classes) of all teachers."""
     if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
         raise DataError("the teachers' data are a pair (X, y); for a Person a triple (X, y, persons).")
-    rows, labels = np.asarray(data[0]), entries(data[1])
+    rows, labels = np.asarray(data[0]), to_array(data[1])
     if rows.ndim < 2 or rows.dtype.kind not in "biuf" or labels.shape != rows.shape[:1]:
         raise DataError("X must be an array of numbers with one row for each label.")
     places = deal(count, rows, data[1], data[2] if len(data) == 3 else None)

@@ -26,12 +26,12 @@ from mosha.core.number import non_negative, positive, positive_integer, strict_p
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
-from mosha.exact.grid import enlarged, noised
+from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint
 from mosha.learning.linear.losses import SCALE, clipped, loss_of
 from mosha.learning.linear.rows import BLOCK, RADIUS
 from mosha.mechanisms.gaussian import discrete_multiplier
-from mosha.mechanisms.noisy_statistic import one_of
+from mosha.mechanisms.noisy_statistic import find_given
 from mosha.noise import LARGEST_SCALE, bernoulli, discrete_gaussian
 
 __all__ = ["Descent", "gaussian_budget", "logits_of", "step_multiplier"]
@@ -57,7 +57,7 @@ def gaussian_budget(
     >>> round(gaussian_budget(epsilon=1, delta=1e-5), 5), gaussian_budget(rho=0.125)
     (0.26805, 0.5)
     """
-    chosen = one_of(epsilon=epsilon, rho=rho, mu=mu)
+    chosen = find_given(epsilon=epsilon, rho=rho, mu=mu)
     if (delta is not None) != (chosen == "epsilon"):
         raise InvalidParameter("say epsilon and delta together, or rho or mu without delta.")
     if chosen == "mu":
@@ -144,7 +144,7 @@ class Descent:
             raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Example().")
         budget = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
         multiplier, event = self._whole(unit, budget) if self.rate == 1 else self._sampled(unit, budget)
-        drawn = enlarged(Fraction(multiplier) * self.sensitivity(unit))
+        drawn = enlarge_scale(Fraction(multiplier) * self.sensitivity(unit))
         if not 1 << 10 <= drawn <= LARGEST_SCALE:
             raise InvalidParameter("this budget makes the noise vanish or overflow: take one nearer to one.")
 
@@ -179,7 +179,7 @@ class Descent:
                 "a rate below 1 draws examples one by one: it hides units of one example that are added or removed."
             )
         epsilon, delta = budget["epsilon"], budget["delta"]
-        if one_of(epsilon=epsilon, rho=budget["rho"], mu=budget["mu"]) != "epsilon" or delta is None:
+        if find_given(epsilon=epsilon, rho=budget["rho"], mu=budget["mu"]) != "epsilon" or delta is None:
             raise InvalidParameter("a plan with a rate below 1 is sold at an epsilon and a delta.")
         plan: Callable[[float], Event] = lambda m: self._step_event(unit, m).sampled(self.rate) * self.steps
         guess = math.sqrt(self.steps) * self.rate + 1
@@ -210,7 +210,7 @@ class Descent:
         for turn in range(self.steps):
             exact = self.gradient(*self._drawn(rows, data[1], rng), weights)
             noise = discrete_gaussian(sigma, (self.width, self.outputs), rng=rng)
-            velocity = self.momentum * velocity + noised(exact, noise) * unit + self.penalty * weights
+            velocity = self.momentum * velocity + add_noise(exact, noise) * unit + self.penalty * weights
             weights = _on_grid(weights - self.learning_rate * velocity)
             mean += weights / (self.steps - first) if turn >= first else 0.0
         return _on_grid(mean)

@@ -16,9 +16,9 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer, probability
 from mosha.core.unit import Example, Neighbours, Person, Unit
-from mosha.exact.bounding import keep_at_most, numbers, rows_per_unit
+from mosha.exact.bounding import keep_at_most, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_vectors
-from mosha.exact.grid import total
+from mosha.exact.grid import sum_steps
 from mosha.exact.statistic import Sensitivity, Steps, root_up
 from mosha.learning.linear.estimator import Estimator
 from mosha.learning.linear.rows import label_codes
@@ -83,10 +83,10 @@ class ClassMoments:
         return Sensitivity(l0=self.coordinates, l1=l1, l2=float(step), linf=step, span=2 * step)
 
     @np.errstate(all="ignore")
-    def exact(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: Any, unit: Unit) -> Steps:
         if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
             raise DataError("the data are (X, y); for a Person (X, y, persons).")
-        rows = clip_vectors(numbers(data[0], width=self.features), RADIUS, 2, self.norm / RADIUS)
+        rows = clip_vectors(to_numbers(data[0], width=self.features), RADIUS, 2, self.norm / RADIUS)
         codes = label_codes(data[1], self.classes)
         if codes.size != rows.shape[0]:
             raise DataError("there must be one label for every example.")
@@ -100,7 +100,7 @@ class ClassMoments:
         for start in range(0, rows.shape[0], BLOCK):
             block = rows[start : start + BLOCK].astype(np.float64)
             products += (block.T @ block).astype(np.int64)
-        first = total(rows * RADIUS, RADIUS**2)
+        first = sum_steps(rows * RADIUS, RADIUS**2)
         return np.concatenate([[rows.shape[0] * (RADIUS**2 // 2)], first, products[self._upper]]).astype(np.int64)
 
     def unpacked(self, table: Floats) -> tuple[Floats, Floats, Floats]:
@@ -195,7 +195,7 @@ class GaussianClasses(Estimator):
     def log_likelihood(self, X: Any) -> Floats:  # noqa: N803
         """Up to a constant, of each example under each class, its frequency included."""
         self._check_fitted()
-        rows = numbers(X, width=self.n_features_in_)
+        rows = to_numbers(X, width=self.n_features_in_)
         found = np.empty((rows.shape[0], len(self.means_)))
         for k, (mean, covariance) in enumerate(zip(self.means_, self.covariances_, strict=True)):
             root = np.linalg.cholesky(covariance)

@@ -13,8 +13,8 @@ from mosha.core.account import Account
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Example, Unit
-from mosha.exact.bounding import numbers
-from mosha.exact.grid import bounds as checked_bounds
+from mosha.exact.bounding import to_numbers
+from mosha.exact.grid import check_bounds as checked_bounds
 from mosha.learning.linear.descent import Descent, Floats, logits_of
 from mosha.learning.linear.estimator import Estimator
 from mosha.learning.linear.losses import LOGIT, softmax_probabilities
@@ -277,7 +277,7 @@ class LinearRegression(_Linear):
     def _targets(self, y: Any) -> Floats:
         middle, half = self._scale()
         with np.errstate(all="ignore"):
-            scaled = np.clip((numbers(y) - middle) / half, -1.0, 1.0)
+            scaled = np.clip((to_numbers(y) - middle) / half, -1.0, 1.0)
         return np.rint(scaled / LOGIT)[:, None]
 
     def with_weights(self, weights: Floats, features: int) -> Self:
@@ -294,7 +294,7 @@ class LinearRegression(_Linear):
 
     def score(self, X: Any, y: Any) -> float:  # noqa: N803
         """The share of the variance explained, on *public* examples."""
-        truth = numbers(y)
+        truth = to_numbers(y)
         missed = float(((truth - self.predict(X)) ** 2).sum())
         return 1 - missed / float(((truth - truth.mean()) ** 2).sum())
 

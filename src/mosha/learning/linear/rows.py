@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.number import positive, positive_integer, real
-from mosha.exact.bounding import entries, numbers
+from mosha.exact.bounding import to_array, to_numbers
 from mosha.exact.clip import clip_vectors
 
 __all__ = ["RADIUS", "BoundedRows", "label_codes"]
@@ -82,7 +82,7 @@ class BoundedRows:
         """The raw rows as floats; only their declared shape can be wrong."""
         if hasattr(data, "to_numpy"):
             data = data.to_numpy()
-        return numbers(data, width=self.features)
+        return to_numbers(data, width=self.features)
 
     def steps(self, data: Any) -> NDArray[np.int16]:
         """Each row as whole steps."""
@@ -144,7 +144,7 @@ def label_codes(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
     >>> label_codes(["yes", "no", None, "yes"], ["no", "yes"]).tolist()
     [1, 0, -1, 1]
     """
-    array = entries(labels)
+    array = to_array(labels)
     if array.ndim != 1:
         raise DataError("labels must be one for each example.")
     codes = np.full(array.size, -1, np.intp)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import real
-from mosha.exact.bounding import numbers
-from mosha.exact.grid import bounds
+from mosha.exact.bounding import to_numbers
+from mosha.exact.grid import check_bounds
 from mosha.learning.linear.rows import label_codes
 
 __all__ = ["Categories", "Columns", "Cuts", "Range"]
@@ -54,7 +54,7 @@ class Cuts:
         return len(self.at) + 1
 
     def features(self, column: Any) -> NDArray[np.float64]:
-        values = numbers(column)
+        values = to_numbers(column)
         return _indicators(np.where(np.isnan(values), -1, np.searchsorted(self.at, values, side="right")), self.width)
 
 
@@ -66,7 +66,7 @@ class Range:
     high: float
 
     def __post_init__(self) -> None:
-        low, high = bounds("a range", (self.low, self.high))
+        low, high = check_bounds("a range", (self.low, self.high))
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
@@ -75,7 +75,7 @@ class Range:
         return 1
 
     def features(self, column: Any) -> NDArray[np.float64]:
-        values = numbers(column)
+        values = to_numbers(column)
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         scaled = (np.clip(values, self.low, self.high) - middle) / half
         return np.where(np.isnan(scaled), 0.0, scaled)[:, None]

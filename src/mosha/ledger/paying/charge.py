@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from mosha.accounting.admission import read_limit, repeats_within
 from mosha.accounting.either import ANY
-from mosha.accounting.numerics.price import as_float, greatest
-from mosha.accounting.rule import read_limit, repeats_within
+from mosha.accounting.numerics.price import as_float, cover_prices
 from mosha.accounting.rules import FREE, Price
 from mosha.core.errors import (
     AccountExpired,
@@ -173,7 +173,7 @@ def count_room(transaction: Transaction, payers: Sequence[Payer], charges: Seque
         if asked.lanes:
             lanes = _lanes(transaction, asked.account, asked.family, (*asked.lanes, ""))
             top = lanes.pop("", FREE)
-            begun = spent - top + greatest(lanes.values())
+            begun = spent - top + cover_prices(lanes.values())
         open_limits = [limit for limit in rule.limits(way) if spent <= limit]
         counts = [repeats_within(limit, asked.price, begun) for limit in open_limits]
         found.append(None if None in counts else max((count for count in counts if count is not None), default=0))
@@ -283,7 +283,7 @@ def _increase(transaction: Transaction, asked: Charge, rows: Mapping[str, Row]) 
     check_lanes(asked.account, asked.family, asked.lanes, paid, rows)
     changed = {lane: paid.get(lane, FREE) + asked.price for lane in asked.lanes}
     top = paid.get("", FREE)
-    changed[""] = greatest([top, *changed.values()])
+    changed[""] = cover_prices([top, *changed.values()])
     return changed[""] - top, changed
 
 
@@ -295,7 +295,7 @@ def _decrease(transaction: Transaction, back: Charge, rows: Mapping[str, Row]) -
     check_lanes(back.account, back.family, back.lanes, paid, rows)
     top = paid.pop("")
     changed = {lane: paid[lane] - back.price for lane in back.lanes}
-    changed[""] = greatest((paid | changed).values())
+    changed[""] = cover_prices((paid | changed).values())
     return top - changed[""], changed
 
 

@@ -33,8 +33,8 @@ class BinaryTree:
         all else is a function of the y so far. A step lies in one node of each of `levels` levels: a contribution
         moves C x by `levels` times itself in the l1 norm, by sqrt(levels) in the l2 norm, several by at most the sum.
         A node is released once, when it is full: the shift of y between two streams, chosen adaptively or not, is a
-        function of earlier y with these bounds on every path (`unbounded.md` for Gaussian noise; for Laplace noise
-        the factors exp(|shift| / scale) multiply).
+        function of earlier y with these bounds on every path (`noise/unbounded.md` for Gaussian noise; for Laplace
+        noise the factors exp(|shift| / scale) multiply).
 
     >>> BinaryTree(11).memory
     25

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.randomness import Rng
-from mosha.streams.noise.unbounded import unbounded_gaussian, unbounded_laplace
+from mosha.noise.unbounded import unbounded_gaussian, unbounded_laplace
 
 __all__ = ["BLOCK", "Law", "Tape"]
 

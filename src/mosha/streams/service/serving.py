@@ -24,7 +24,7 @@ from mosha.core.errors import AlreadyReleased, HorizonExceeded, InvalidParameter
 from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
 from mosha.core.release import Release
-from mosha.exact.bounding import entries
+from mosha.exact.bounding import to_array
 from mosha.exact.statistic import fingerprint
 from mosha.ledger.paying.codec import decode, encode
 from mosha.noise import KeyedRandom
@@ -325,10 +325,10 @@ def _describe_data(data: Any) -> str:
     if named is not None:
         return repr([(name, _describe_entries(column)) for name, column in named.items()])
     if hasattr(data, "keys") and hasattr(data, "__getitem__"):
-        return repr([(str(name), _describe_entries(entries(data[name]))) for name in data.keys()])  # noqa: SIM118
+        return repr([(str(name), _describe_entries(to_array(data[name]))) for name in data.keys()])  # noqa: SIM118
     if isinstance(data, tuple):
         return repr([_describe_data(part) for part in data])
-    return _describe_entries(entries(data))
+    return _describe_entries(to_array(data))
 
 
 def _describe_column(column: NDArray[Any]) -> str:

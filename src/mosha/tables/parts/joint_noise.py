@@ -23,7 +23,7 @@ from mosha.core.event import Event, compose
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace, Pure
 from mosha.core.number import strict_probability
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarged
+from mosha.exact.grid import enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import LARGEST_SCALE, box_noise, discrete_gaussian, discrete_laplace
 
@@ -98,7 +98,7 @@ class BoxNoise:
 
     @property
     def _scale(self) -> Fraction:
-        return enlarged((REACH + self.groups) / Fraction(self.epsilon))
+        return enlarge_scale((REACH + self.groups) / Fraction(self.epsilon))
 
     @property
     def event(self) -> Event:
@@ -108,12 +108,12 @@ class BoxNoise:
 
     def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
         if self.channels == 1 and reach[0] <= REACH:
-            scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * reach[0])
+            scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * reach[0])
             held = np.array([min(max(n, -HELD), HELD) for n in exact[:, 0].tolist()], np.int64)
             noisy = np.clip(held + discrete_laplace(scale, len(exact), rng=rng), -HELD, HELD)
             return np.array(noisy, np.float64).reshape(-1, 1)
         if self.channels == 1:
-            scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * (REACH + self.groups))
+            scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * (REACH + self.groups))
             return _in_units(_in_parts(exact, reach) + discrete_laplace(scale, exact.shape, rng=rng), reach)
         noise = box_noise(self._scale, [1] * self.channels, len(exact), rng=rng)
         return _in_units(_in_parts(exact, reach) + noise, reach)
@@ -224,7 +224,7 @@ class GaussianNoise:
 
     @property
     def _sigma(self) -> Fraction:
-        return enlarged(Fraction(self._each) * self._sensitivity)
+        return enlarge_scale(Fraction(self._each) * self._sensitivity)
 
     @property
     def event(self) -> Event:

@@ -21,7 +21,7 @@ from mosha.core.event import Event
 from mosha.core.events import Approx, DiscreteGaussian, Failure
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours, Person, Row
-from mosha.exact.grid import enlarged
+from mosha.exact.grid import enlarge_scale
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.noise import bernoulli, discrete_gaussian
@@ -157,7 +157,7 @@ class KeySelection:
         return kept
 
     def _kept_many(self, weights: Any, rng: Rng) -> list[int]:
-        sigma = enlarged(Fraction(self._multiplier) * (2 if self.twice else 1) * (1 << BITS))
+        sigma = enlarge_scale(Fraction(self._multiplier) * (2 if self.twice else 1) * (1 << BITS))
         noisy = weights + discrete_gaussian(sigma, len(weights), rng=rng)
         present = weights > 0
         return np.flatnonzero(present & (noisy > math.ceil(self.threshold * (1 << BITS)))).tolist()

@@ -18,7 +18,7 @@ from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarged, noised
+from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.parts.bounds import FEW_GROUPS
@@ -80,8 +80,9 @@ class NormChoice:
 
     Guarantee:
         A person is in one bucket of a histogram: it has l1 sensitivity 1 (2 when one is replaced by another), and
-        discrete Laplace noise of that scale over epsilon makes it epsilon-differentially private (its end: `held.md`).
-        For order 2 there are two, of the norms and of the sums that they bound. The choice is post-processing.
+        discrete Laplace noise of that scale over epsilon makes it epsilon-differentially private (its end:
+        `clamping.md`). For order 2 there are two, of the norms and of the sums that they bound. The choice is
+        post-processing.
     """
 
     epsilon: float
@@ -143,7 +144,7 @@ class NormChoice:
     @property
     def scale(self) -> Fraction:
         """Of the noise on each bucket, in persons."""
-        return enlarged(Fraction(laplace_multiplier(self.epsilon)) * (2 if self.twice else 1))
+        return enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * (2 if self.twice else 1))
 
     def _histogram(
         self, frame: Frame, keys: Keys, leader: Value, order: int, marks: tuple[int, ...], rng: Rng
@@ -151,7 +152,7 @@ class NormChoice:
         """How many persons have a norm in each bucket, and above the last mark, with noise."""
         question = Norms(frame.relation, keys, only=frame.only, value=leader, order=order, thresholds=marks)
         exact = np.asarray(answer(question)["persons"]).astype(np.int64)
-        return noised(exact, discrete_laplace(self.scale, len(exact), rng=rng)).astype(np.float64)
+        return add_noise(exact, discrete_laplace(self.scale, len(exact), rng=rng)).astype(np.float64)
 
     def _filled(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> NDArray[np.float64] | None:
         """About how many persons have a norm in each bucket, none above the last that is filled; None if none is.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarged
+from mosha.exact.grid import enlarge_scale
 from mosha.noise import exponential_choice, uniform
 
 __all__ = ["choose_point", "descend", "rank_errors"]
@@ -99,7 +99,7 @@ def choose_point(
     scores = np.maximum(np.concatenate([at_points, in_gaps]), -FARTHEST).astype(np.int64)
     weights = np.concatenate([np.ones(cells.size, np.int64), gaps])
     sensitivity = 2 * max(top, bottom - top)
-    chosen = exponential_choice(scores, enlarged(scale * sensitivity), weights=weights, rng=rng)
+    chosen = exponential_choice(scores, enlarge_scale(scale * sensitivity), weights=weights, rng=rng)
     if chosen < cells.size:
         return int(cells[chosen])
     gap = chosen - cells.size

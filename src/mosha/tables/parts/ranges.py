@@ -20,7 +20,7 @@ from mosha.core.budget import Budget
 from mosha.core.event import Event
 from mosha.core.events import DiscreteLaplace
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarged, noised
+from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.parts.additive import Aggregate
@@ -75,7 +75,7 @@ class RangeChoice:
     Guarantee:
         Every unit's rows weigh at most W together (a person's: 1, scaled down; else as many rows as a unit has), over
         all buckets; 2 W move when it is replaced. Discrete Laplace noise of that scale over epsilon on all buckets,
-        those without rows too, costs DiscreteLaplace (its end: `held.md`). What is made of it is post-processing.
+        those without rows too, costs DiscreteLaplace (its end: `clamping.md`). What is made of it is post-processing.
     """
 
     epsilon: float
@@ -98,8 +98,8 @@ class RangeChoice:
         totals = answer(Aggregation(relation, ((_BUCKET, cell),), (("rows", Rows()),), bound=bound))
         exact = np.zeros(len(edges()) + 1, np.int64)
         exact[np.asarray(totals.keys[0]).astype(np.int64)] = np.asarray(totals["rows"]).astype(np.int64)
-        scale = enlarged(Fraction(laplace_multiplier(self.epsilon)) * weight * (2 if limits.twice else 1))
-        noisy = noised(exact, discrete_laplace(scale, len(exact), rng=rng))
+        scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * weight * (2 if limits.twice else 1))
+        noisy = add_noise(exact, discrete_laplace(scale, len(exact), rng=rng))
         return _between(*_filled(noisy / float(scale)))
 
 

@@ -16,7 +16,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Exponential
 from mosha.core.randomness import Rng
-from mosha.exact.grid import enlarged
+from mosha.exact.grid import enlarge_scale
 from mosha.noise import exponential_choice
 from mosha.tables.parts.bounds import Limits, limits_of
 from mosha.tables.parts.part import Frame
@@ -71,7 +71,7 @@ class TopSelection:
         scores = np.asarray(totals["rows"]).astype(np.int64)
         if len(scores) != len(candidates):
             scores = np.zeros(len(candidates), np.int64)
-        scale = enlarged(Fraction(weight * (2 if self.limits.twice else 1)) / Fraction(self.epsilon))
+        scale = enlarge_scale(Fraction(weight * (2 if self.limits.twice else 1)) / Fraction(self.epsilon))
         left = list(range(len(candidates)))
         chosen = [left.pop(exponential_choice(scores[left], scale, rng=rng)) for _ in range(self.k)]
         return tuple(candidates[place] for place in chosen)

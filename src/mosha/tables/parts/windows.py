@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.randomness import Rng
-from mosha.mechanisms.unbounded import unbounded_laplace
 from mosha.noise import LARGEST_SCALE
+from mosha.noise.unbounded import unbounded_laplace
 
 __all__ = ["CONFIDENCE", "count_passes", "heights", "ladder", "least_height", "noise_scales", "window"]
 

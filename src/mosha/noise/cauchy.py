@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 
 from mosha.core.randomness import Rng
-from mosha.noise import uniform
+from mosha.noise.integers import uniform
 
-__all__ = ["cauchy_width", "coin", "discrete_cauchy"]
+__all__ = ["cauchy_width", "discrete_cauchy", "flip_coin"]
 
 _WORD = 64
 
@@ -34,21 +34,21 @@ def discrete_cauchy(scale: Fraction, *, rng: Rng) -> int:
     m = math.ceil(scale)
     near, far = (2 * m + 1) * bottom * m, 2 * top
     while True:
-        if coin(near, near + far, rng):
+        if flip_coin(near, near + far, rng):
             x = uniform(2 * m + 1, rng=rng) - m
-            if coin(top, top + bottom * x * x, rng):
+            if flip_coin(top, top + bottom * x * x, rng):
                 return x
         else:
-            x = _beyond(m, rng)
-            if coin(bottom * x * (x - 1), top + bottom * x * x, rng):
-                return -x if coin(1, 2, rng) else x
+            x = _draw_beyond(m, rng)
+            if flip_coin(bottom * x * (x - 1), top + bottom * x * x, rng):
+                return -x if flip_coin(1, 2, rng) else x
 
 
-def coin(top: int, bottom: int, rng: Rng) -> bool:
+def flip_coin(top: int, bottom: int, rng: Rng) -> bool:
     """True with probability top / bottom exactly: a uniform number is compared with it, 64 bits at a time.
 
     >>> from mosha.noise import SeededRandom
-    >>> coin(1, 1, SeededRandom(1)), coin(0, 1, SeededRandom(1))
+    >>> flip_coin(1, 1, SeededRandom(1)), flip_coin(0, 1, SeededRandom(1))
     (True, False)
     """
     while True:
@@ -60,7 +60,7 @@ def coin(top: int, bottom: int, rng: Rng) -> bool:
             return False
 
 
-def _beyond(m: int, rng: Rng) -> int:
+def _draw_beyond(m: int, rng: Rng) -> int:
     """floor(m / U) + 1 for U uniform on (0, 1)."""
     drawn, bits = 0, 0
     while True:

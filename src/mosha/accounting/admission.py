@@ -224,7 +224,7 @@ class Converted(Rule):
         """Epsilon at `delta` of something that costs `amount`."""
 
     @abstractmethod
-    def _own(self, amount: float) -> Guarantee:
+    def _own_guarantee(self, amount: float) -> Guarantee:
         """The guarantee in the rule's own measure."""
 
     @property
@@ -272,7 +272,7 @@ class Converted(Rule):
         del way
         amount, within = price.as_floats()[0], price.amount <= self.limit.amount
         if self.epsilon is None:
-            meant = self._own(amount)
+            meant = self._own_guarantee(amount)
             return self._own_limit if within and not meant <= self._own_limit else meant
         if price.amount == 0:
             return Approx(0.0, self.delta_of(price))

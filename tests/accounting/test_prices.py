@@ -11,9 +11,9 @@ import mpmath as mp
 import pytest
 
 from mosha import accounting
-from mosha.accounting import certified
+from mosha.accounting import prices
+from mosha.accounting.losses.direction import directions
 from mosha.accounting.losses.dominating import read
-from mosha.accounting.losses.tight import directions
 from mosha.core.errors import InvalidParameter
 from mosha.events import (
     NOTHING,
@@ -51,7 +51,7 @@ on_every_event = pytest.mark.parametrize("event", PRICED, ids=name)
 def test_the_lower_bound_is_below_the_upper_one(event):
     low, high = accounting.bounds(event, delta=1e-6)
     assert 0 <= low <= high
-    if read(event).tight and math.isfinite(high):
+    if read(event).is_tight and math.isfinite(high):
         assert low >= high * (1 - 2e-4)
 
 
@@ -105,7 +105,7 @@ def test_bounds_meet_the_truth(event, delta, truth):
 
 def test_long_training_fits_in_little_memory():
     event, delta, _ = WORKLOADS[3]
-    certified._epsilon.cache_clear()
+    prices._epsilon.cache_clear()
     accounting.epsilon(Gaussian(1).sampled(0.1) * 3, 1e-3)  # what is imported when it is first needed does not count
     tracemalloc.start()
     accounting.epsilon(event, delta)
@@ -196,8 +196,8 @@ def test_random_compositions_are_bracketed_at_every_resolution(run):
     event = sum((random_part() * random.randint(1, 60) for _ in range(random.randint(1, 3))), NOTHING)
     delta = 10 ** random.uniform(-12, -3)
     reading = read(event)
-    uppers = [certified._upper_epsilon(reading, delta, tolerance) for tolerance in (1e-2, 1e-4)]
-    lowers = [certified._lower_epsilon(reading, delta, tolerance) for tolerance in (1e-2, 1e-4)]
+    uppers = [prices._upper_epsilon(reading, delta, tolerance) for tolerance in (1e-2, 1e-4)]
+    lowers = [prices._lower_epsilon(reading, delta, tolerance) for tolerance in (1e-2, 1e-4)]
     assert max(lowers) <= min(uppers) * (1 + 1e-9), event
     assert uppers[1] <= uppers[0] * (1 + 1e-6), event
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mosha.accounting.losses.dominating import Reading, opened, read
-from mosha.accounting.losses.tight import Direction, directions
+from mosha.accounting.losses.direction import Direction, directions
+from mosha.accounting.losses.dominating import Reading, open_wrappers, read
 from mosha.accounting.measures import pure, renyi
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event, compose
@@ -52,7 +52,7 @@ def epsilon(event: Event, delta: float) -> float:
     >>> round(epsilon(Gaussian(1.1).sampled(0.004) * 14_100, 1e-5), 3)
     2.219
     """
-    return _epsilon(_event(event), probability("delta", delta))
+    return _epsilon(_check_event(event), probability("delta", delta))
 
 
 def delta(event: Event, epsilon: float) -> float:
@@ -68,7 +68,7 @@ def delta(event: Event, epsilon: float) -> float:
     >>> round(delta(Gaussian(1), 1.0), 9)
     0.126936738
     """
-    found = _delta(_event(event), min(non_negative("epsilon", epsilon), HUGE))
+    found = _delta(_check_event(event), min(non_negative("epsilon", epsilon), HUGE))
     return found if found > 0 or pure.epsilon(event) <= epsilon else math.nextafter(0.0, 1.0)
 
 
@@ -87,10 +87,10 @@ def bounds(event: Event, *, delta: float | None = None, epsilon: float | None = 
     if (delta is None) == (epsilon is None):
         raise InvalidParameter("bounds needs one of delta=... and epsilon=...: the other is the answer.")
     if delta is not None:
-        return _bracket(_event(event), probability("delta", delta), _epsilon, _lower_epsilon, _upper_epsilon)
+        return _bracket(_check_event(event), probability("delta", delta), _epsilon, _lower_epsilon, _upper_epsilon)
     if non_negative("epsilon", epsilon) > HUGE:
-        return 0.0, _delta(_event(event), HUGE)
-    return _bracket(_event(event), non_negative("epsilon", epsilon), _delta, _lower_delta, _upper_delta)
+        return 0.0, _delta(_check_event(event), HUGE)
+    return _bracket(_check_event(event), non_negative("epsilon", epsilon), _delta, _lower_delta, _upper_delta)
 
 
 HUGE = 1e15  # delta falls with epsilon: beyond this, what it is here bounds it from above
@@ -109,13 +109,13 @@ def _bracket(
     while True:
         least = max(least, lower(reading, given, tolerance / 2))
         last, gap = gap, most - least
-        if math.isinf(most) or gap <= GAP * most or gap > last / 2 or not reading.tight or len(reading.parts) > MANY:
+        if math.isinf(most) or gap <= GAP * most or gap > last / 2 or not reading.is_tight or len(reading.parts) > MANY:
             return min(least, most), most
         tolerance /= 8
         most = min(most, upper(reading, given, tolerance))
 
 
-def _event(event: Event) -> Event:
+def _check_event(event: Event) -> Event:
     if not isinstance(event, Event):
         raise InvalidParameter(f"this is priced by its event (see mosha.events), not by a {type(event).__name__}.")
     return event
@@ -127,16 +127,16 @@ def _epsilon(event: Event, delta: float) -> float:
         return pure.epsilon(event)
     if delta < LEAST:
         return _by_divergence(event, delta)
-    if isinstance(alone := opened(event), Shuffled):
-        from mosha.accounting.measures.blanket import shuffled  # noqa: PLC0415  (SciPy only where it is needed)
+    if isinstance(alone := open_wrappers(event), Shuffled):
+        from mosha.accounting.measures.blanket import shuffled_epsilon  # noqa: PLC0415  (SciPy only where it is needed)
 
-        return min(_by_divergence(event, delta), shuffled(alone, delta))
+        return min(_by_divergence(event, delta), shuffled_epsilon(alone, delta))
     reading = read(event)
     if not reading.rest:
         if len(reading.parts) > MANY:
-            return _history(event).epsilon(delta)
-        best = min(_upper_epsilon(reading, delta, TOLERANCE), _basic(event, delta))
-        return min(best, _by_divergence(event, delta)) if reading.crude or math.isinf(best) else best
+            return _odometer_of(event).epsilon(delta)
+        best = min(_upper_epsilon(reading, delta, TOLERANCE), _basic_epsilon(event, delta))
+        return min(best, _by_divergence(event, delta)) if reading.is_crude or math.isinf(best) else best
     best = _by_divergence(event, delta)
     rest = compose(reading.rest)
     reading.rest = []
@@ -149,43 +149,43 @@ def _epsilon(event: Event, delta: float) -> float:
 
 def _by_divergence(event: Event, delta: float) -> float:
     """Rényi divergences and basic composition, of the event with all wrappers opened."""
-    return max(0.0, min(renyi.epsilon(opened(event), delta), _basic(event, delta)))
+    return max(0.0, min(renyi.epsilon(open_wrappers(event), delta), _basic_epsilon(event, delta)))
 
 
-def _basic(event: Event, delta: float) -> float:
-    basic, lost = pure.approx(opened(event))
+def _basic_epsilon(event: Event, delta: float) -> float:
+    basic, lost = pure.approx(open_wrappers(event))
     return basic if lost <= delta else math.inf
 
 
 def rough_delta(event: Event, epsilon: float, tolerance: float) -> float:
     """`delta`, certified all the same, with a relative error of epsilon of about `tolerance` where that saves time."""
-    reading = read(_event(event))
-    return _delta(event, epsilon) if reading.crude else _upper_delta(reading, epsilon, tolerance)
+    reading = read(_check_event(event))
+    return _delta(event, epsilon) if reading.is_crude else _upper_delta(reading, epsilon, tolerance)
 
 
-def _history(event: Event) -> Odometer:
+def _odometer_of(event: Event) -> Odometer:
     """An odometer that has seen all of `event`: for many kinds of events it is quicker than a lattice, and as sharp."""
     from mosha.accounting.odometer import Odometer  # noqa: PLC0415  (it asks back here where it does not converge)
 
     odometer = Odometer()
-    odometer.add(opened(event))
+    odometer.add(open_wrappers(event))
     return odometer
 
 
 @lru_cache(maxsize=1024)
 def _delta(event: Event, epsilon: float) -> float:
-    delta = _found_delta(event, epsilon)
+    delta = _compute_delta(event, epsilon)
     if delta > LEAST or pure.epsilon(event) <= epsilon:
         return delta
     return TINY if _by_divergence(event, TINY) <= epsilon else LEAST
 
 
-def _found_delta(event: Event, epsilon: float) -> float:
+def _compute_delta(event: Event, epsilon: float) -> float:
     reading = read(event)
     if len(reading.parts) > MANY and not reading.rest:
-        return _history(event).delta(epsilon)
+        return _odometer_of(event).delta(epsilon)
     best = _upper_delta(reading, epsilon, TOLERANCE) if not reading.rest else 1.0
-    if not reading.crude or (0 < best < 1 and _by_divergence(event, best) >= epsilon):
+    if not reading.is_crude or (0 < best < 1 and _by_divergence(event, best) >= epsilon):
         return best
     return _least_delta(lambda d: _epsilon(event, d), epsilon, best)
 
@@ -204,46 +204,46 @@ def _least_delta(price: Callable[[float], float], epsilon: float, most: float) -
 
 
 def _upper_epsilon(reading: Reading, delta: float, tolerance: float) -> float:
-    failing = _failing(reading) * (1 + MARGIN)
+    failing = _failure_probability(reading) * (1 + MARGIN)
     if failing >= delta:
         return math.inf
-    left = _left(delta, failing) * (1 - MARGIN)
-    return _dearest(directions(reading, above=True), lambda d, t: d.epsilon(left, t), tolerance)
+    left = _rest_of_delta(delta, failing) * (1 - MARGIN)
+    return _most_expensive(directions(reading, above=True), lambda d, t: d.epsilon(left, t), tolerance)
 
 
 def _upper_delta(reading: Reading, epsilon: float, tolerance: float) -> float:
-    failing = min(_failing(reading) * (1 + MARGIN), 1.0)
-    other = _dearest(directions(reading, above=True), lambda d, t: d.delta(epsilon, t), tolerance)
+    failing = min(_failure_probability(reading) * (1 + MARGIN), 1.0)
+    other = _most_expensive(directions(reading, above=True), lambda d, t: d.delta(epsilon, t), tolerance)
     return min(1.0, (failing + (1 - failing) * other) * (1 + MARGIN)) if failing else other
 
 
 def _lower_epsilon(reading: Reading, delta: float, tolerance: float) -> float:
     if delta == 0:
         return 0.0
-    failing = _failing(reading) * (1 - MARGIN)
+    failing = _failure_probability(reading) * (1 - MARGIN)
     if failing >= delta:
         return math.inf
-    left = min(_left(delta, failing) * (1 + MARGIN), 1 - MARGIN)
+    left = min(_rest_of_delta(delta, failing) * (1 + MARGIN), 1 - MARGIN)
     return max(d.epsilon(left, tolerance) for d in directions(reading, above=False))
 
 
 def _lower_delta(reading: Reading, epsilon: float, tolerance: float) -> float:
-    failing = _failing(reading) * (1 - MARGIN)
+    failing = _failure_probability(reading) * (1 - MARGIN)
     other = max(d.delta(epsilon, tolerance) for d in directions(reading, above=False))
     return (failing + (1 - failing) * other) * (1 - MARGIN) if failing else other
 
 
-def _failing(reading: Reading) -> float:
+def _failure_probability(reading: Reading) -> float:
     """The probability that something fails: what delta is, whatever epsilon (to one part in 2^50)."""
     return -math.expm1(reading.log_spared)
 
 
-def _left(delta: float, failing: float) -> float:
+def _rest_of_delta(delta: float, failing: float) -> float:
     """What a delta leaves for the rest: delta = p + (1 - p) rest."""
     return (delta - failing) / (1 - failing) if failing else delta
 
 
-def _dearest(sides: Sequence[Direction], price: Callable[[Direction, float], float], tolerance: float) -> float:
+def _most_expensive(sides: Sequence[Direction], price: Callable[[Direction, float], float], tolerance: float) -> float:
     """The dearer direction; the other is worked out coarsely if that already shows that it is cheaper."""
     if len(sides) == 1:
         return price(sides[0], tolerance)

@@ -12,18 +12,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from mosha.accounting.losses.lattice import common_unit
-from mosha.accounting.losses.loss import UNIT, Array, Law, upper
-from mosha.accounting.losses.merging import lower
+from mosha.accounting.losses.loss import UNIT, Array, Law, upper_law
+from mosha.accounting.losses.merging import lower_law
 from mosha.accounting.losses.pair import Atoms, Pair
 
-__all__ = ["LARGEST_COUNT", "composite"]
+__all__ = ["LARGEST_COUNT", "compose_pairs"]
 
 POINTS = 8192
 LOST = 1e-30  # of the mass may be cut off at either end of a part
 LARGEST_COUNT = 64  # parts; beyond this the lattice would be too coarse
 
 
-def composite(parts: Sequence[tuple[Pair, int]], spared: float, *, above: bool) -> Atoms:
+def compose_pairs(parts: Sequence[tuple[Pair, int]], spared: float, *, above: bool) -> Atoms:
     """A law that tells no less (`above`), or no more, than all parts together; all is told with 1 - `spared`.
 
     Guarantee:
@@ -48,7 +48,7 @@ def composite(parts: Sequence[tuple[Pair, int]], spared: float, *, above: bool) 
         error += count * UNIT * (8 + len(law.mass))
     losses = step * np.arange(first, first + len(mass), dtype=np.float64)
     if not above:
-        mass = _fair(mass * (1 - error), losses)
+        mass = _drop_excess_mass(mass * (1 - error), losses)
     finite = mass > 0
     losses, mass = np.append(losses[finite], math.inf), np.append(mass[finite], max(1 - spared, 0.0))
     return Atoms(losses, mass, error=error + 8 * UNIT, shift=shift + 4 * UNIT * max(abs(low), abs(high)), spread=1.0)
@@ -57,11 +57,11 @@ def composite(parts: Sequence[tuple[Pair, int]], spared: float, *, above: bool) 
 def _law(pair: Pair, reach: tuple[float, float], step: float, *, above: bool) -> Law:
     first, last = math.floor(reach[0] / step) - 1, math.ceil(reach[1] / step) + 1
     if above:
-        return upper(pair.cells(step * np.arange(first, last + 1, dtype=np.float64)), first, step)
-    return lower(pair, first, last, step)
+        return upper_law(pair.cells(step * np.arange(first, last + 1, dtype=np.float64)), first, step)
+    return lower_law(pair, first, last, step)
 
 
-def _fair(mass: Array, losses: Array) -> Array:
+def _drop_excess_mass(mass: Array, losses: Array) -> Array:
     """The masses without as many of the smallest losses as make Q more than a probability."""
     with np.errstate(over="ignore"):
         q = np.cumsum((mass * np.exp(np.minimum(-losses, 700.0)))[::-1])[::-1]

@@ -15,8 +15,8 @@ import numpy as np
 from mosha.accounting.losses.convolution import Kernel, Sum, convolve
 from mosha.accounting.losses.dominating import Reading
 from mosha.accounting.losses.lattice import LARGEST, Survey
-from mosha.accounting.losses.loss import UNIT, Law, upper
-from mosha.accounting.losses.merging import lower
+from mosha.accounting.losses.loss import UNIT, Law, upper_law
+from mosha.accounting.losses.merging import lower_law
 from mosha.accounting.losses.pair import Pair
 from mosha.accounting.numerics.crossing import crossing
 
@@ -36,27 +36,27 @@ class Direction:
 
     def delta(self, epsilon: float, tolerance: float) -> float:
         """A bound on delta at this epsilon."""
-        if not self._summed:
-            return self._direct(epsilon)
+        if not self._is_sum:
+            return self._direct_delta(epsilon)
         log_delta = Survey(self.parts, self.kernel.mu, 1e-60).at_epsilon(epsilon)
         survey = Survey(self.parts, self.kernel.mu, LOST * math.exp(max(log_delta, -600.0)))
         total = self._sum(survey, max(epsilon, 1e-9), tolerance)
         if total.doubt(epsilon, self.kernel) > DOUBT * tolerance * (1 + epsilon * total.theta):
             total = self._sum(survey, max(epsilon, 1e-9), tolerance, long=True)
-        return self._at(total, epsilon)
+        return self._delta_at(total, epsilon)
 
     def epsilon(self, delta: float, tolerance: float) -> float:
         """A bound on the least epsilon that has this delta; infinite if none has."""
-        if not self._summed:
+        if not self._is_sum:
             never = bool(self.parts) and self.parts[0][0].cells(np.zeros(1)).infinite >= delta
-            return math.inf if never else crossing(self._direct, delta, self._guess(delta), above=self.above)
+            return math.inf if never else crossing(self._direct_delta, delta, self._guess(delta), above=self.above)
         survey = Survey(self.parts, self.kernel.mu, LOST * delta)
         rough, long = survey.at_delta(delta), False
         for _ in range(3):
             total = self._sum(survey, rough, tolerance, long=long)
             if total.infinite >= delta:
                 return math.inf
-            found = crossing(partial(self._at, total), delta, rough, above=self.above)
+            found = crossing(partial(self._delta_at, total), delta, rough, above=self.above)
             doubt = total.doubt(found, self.kernel)
             doubtful = not long and doubt > DOUBT * tolerance * (1 + found * total.theta)
             if not doubtful and found > 0.8 * rough:
@@ -65,7 +65,7 @@ class Direction:
         return found
 
     @property
-    def _summed(self) -> bool:
+    def _is_sum(self) -> bool:
         single = len(self.parts) == 1 and self.parts[0][1] == 1 and self.kernel.mu == 0
         return bool(self.parts) and not single
 
@@ -74,7 +74,7 @@ class Direction:
             return max(self.parts[0][0].reach(delta)[1], 1e-6)
         return self.kernel.mu**2 / 2 + self.kernel.mu * math.sqrt(-2 * math.log(delta)) + 1e-12
 
-    def _direct(self, epsilon: float) -> float:
+    def _direct_delta(self, epsilon: float) -> float:
         """The curve of a single pair or of the normal part alone."""
         sign = 1.0 if self.above else -1.0
         at = epsilon - sign * (self.slack + self.kernel.shift(epsilon))
@@ -90,7 +90,7 @@ class Direction:
         log_delta, error = self.kernel.log_delta(np.array([at]))
         return math.exp(min(float(log_delta[0]) + sign * (float(error[0]) + self.slack), 0.0))
 
-    def _at(self, total: Sum, epsilon: float) -> float:
+    def _delta_at(self, total: Sum, epsilon: float) -> float:
         sign = 1.0 if self.above else -1.0
         value = total.delta(epsilon - sign * self.slack, self.kernel, above=self.above)
         return min(1.0, math.exp(sign * self.slack) * value)
@@ -100,7 +100,7 @@ class Direction:
         lattice = survey.lattice(epsilon, tolerance, careful=long)
         laws = [(self._law(pair, survey.lost / count, lattice.step), count) for pair, count in self.parts]
         if not self.above:
-            laws = [(_useful(law, lattice.theta), count) for law, count in laws]
+            laws = [(_drop_faint(law, lattice.theta), count) for law, count in laws]
         return convolve(laws, lattice, long=long)
 
     def _law(self, pair: Pair, lost: float, step: float) -> Law:
@@ -108,11 +108,11 @@ class Direction:
         first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
         first = max(first, last - 2 * LARGEST)  # what lies lower moves up, or is forgotten
         if self.above:
-            return upper(pair.cells(step * np.arange(first, last + 1, dtype=np.float64)), first, step)
-        return lower(pair, first, last, step)
+            return upper_law(pair.cells(step * np.arange(first, last + 1, dtype=np.float64)), first, step)
+        return lower_law(pair, first, last, step)
 
 
-def _useful(law: Law, theta: float) -> Law:
+def _drop_faint(law: Law, theta: float) -> Law:
     """A lower law without the faint masses at its lower end, or nothing told at all, if that is more at this tilt.
 
     Mass may always be forgotten, and a loss that is always zero tells no more than any other.
