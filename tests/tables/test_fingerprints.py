@@ -43,6 +43,37 @@ def test_another_question_under_a_key_is_refused_even_if_it_differs_in_one_const
         kept.where(mosha.col("x") == "frame_2").count().release(epsilon=1, key="monday")
 
 
+@pytest.mark.parametrize("readable", [True, False])
+def test_one_key_over_two_databases_pays_for_one_of_them(postgres_server, readable):
+    """Schema and table have the same names in both: once, the second question was given the answer of the first."""
+    import psycopg
+
+    account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=10)
+    kept = []
+    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as main:
+        for statement in ("DATABASE IF EXISTS fingerprints_first", "DATABASE IF EXISTS fingerprints_second"):
+            main.execute(f"DROP {statement}")
+        main.execute("DROP ROLE IF EXISTS reader")
+        main.execute("CREATE ROLE reader LOGIN")
+        for name in ("first", "second"):
+            main.execute(f"CREATE DATABASE fingerprints_{name}")
+            url = postgres_server.url(f"fingerprints_{name}")
+            with psycopg.connect(url, autocommit=True) as made:
+                made.execute("CREATE TABLE stays (who bigint, x bigint)")
+                made.execute("GRANT SELECT ON stays TO reader")
+                if not readable:
+                    made.execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+            place = url.replace("mosha@", "reader@")
+            unit = mosha.Person("who", at_most=1)
+            kept.append(protect(place, table="stays", unit=unit, account=account))
+            again = protect(place, table="stays", unit=unit, account=account)
+            assert again.count().fingerprint == kept[-1].count().fingerprint
+    assert kept[0].count().fingerprint != kept[1].count().fingerprint
+    kept[0].count().release(epsilon=1, key="monday")
+    with pytest.raises(MoshaError, match="monday"):
+        kept[1].count().release(epsilon=1, key="monday")
+
+
 def random_question(seed):
     rows, more = plans.neighbours(random.Random(seed), mosha.Row())[0]
     generator = random.Random(seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from mosha.connect.plan.totals import Array
 from mosha.connect.sql.dialect import POSTGRES, Kind, Node, binary, call, cast, choose, number, text
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError, Interrupted, MissingExtra, SourceUnavailable
+from mosha.core.fingerprint import Description
 from mosha.core.private_log import note_privately
 
 __all__ = ["PostgreSQL", "ServerTable"]
@@ -49,6 +50,11 @@ class ServerTable(Source):
     """A table, view or foreign table on the server."""
 
     place: tuple[str, str] = ("", "")
+    database: str = ""  # its name, and which server it is on
+
+    def public_parts(self) -> Iterable[Description]:
+        """Tables of two databases are two tables, whatever their names: a key pays for one of them."""
+        return [self.database, *super().public_parts()]
 
     @property
     def origin_name(self) -> str:
@@ -118,12 +124,12 @@ class PostgreSQL(Engine):
         """A table of the server by its name, `table` or `schema.table`."""
         quoted = ".".join('"' + part.replace('"', '""') + '"' for part in name.split(".", 1))
 
-        def look(cursor: Any) -> tuple[int, str, list[Any]]:
+        def look(cursor: Any) -> tuple[int, str, list[Any], str]:
             about = cursor.connection.info
             rows = cursor.execute(COLUMNS, [quoted]).fetchall()
-            return about.server_version, about.parameter_status("server_encoding"), rows
+            return about.server_version, about.parameter_status("server_encoding"), rows, _identify_database(cursor)
 
-        version, encoding, rows = self._in_snapshot(look)
+        version, encoding, rows, database = self._in_snapshot(look)
         if version < OLDEST:
             raise DataError("PostgreSQL 14 or newer is needed.")
         warn_if_untried("PostgreSQL", str(version // 10000))
@@ -134,7 +140,7 @@ class PostgreSQL(Engine):
         read = [(row[2], _field(*row[2:])) for row in rows]
         fields = tuple(field for _, field in read if field is not None)
         skipped = tuple(column for column, field in read if field is None)
-        return ServerTable(self, fields, skipped, (rows[0][0], rows[0][1]))
+        return ServerTable(self, fields, skipped, (rows[0][0], rows[0][1]), database)
 
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
         statements = [self.dialect.sql(query.statement).encode() for query in found]
@@ -155,6 +161,19 @@ class PostgreSQL(Engine):
                 _limit_time(cursor).execute(statement)
 
         self._in_snapshot(explain, statement=";\n".join(map(bytes.decode, statements)))
+
+
+def _identify_database(cursor: Any) -> str:
+    """The name of the database, and the number of its server: replicas have the same one, copies have another.
+
+    Where the number may not be read, the name alone.
+    """
+    may_read = "SELECT pg_catalog.current_database(), pg_catalog.has_function_privilege(%s, 'EXECUTE')"
+    name, readable = cursor.execute(may_read, ["pg_catalog.pg_control_system()"]).fetchone()
+    if not readable:
+        return str(name)
+    (server,) = cursor.execute("SELECT system_identifier FROM pg_catalog.pg_control_system()").fetchone()
+    return f"{server}/{name}"
 
 
 def _limit_time(cursor: Any) -> Any:
