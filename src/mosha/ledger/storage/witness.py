@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from mosha.core.errors import InvalidParameter, LedgerTampered, LedgerUnavailable
@@ -32,6 +33,7 @@ def _slot(head: Head) -> bytes:
     return f"{text} {check}".encode().ljust(SLOT - 1) + b"\n"
 
 
+@lru_cache(maxsize=64)  # every payment reads both slots twice, and writes one
 def _head(slot: bytes) -> Head | None:
     try:
         text, _, check = slot.decode().strip().partition(" ")
