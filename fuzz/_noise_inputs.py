@@ -23,7 +23,10 @@ from unittest import mock
 import numpy as np
 
 import mosha
-from mosha.tables.parts import joint_noise, keys, norm_choice, points, quantiles, ranges, top, windows
+from mosha.tables.parts import bought_range as ranges
+from mosha.tables.parts import joint_noise, keys, norm_choice, quantiles, top
+from mosha.tables.parts import quantile_width as windows
+from mosha.tables.parts import rank_choice as points
 
 SLACK = 1e-9
 FAR = 1 << 45

@@ -77,7 +77,7 @@ def test_counts_of_persons_and_histograms_of_norms_are_sliced_too():
 def test_every_person_is_in_one_slice():
     relation = private(DuckDB().frame(NUMBERS), person="u")
     question = Aggregation(relation, {"u": col("u")}, {"n": Rows()}, bound=NormBound(1, {"n": 1000}))
-    slices = [Engine.answer(relation.source.engine, question.sliced(i, 4)).to_dict() for i in range(4)]
+    slices = [Engine.answer(relation.source.engine, question.take_slice(i, 4)).to_dict() for i in range(4)]
     assert all(slices)
     assert sum(map(len, slices)) == len(set().union(*slices)) == 140
 
@@ -125,7 +125,7 @@ def test_what_is_no_sum_over_persons_is_never_sliced():
 def test_a_relation_without_persons_has_no_slices():
     relation = private(DuckDB().frame(NUMBERS))
     with pytest.raises(Unbounded):
-        Distinct(relation, {}, of=col("v"), at_most=2, key=bytes(16)).sliced(0, 2)
+        Distinct(relation, {}, of=col("v"), at_most=2, key=bytes(16)).take_slice(0, 2)
 
 
 def test_the_number_of_slices_is_told_by_public_sizes():

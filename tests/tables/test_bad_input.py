@@ -54,8 +54,8 @@ BAD = {
     "no aggregate": lambda t: t.aggregate(),
     "an aggregate that is none": lambda t: t.aggregate(n=3),
     "an aggregate named like a key": lambda t: t.group_by("ward", keys=["A"]).aggregate(ward=count()),
-    "weights of nobody": lambda t: t.count().weighted(median=2),
-    "a weight below zero": lambda t: t.count().weighted(count=-1),
+    "weights of nobody": lambda t: t.count().weigh(median=2),
+    "a weight below zero": lambda t: t.count().weigh(count=-1),
     "three columns": lambda t: t.correlation(["days", "days", "days"], between=[(0, 1)] * 3),
     "a column alone": lambda t: t.covariance(5),
     "columns without ranges": lambda t: t.correlation(["days", "days"], between=3),
@@ -153,7 +153,7 @@ def test_rows_of_nobody_are_left_out():
     table = protect(rows, unit=mosha.Person("who", at_most=1))
     for question in (table.count(), table.persons(), table.distinct("days")):
         value = question.measurement(Budget(epsilon=60)).step(None, None, None, mosha.noise.secure())[0]
-        found = question._answers(question.parts(Budget(epsilon=60)), value)
+        found = question.plan_release(Budget(epsilon=60)).answers(value)
         assert abs(next(iter(found.values()))[0] - 1) < 0.9
 
 
@@ -199,7 +199,7 @@ def test_an_empty_table_is_answered():
     numbers = {"n": count(), "m": mean("x", between=(0, 1)), "s": total("x", between="automatic")}
     question = table.aggregate(**numbers)
     value = question.measurement(Budget(epsilon=1)).step(None, None, None, mosha.noise.secure())[0]
-    assert 0 <= question._answers(question.parts(Budget(epsilon=1)), value)["m"][0] <= 1
+    assert 0 <= question.plan_release(Budget(epsilon=1)).answers(value)["m"][0] <= 1
 
 
 def test_helpers_for_keys_refuse_nonsense():

@@ -14,9 +14,9 @@ from mosha.connect.plan.aggregation import Aggregation, Norms
 from mosha.connect.plan.bounding import NormBound
 from mosha.mechanisms.partition_selection import keeping_probabilities
 from mosha.tables import Budget, distinct, protect
+from mosha.tables.parts.bought_range import BITS, _between, bucket, edges
 from mosha.tables.parts.keys import KeySelection
 from mosha.tables.parts.norm_choice import thresholds
-from mosha.tables.parts.ranges import BITS, _between, bucket, edges
 
 PEOPLE, GROUPS = 12_000, 150
 
@@ -54,7 +54,7 @@ def test_a_bound_that_is_bought_is_close_to_the_best_one(heavy, budget):
     off = []
     for _ in range(5):
         value = question.measurement(budget).step(None, None, None, mosha.noise.secure())[0]
-        found = question._answers(question.parts(budget), value)["count"]
+        found = question.plan_release(budget).answers(value)["count"]
         off.append(np.sqrt(np.mean((found - truth) ** 2)))
     ours = np.median(off)
     norms = [2, 4, 8, 11, 16, 23, 32, 45, 64, 91, 128, 300]

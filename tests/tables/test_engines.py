@@ -207,7 +207,7 @@ def test_a_deadline_and_a_view_that_is_gone_on_spark(spark_session, monkeypatch)
     endless = "SELECT count(*) FROM range(100000000000) WHERE id % 3 = rand()"
 
     def slowly(self, found, question):
-        return self._told(lambda: self._session.sql(endless).collect(), rows=True)
+        return self._run_silently(lambda: self._session.sql(endless).collect(), rows=True)
 
     with monkeypatch.context() as patch:
         patch.setattr(Spark, "run", slowly)

@@ -73,7 +73,7 @@ def test_error_bars_cover_the_truth_as_often_as_they_say(data, name, kind):
     question = protected.group_by("group", keys=range(GROUPS)).aggregate(**{name: questions()[name]})
     measurement = question.measurement(budget)
     value, _ = measurement.step(None, None, None, mosha.noise.secure())
-    missed = np.abs(question._answers(question.parts(budget), value)[name] - truths(x, y)[name])
+    missed = np.abs(question.plan_release(budget).answers(value)[name] - truths(x, y)[name])
     bars = measurement.error(CONFIDENCE, value)[name]
 
     def covered(factor):
@@ -107,7 +107,7 @@ def test_error_bars_of_spreads_cover_at_every_size_and_far_from_the_middle(rows,
         question = protected.group_by("group", keys=range(groups)).aggregate(**{name: questions()[name]})
         measurement = question.measurement(budget)
         value, _ = measurement.step(None, None, None, mosha.noise.secure())
-        missed = np.abs(question._answers(question.parts(budget), value)[name] - truth[name])
+        missed = np.abs(question.plan_release(budget).answers(value)[name] - truth[name])
         bars = measurement.error(CONFIDENCE, value)[name]
         assert np.sum(missed <= bars + 1e-9) >= binom.ppf(1e-10, groups, CONFIDENCE)
         if rows == 500:
@@ -201,7 +201,7 @@ def test_the_error_bar_of_a_median_is_in_rows_and_covers(data):
     question = protected.group_by("group", keys=range(GROUPS)).aggregate(q=quantile("x", 0.5, between=(0, 30)))
     measurement = question.measurement(Budget(epsilon=1))
     value, _ = measurement.step(None, None, None, mosha.noise.secure())
-    answers = question._answers(question.parts(Budget(epsilon=1)), value)["q"]
+    answers = question.plan_release(Budget(epsilon=1)).answers(value)["q"]
     rank = np.array([np.searchsorted(np.sort(row), point) for row, point in zip(x, answers, strict=True)])
     missed = np.abs(rank - ROWS / 2)
     bars = measurement.error(CONFIDENCE, value)["q"]
@@ -246,7 +246,7 @@ def test_rows_that_are_scaled_down_count_alike_in_every_channel(kind, at_most):
     for asked in [*([name] for name in truth if name != "total"), list(truth)]:  # a sum alone is bounded as a sum
         question = table.aggregate(**{name: questions()[name] for name in asked})
         value, _ = question.measurement(budget).step(None, None, None, mosha.noise.secure())
-        found, bars = question._answers(question.parts(budget), value), question.measurement(budget).error(0.95, value)
+        found, bars = question.plan_release(budget).answers(value), question.measurement(budget).error(0.95, value)
         for name in asked:  # the noise is below a thousandth of this, and a share of a row loses 2**-8 at most
             assert found[name][0] == pytest.approx(truth[name], rel=0.01, abs=20 * bars[name][0])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mosha
-from mosha.tables.parts.points import choose_point
+from mosha.tables.parts.rank_choice import choose_point
 
 SHARES = [
     Fraction(100, 997),

@@ -161,7 +161,7 @@ def test_a_fingerprint_is_the_same_in_another_process():
     )
     environment = {**os.environ, "PYTHONHASHSEED": str(random.randrange(1000))}
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    here = table().where(mosha.col("x") == "frame_1").group_by("x", keys=["a"]).count().weighted(count=2)
+    here = table().where(mosha.col("x") == "frame_1").group_by("x", keys=["a"]).count().weigh(count=2)
     assert ran.stdout.strip() == here.fingerprint
 
 

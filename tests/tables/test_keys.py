@@ -21,7 +21,7 @@ def test_groups_of_many_people_are_shown_and_a_single_persons_are_not(unit):
     measurement = question.measurement(Budget(epsilon=2, delta=1e-12))
     value, _ = measurement.step(None, None, None, mosha.noise.secure())
     assert value["keys"] == [["A"], ["B"]]
-    assert abs(question._answers(question._plan(Budget(epsilon=2, delta=1e-12))[1], value)["count"][0] - 3000) < 2500
+    assert abs(question.plan_release(Budget(epsilon=2, delta=1e-12)).answers(value)["count"][0] - 3000) < 2500
 
 
 def test_keys_from_data_cost_a_delta_and_say_so():

@@ -100,7 +100,7 @@ ASKED = {
         q=quantile("days", 0.9, **NUMBER),
         s=standard_deviation("days", **NUMBER),
     ),
-    "weights": lambda t: t.aggregate(n=count(), d=distinct("ward"), m=median("days", **NUMBER)).weighted(n=3, d=0.1),
+    "weights": lambda t: t.aggregate(n=count(), d=distinct("ward"), m=median("days", **NUMBER)).weigh(n=3, d=0.1),
     "names of arguments": lambda t: t.aggregate(
         self=count(), keys=total("days", **NUMBER), columns=variance("days", **NUMBER)
     ),

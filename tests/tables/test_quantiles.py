@@ -6,7 +6,7 @@ import pytest
 
 import mosha
 from mosha.tables import Budget, median, protect, quantile
-from mosha.tables.parts.points import choose_point
+from mosha.tables.parts.rank_choice import choose_point
 from mosha.tables.parts.shares import pure_epsilon
 
 PEOPLE = 4000
@@ -27,7 +27,7 @@ def test_quantiles_land_within_their_error_bars(incomes):
     question = protected.aggregate(**asked)
     measurement = question.measurement(Budget(epsilon=4))
     value, _ = measurement.step(None, None, None, mosha.noise.secure())
-    answers = question._answers(question.parts(Budget(epsilon=4)), value)
+    answers = question.plan_release(Budget(epsilon=4)).answers(value)
     bars = measurement.error(1 - 1e-10, value)
     for name, at in zip(asked, shares, strict=True):
         rank = np.searchsorted(np.sort(values), answers[name][0])
@@ -40,7 +40,7 @@ def test_every_group_has_its_own_median(incomes):
     question = protected.group_by("half", keys=[0, 1, 7]).median("income", between=(0, 200_000))
     measurement = question.measurement(Budget(epsilon=8))
     value, _ = measurement.step(None, None, None, mosha.noise.secure())
-    answers = question._answers(question.parts(Budget(epsilon=8)), value)["median"]
+    answers = question.plan_release(Budget(epsilon=8)).answers(value)["median"]
     bars = measurement.error(1 - 1e-10, value)["median"]
     for half in (0, 1):
         mine = np.sort(values[half::2])

@@ -124,10 +124,10 @@ def test_ranges_that_nobody_knows_are_bought_and_told(rows, visits):
 
 def test_weights_move_the_budget_and_not_the_price(visits):
     both = visits.aggregate(n=count(), values=distinct("age"))
-    even, uneven = both.forecast(epsilon=1), both.weighted(n=9).forecast(epsilon=1)
+    even, uneven = both.forecast(epsilon=1), both.weigh(n=9).forecast(epsilon=1)
     assert uneven["n"][0] < even["n"][0]
     assert uneven["values"][0] > even["values"][0]
-    for question in (both, both.weighted(n=9)):
+    for question in (both, both.weigh(n=9)):
         assert mosha.accounting.epsilon(question.measurement(mosha.tables.Budget(epsilon=1)).event, 0) <= 1
 
 

@@ -16,8 +16,16 @@ from mosha.errors import InvalidParameter
 from mosha.events import Exponential, Pure
 from mosha.noise import LARGEST_SCALE, secure
 from mosha.tables import Budget, median, protect
-from mosha.tables.parts.points import choose_point, rank_errors
-from mosha.tables.parts.windows import CONFIDENCE, count_passes, heights, ladder, least_height, noise_scales, window
+from mosha.tables.parts.quantile_width import (
+    CONFIDENCE,
+    count_passes,
+    heights,
+    ladder,
+    least_height,
+    noise_scales,
+    window,
+)
+from mosha.tables.parts.rank_choice import choose_point, rank_errors
 
 SPAN = (-(1 << 19), 1 << 19)
 HALF = Fraction(1, 2)
@@ -158,7 +166,7 @@ def test_bars_in_values_of_a_table_cover():
             question = grouped.quantile("x", at, between=(0, 200), bars="values")
             measurement = question.measurement(Budget(epsilon=4))
             value = measurement.step(None, None, None, secure())[0]
-            found = question._answers(question.parts(Budget(epsilon=4)), value)["quantile"]
+            found = question.plan_release(Budget(epsilon=4)).answers(value)["quantile"]
             low, high = (np.quantile(x, at, axis=1, method=f"{side}er") for side in ("low", "high"))
             bars = measurement.error(0.95, value)["quantile"]
             assert np.sum(np.maximum(low - found, found - high) <= bars) >= least(groups)

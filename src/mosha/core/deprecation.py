@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from mosha.core.errors import InvalidParameter
 
-__all__ = ["renamed_argument", "warn_of_old_name"]
+__all__ = ["renamed_argument", "renamed_method", "warn_of_old_name"]
 
 Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
 
@@ -43,6 +43,29 @@ def renamed_argument(**renamed: str) -> Callable[[Wrapped], Wrapped]:
         return _take_old_names(wrapped, getattr(wrapped, "__name__", "function"), renamed)  # type: ignore[return-value]
 
     return wrap
+
+
+def renamed_method(old: str, new: str) -> Callable[..., Any]:
+    """What keeps the old name of a method in its class: `old = renamed_method("old", "new")`.
+
+    >>> class Lamp:
+    ...     def light(self):
+    ...         return "on"
+    ...     lit = renamed_method("lit", "light")
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     Lamp().lit()
+    'on'
+    >>> len(seen)
+    1
+    """
+
+    def call(self: object, /, *positional: object, **named: object) -> object:
+        warn_of_old_name(f"{type(self).__name__}.{old}", new)
+        return getattr(self, new)(*positional, **named)
+
+    return call
 
 
 def _take_old_names(function: Callable[..., Any], name: str, renamed: dict[str, str]) -> Callable[..., Any]:

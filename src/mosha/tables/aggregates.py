@@ -8,8 +8,8 @@ from typing import Any
 from mosha.connect.language.expression import Expression
 from mosha.core.errors import InvalidParameter
 from mosha.tables.parts.additive import Additive, Aggregate, Count, CountPersons, Distinct, Mean, Sum
+from mosha.tables.parts.bounded_number import Measured, numeric
 from mosha.tables.parts.correlations import Correlation
-from mosha.tables.parts.measured import Measured, numeric
 from mosha.tables.parts.spreads import Covariance, StandardDeviation
 
 __all__ = [

@@ -20,15 +20,20 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mosha.connect.engines.duckdb import LocalSource
+from mosha.connect.engines.duckdb_fields import csv_field
+from mosha.connect.engines.source import Field, Source
 from mosha.connect.language.schema import Type, literal_type
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.connect.sql.dialect import Node
+from mosha.core.errors import DataError, InvalidParameter, MissingExtra
 from mosha.core.number import real
 from mosha.core.unit import Person, Row, Unit
 
-__all__ = ["ENDINGS", "Declaration", "beside", "declaration", "read_declaration"]
+__all__ = ["ENDINGS", "Declaration", "apply_types", "beside", "declaration", "read_declaration"]
 
 ENDINGS = (".yaml", ".yml", ".toml", ".json")
 _SAID = {"type", "between", "keys"}
@@ -99,13 +104,13 @@ def read_declaration(place: str | Path) -> Declaration:
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"the declaration {str(path)!r} cannot be read: is the path right?") from None
     try:
-        stored = _yaml(text) if ending in ENDINGS[:2] else _loaded(text, ending)
+        stored = _yaml(text) if ending in ENDINGS[:2] else _parse(text, ending)
     except (ValueError, RecursionError):
         raise InvalidParameter(f"the declaration {str(path)!r} is no {ending[1:].upper()} that can be read.") from None
     return declaration(stored)
 
 
-def _loaded(text: str, ending: str) -> Any:
+def _parse(text: str, ending: str) -> Any:
     return json.loads(text) if ending == ".json" else tomllib.loads(text)
 
 
@@ -203,3 +208,49 @@ def _unit(stored: Any) -> Unit | None:
         return Row(**said) if person is None else Person(person, **said)
     except TypeError:
         raise InvalidParameter("unit says person, at_most, groups, per_group, total, of and neighbours.") from None
+
+
+_WRITTEN = {
+    Type.INTEGER: "BIGINT",
+    Type.REAL: "DOUBLE",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.TEXT: "VARCHAR",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP",
+    Type.INSTANT: "TIMESTAMP WITH TIME ZONE",
+}
+
+
+def apply_types(source: Source, types: Mapping[str, str]) -> Source:
+    """The columns of `types` and no others. A CSV file is read by these types; any other table must have them.
+
+    A column whose type is not said ("") keeps the one that it has.
+    """
+    if not types:
+        return source
+    there = {field.name: field for field in source.fields}
+    if missing := [name for name in types if name not in there]:
+        raise DataError(f"the schema declares {', '.join(map(repr, missing))}, which the table does not have.")
+    read = _read_csv_field if _is_csv(source) else _check_type
+    fields = (read(there[name], Type(kind)) if kind else there[name] for name, kind in types.items())
+    if isinstance(source, LocalSource):  # which lets go of a frame when it is itself let go of: the new one holds it
+        return replace(source, fields=tuple(fields), origin=partial(_origin, source))
+    return replace(source, fields=tuple(fields))
+
+
+def _origin(source: LocalSource) -> Node:
+    return source.origin()
+
+
+def _is_csv(source: Source) -> bool:
+    return isinstance(source, LocalSource) and all(field.loose for field in source.fields)
+
+
+def _read_csv_field(field: Field, kind: Type) -> Field:
+    return csv_field(field.name, _WRITTEN[kind], {})
+
+
+def _check_type(field: Field, kind: Type) -> Field:
+    if field.type is not kind:
+        raise DataError(f"the schema declares {field.name!r} as {kind}, and the table has it as {field.type}.")
+    return field

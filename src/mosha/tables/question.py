@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,37 +11,32 @@ import numpy as np
 
 from mosha.connect.engines.asking import stop_at
 from mosha.connect.engines.duckdb import LocalSource
+from mosha.connect.engines.source import Source
 from mosha.connect.language.expression import Column, Expression
-from mosha.connect.plan.relation import Relation
+from mosha.connect.plan.relation import Relation, rebase
 from mosha.core.account import Account
 from mosha.core.budget import Budget
+from mosha.core.deprecation import renamed_method
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import NOTHING
 from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.question import choose_budget, find_least_budget
-from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
 from mosha.tables.look import look
-from mosha.tables.parts.additive import Additive, Aggregate, Count, CountPersons, Distinct
-from mosha.tables.parts.distinct_values import DistinctPart
-from mosha.tables.parts.guess import Guess
-from mosha.tables.parts.key_values import from_plain, public_rows, to_plain
-from mosha.tables.parts.keys import MOST_KEYS, KeySelection
-from mosha.tables.parts.part import Frame, Part, Selection
-from mosha.tables.parts.quantiles import Quantile, QuantilesPart, columns_of
-from mosha.tables.parts.sums import Sums, prefers_gaussian, share_for_noise
-from mosha.tables.parts.top import TopSelection
+from mosha.tables.parts.additive import Aggregate, Count
+from mosha.tables.parts.assumptions import Guess
+from mosha.tables.parts.key_values import public_rows
+from mosha.tables.parts.keys import MOST_KEYS
+from mosha.tables.parts.part import Frame, Part
+from mosha.tables.parts.quantiles import Quantile
 from mosha.tables.question_reader import ProtectedTable, Tables, read_question
 from mosha.tables.question_writer import write_question
-from mosha.tables.retry import EARLIER, answered, noticing
+from mosha.tables.release_plan import ReleasePlan, check_parts, plan_parts, plan_release
+from mosha.tables.retry import EARLIER, notice_data, take_answer
 
 __all__ = ["Question"]
-
-SHARE_FOR_KEYS = 0.3
-SHARE_FOR_TOP = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -84,7 +79,7 @@ class Question:
             object.__setattr__(self, "only", public_rows(self.relation, self.keys, self.only))
             if self.best is not None and self.best > len(self.only):
                 raise InvalidParameter(f"there are {len(self.only)} candidates, fewer than the {self.best} asked for.")
-        self.parts(Budget(epsilon=1.0))
+        check_parts(self.frame, self.aggregates)
 
     @property
     def frame(self) -> Frame:
@@ -109,7 +104,7 @@ class Question:
         by = f" by {', '.join(name for name, _ in self.keys)}" if self.keys else ""
         return f"{', '.join(self.aggregates)}{by}"
 
-    def weighted(self, **weights: float) -> Question:
+    def weigh(self, /, **weights: float) -> Question:
         """The same question with another split of the budget: each aggregate weighs 1 unless it is said otherwise.
 
         Sums, counts and means share one noise, and are worth the sum of their weights together; counts of persons,
@@ -118,12 +113,7 @@ class Question:
         checked = {name: positive(name, weight) for name, weight in weights.items()}
         return replace(self, weights={**self.weights, **checked})
 
-    def _share(self, names: Iterable[str]) -> float:
-        """What some aggregates have of the budget; rounded so that all shares sum to at most 1."""
-        weights = {name: self.weights.get(name, 1.0) for name in self.aggregates}
-        if len(chosen := list(names)) == len(weights):
-            return 1.0
-        return sum(weights[name] for name in chosen) / sum(weights.values()) * (1 - 2.0**-40)
+    weighted = renamed_method("weighted", "weigh")
 
     @property
     def fingerprint(self) -> str:
@@ -167,31 +157,17 @@ class Question:
         """Public words alone."""
         return f"Question({self.title}, unit={self.unit!r})"
 
+    def plan_release(self, budget: Budget) -> ReleasePlan:
+        """The release for a budget, planned: its price, its parts and what is read out of their answers."""
+        return plan_release(self.frame, self.aggregates, self.weights, budget, self.best)
+
     def parts(self, budget: Budget) -> list[Part]:
-        """The parts of a release: sums of rows, counts of persons, distinct values, quantiles of each column."""
-        asked, frame = self.aggregates, self.frame
-        people = {n: a for n, a in asked.items() if isinstance(a, CountPersons)}
-        rows = {n: a for n, a in asked.items() if isinstance(a, Additive) and n not in people}
-        sums = [(group, self._share(group)) for group in (rows, people) if group]
-        gaussian = [prefers_gaussian(frame, group, budget, share) for group, share in sums]
-        noise = sum(
-            share * share_for_noise(frame, group)
-            for (group, share), normal in zip(sums, gaussian, strict=True)
-            if normal
-        )
-        parts: list[Part] = [
-            Sums.plan(frame, group, budget, share, noise if normal else None)
-            for (group, share), normal in zip(sums, gaussian, strict=True)
-        ]
-        for name, aggregate in asked.items():
-            if isinstance(aggregate, Distinct):
-                parts.append(DistinctPart.plan(frame, name, aggregate, budget, self._share([name])))
-        quantiles = {n: a for n, a in asked.items() if isinstance(a, Quantile)}
-        return parts + [QuantilesPart.plan(frame, q, budget, self._share(q)) for q in columns_of(quantiles)]
+        """The parts of a release that has this budget beside any selection of groups."""
+        return plan_parts(self.frame, self.aggregates, self.weights, budget)
 
     def measurement(self, budget: Budget) -> Measurement:
         """The whole release as one measurement; its data are the table's own, or a source to put in its place."""
-        return self._measurement(*self._plan(budget), budget.delta)
+        return self.plan_release(budget).measurement(self.title)
 
     def measurement_for(
         self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
@@ -199,65 +175,9 @@ class Question:
         """What a release for this budget would run; `account.how_many(question, epsilon=...)` asks for it."""
         return self.measurement(Budget(epsilon=epsilon, delta=delta, rho=rho))
 
-    def _measurement(self, selection: Selection | None, parts: list[Part], delta: float) -> Measurement:
-        if selection is not None:
-            selection.check()
-
-        def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
-            del ask
-            frame = self.frame if data is None else replace(self.frame, relation=_rebased(self.relation, data))
-            key = rng.bytes(32)
-            if selection is not None:
-                frame = replace(frame, only=selection.select(frame, key, rng))
-            noisy = [part.ask(frame, key, rng) for part in parts] if frame.groups else []
-            shown = [] if selection is None else [to_plain(row) for row in frame.only or ()]
-            return {"parts": noisy, "keys": shown}, state
-
-        def error(confidence: float, value: Any) -> Any:
-            return self._errors(parts, value or self._assumed(parts, Guess()), confidence)
-
-        event = sum((part.event for part in parts), start=selection.event if selection else NOTHING)
-        return Measurement(unit=self.unit, event=event, step=step, error=error, name=self.title, delta=delta or None)
-
-    def _plan(self, budget: Budget) -> tuple[Selection | None, list[Part]]:
-        """The selection of groups, where there is one, and the parts, which share what is left of the budget."""
-        if self.only is not None and self.best is not None:
-            selection = TopSelection.plan(self.frame, budget, SHARE_FOR_TOP, self.best)
-            return selection, self.parts(budget.scale(1 - SHARE_FOR_TOP))
-        if not self.private_keys:
-            return None, self.parts(budget)
-        delta = budget.delta / 2
-        keys = KeySelection.plan(self.frame, budget, SHARE_FOR_KEYS, delta)
-        rest = budget.scale(1 - SHARE_FOR_KEYS)
-        return keys, self.parts(replace(rest, delta=delta if rest.epsilon is not None else 0.0))
-
-    def on(self, data: Any) -> Question:
+    def on(self, data: Source) -> Question:
         """The same question about other data: a source, in the place of the private table."""
-        return replace(self, relation=_rebased(self.relation, data))
-
-    def _answers(self, parts: list[Part], value: Any) -> dict[str, Any]:
-        """What each aggregate says of each group; nothing where no group is shown."""
-        found = {
-            name: column
-            for part, noisy in zip(parts, value["parts"], strict=False)
-            for name, column in part.answers(noisy).items()
-        }
-        return {name: found.get(name, np.zeros(0)) for name in self.aggregates}
-
-    def _errors(self, parts: list[Part], value: Any, confidence: float) -> dict[str, Any]:
-        found = {
-            name: bar
-            for part, noisy in zip(parts, value["parts"], strict=False)
-            for name, bar in part.errors(noisy, confidence).items()
-        }
-        return {name: found.get(name, np.zeros(0)) for name in self.aggregates}
-
-    def _assumed(self, parts: list[Part], guess: Guess) -> dict[str, Any]:
-        if self.private_keys:
-            frame = replace(self.frame, only=((None,) * len(self.keys),))
-        else:
-            frame = self.frame if self.best is None else replace(self.frame, only=(self.only or ())[: self.best])
-        return {"parts": [part.assumed(frame, guess) for part in parts]}
+        return replace(self, relation=rebase(self.relation, data))
 
     def forecast(
         self,
@@ -282,9 +202,9 @@ class Question:
             between: ranges that are assumed, by the name of the column, where they are to be bought.
             confidence: how often the noise stays within the bar.
         """
-        _, parts = self._plan(Budget(epsilon=epsilon, delta=delta, rho=rho))
-        guess = Guess(rows, at_most, between or {})
-        return self._errors(parts, self._assumed(parts, guess), strict_probability("confidence", confidence))
+        plan = self.plan_release(Budget(epsilon=epsilon, delta=delta, rho=rho))
+        level = strict_probability("confidence", confidence)
+        return plan.errors(plan.assume(Guess(rows, at_most, between or {})), level)
 
     def release(
         self,
@@ -325,38 +245,28 @@ class Question:
             epsilon=epsilon, delta=delta, rho=rho, within=within, confidence=confidence,
         )  # fmt: skip
         seconds = None if deadline is None else positive("deadline", deadline)
-        selection, parts = self._plan(budget)
-        measurement = self._measurement(selection, parts, budget.delta)
+        plan = self.plan_release(budget)
+        measurement, met = notice_data(plan.measurement(self.title))
         if key is None and any(not isinstance(source, LocalSource) for source in self.relation.sources):
             key = f"release-{secrets.token_hex(8)}"
         if key is not None:
             measurement = replace(measurement, question=self.fingerprint)
-        measurement, met = noticing(measurement)
         with stop_at(seconds):
             if key is None or not self.account.holds(key):
-                look(self.frame, selection, parts)
+                look(plan.frame, plan.selection, plan.parts)
             run = self.account.open(measurement, key=key)
-            release = answered(run, key)
+            release = take_answer(run, key)
         run.close()
-        notes = [note for part, noisy in zip(parts, release.value["parts"], strict=False) for note in part.notes(noisy)]
         answer = Answer(
             keys=tuple(name for name, _ in self.keys),
-            rows=self._rows(selection, release.value),
-            columns=self._answers(parts, release.value),
+            rows=plan.rows(release.value),
+            columns=plan.answers(release.value),
             receipt=release.receipt,
-            notes=tuple(notes + ([selection.note()] if selection else []) + ([] if met else [EARLIER])),
-            errors=lambda level: self._errors(parts, release.value, level),
+            notes=tuple(plan.notes(release.value) + ([] if met else [EARLIER])),
+            errors=lambda level: plan.errors(release.value, level),
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
         )
         return answer if self.best is None else answer.order_by("count", descending=True).limit(self.best)
-
-    def _rows(self, selection: Selection | None, value: Any) -> tuple[tuple[Any, ...], ...]:
-        """The keys of the groups that are shown."""
-        if not self.keys:
-            return ((),)
-        if selection is None:
-            return self.only or ()
-        return tuple(from_plain(row, self.relation, self.keys) for row in value["keys"])
 
     def plan(
         self,
@@ -372,31 +282,16 @@ class Question:
         guess, level = Guess(rows, at_most, between or {}), strict_probability("confidence", confidence)
 
         def widest(budget: Budget) -> float:
-            _, parts = self._plan(budget)
-            bars = self._errors(parts, self._assumed(parts, guess), level)
-            return max(float(np.max(bar)) for bar in bars.values())
+            plan = self.plan_release(budget)
+            return max(float(np.max(bar)) for bar in plan.errors(plan.assume(guess), level).values())
 
         hint = "Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."
         return find_least_budget(widest, within=within, delta=delta, hint="" if rows is not None else hint)
 
     def explain(self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> str:
         """The bounded SQL that will run in the engine, with the price of each part."""
-        selection, parts = self._plan(Budget(epsilon=epsilon, delta=delta, rho=rho))
-        first = [f"-- selection of groups: {selection.event}"] if selection else []
-        return "\n".join(
-            first + [f"-- {', '.join(part.names)}: {part.event}\n{part.sql(self.frame)}" for part in parts]
-        )
+        return self.plan_release(Budget(epsilon=epsilon, delta=delta, rho=rho)).explain()
 
 
 def _is_person(expression: Expression, relation: Relation) -> bool:
     return isinstance(expression, Column) and expression.name == relation.person
-
-
-def _rebased(relation: Any, data: Any) -> Any:
-    """The same plan over another table."""
-    if hasattr(relation, "source"):
-        return replace(relation, source=data) if relation.private else relation
-    changed = {
-        name: _rebased(getattr(relation, name), data) for name in ("parent", "left", "right") if hasattr(relation, name)
-    }
-    return replace(relation, **changed)

@@ -30,8 +30,8 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer, real
 from mosha.tables import aggregates as ask
 from mosha.tables.parts.additive import Aggregate
+from mosha.tables.parts.bounded_number import AUTOMATIC
 from mosha.tables.parts.key_values import from_plain
-from mosha.tables.parts.measured import AUTOMATIC
 from mosha.tables.parts.quantiles import maximum, median, minimum, quantile
 
 __all__ = ["ALONE", "FROM_DATA", "VERSION", "ProtectedTable", "Tables", "read_question"]
@@ -137,11 +137,11 @@ class _AggregateReader(Reader):
         kind = self.choice(data.get("kind"), f"{place}.kind", _KINDS)
         needs, may = _FIELDS.get(kind, (["column"], ["between"]))
         found = self.fields(data, place, needs=["name", "kind", *needs], may=may)
-        return self.text(found["name"], f"{place}.name"), self._asked(kind, found, place)
+        return self.text(found["name"], f"{place}.name"), self._read_asked(kind, found, place)
 
-    def _asked(self, kind: str, found: Mapping[str, object], place: str) -> Aggregate:
+    def _read_asked(self, kind: str, found: Mapping[str, object], place: str) -> Aggregate:
         if kind in _TWO_COLUMNS:
-            return self._asked_of_two(kind, found, place)
+            return self._read_asked_of_two(kind, found, place)
         column = self._name_or_expression(found["column"], f"{place}.column") if "column" in found else None
         if kind in _COUNTS:
             return _COUNTS[kind](column)
@@ -153,7 +153,7 @@ class _AggregateReader(Reader):
             return _EXTREMES[kind](column, between=between, bars=bars)
         return quantile(column, real(f"{place}.at", found["at"]), between=between, bars=bars)
 
-    def _asked_of_two(self, kind: str, found: Mapping[str, object], place: str) -> Aggregate:
+    def _read_asked_of_two(self, kind: str, found: Mapping[str, object], place: str) -> Aggregate:
         columns = [
             self._name_or_expression(part, f"{place}.columns")
             for part in self.items(found["columns"], f"{place}.columns")
@@ -190,13 +190,15 @@ class _QuestionReader(_AggregateReader, Generic[Asked_co]):
         table = self._rows({name: found[name] for name in ("table", "steps") if name in found}, "", 0)
         if isinstance(table, Relation):
             self.refuse("tables.data_public_table", "table")
-        by = self._named("group_by", found.get("group_by", ()), self._key)
-        asked = self._named("aggregates", found["aggregates"], self.aggregate)
+        by = self._read_named("group_by", found.get("group_by", ()), self._key)
+        asked = self._read_named("aggregates", found["aggregates"], self.aggregate)
         keys = self._keys(found["keys"], table.relation, by) if "keys" in found else None
         top = positive_integer("top", found["top"]) if "top" in found else None
         return table.ask(asked, by=by, keys=keys, weights=self._weights(found.get("weights", {})), top=top)
 
-    def _named(self, place: str, data: object, read: Callable[[object, str], tuple[str, Found]]) -> dict[str, Found]:
+    def _read_named(
+        self, place: str, data: object, read: Callable[[object, str], tuple[str, Found]]
+    ) -> dict[str, Found]:
         """The items of a list by their names, which differ."""
         named: dict[str, Found] = {}
         for i, item in enumerate(self.items(data, place)):
@@ -250,7 +252,7 @@ class _QuestionReader(_AggregateReader, Generic[Asked_co]):
                 self.refuse("connect.data_no_pair", at)
             return self.text(both[0], at), self.text(both[1], at)
 
-        return self._named(place, data, read)
+        return self._read_named(place, data, read)
 
     def _key(self, data: object, place: str) -> tuple[str, Expression]:
         if isinstance(data, str):

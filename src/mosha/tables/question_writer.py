@@ -10,9 +10,9 @@ from mosha.connect.language.plain_data import Plain, write_expression
 from mosha.connect.plan.relation import Compute, PersonJoin, PublicJoin, Relation, Scan, Where
 from mosha.core.errors import InvalidParameter
 from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct, Mean, Sum
+from mosha.tables.parts.bounded_number import AUTOMATIC, Measured
 from mosha.tables.parts.correlations import Correlation
 from mosha.tables.parts.key_values import to_plain
-from mosha.tables.parts.measured import AUTOMATIC, Measured
 from mosha.tables.parts.quantiles import Quantile
 from mosha.tables.parts.spreads import Covariance, StandardDeviation
 from mosha.tables.question_reader import ALONE, FROM_DATA, VERSION, ProtectedTable

@@ -11,7 +11,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Release
 
-__all__ = ["EARLIER", "answered", "noticing"]
+__all__ = ["EARLIER", "notice_data", "take_answer"]
 
 EARLIER = (
     "Answered earlier under this key: this is that answer, paid for once, and no data were read. A new key asks the "
@@ -19,7 +19,7 @@ EARLIER = (
 )
 
 
-def answered(run: Run, key: str | None) -> Release:
+def take_answer(run: Run, key: str | None) -> Release:
     """The release; where it was lost on its way, the error says under which key the payment waits for it."""
     try:
         return run.step(None)
@@ -33,7 +33,7 @@ def answered(run: Run, key: str | None) -> Release:
         raise
 
 
-def noticing(measurement: Measurement) -> tuple[Measurement, list[bool]]:
+def notice_data(measurement: Measurement) -> tuple[Measurement, list[bool]]:
     """The same measurement, and a list that stays empty where the answer was kept and no data were met."""
     met: list[bool] = []
 

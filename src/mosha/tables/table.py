@@ -20,12 +20,11 @@ from mosha.core.errors import InvalidParameter, WrongUnit
 from mosha.core.number import positive_integer, real
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables import aggregates
-from mosha.tables.declaration import Declaration, beside
-from mosha.tables.declared import declared
+from mosha.tables.declaration import Declaration, apply_types, beside
 from mosha.tables.parts.additive import Aggregate
+from mosha.tables.parts.bounded_number import awaited
 from mosha.tables.parts.key_values import interval, intervals
 from mosha.tables.parts.keys import MOST_KEYS
-from mosha.tables.parts.measured import awaited
 from mosha.tables.parts.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
 
@@ -118,7 +117,7 @@ class Table(_Asks):
 
     def __repr__(self) -> str:
         """Public words alone: the columns and who is protected, never a number of rows."""
-        return f"Table({_few(self.schema)}, unit={self.unit!r})"
+        return f"Table({_show_columns(self.schema)}, unit={self.unit!r})"
 
     @property
     def schema(self) -> Schema:
@@ -185,7 +184,7 @@ class Table(_Asks):
         if keys is None:
             known = {name: self.declared.keys.get(e.name) for name, e in named.items() if isinstance(e, Column)}
             keys = known if len(known) == len(named) and None not in known.values() else None
-        return Grouped(self, tuple(named.items()), _listed(keys, tuple(named)))
+        return Grouped(self, tuple(named.items()), _list_keys(keys, tuple(named)))
 
     def ask(
         self,
@@ -202,13 +201,13 @@ class Table(_Asks):
             aggregates: what is asked, by name.
             by: the keys of the groups, by name.
             keys: as for `group_by`.
-            weights: as for `Question.weighted`.
+            weights: as for `Question.weigh`.
             top: only the groups with the largest counts, this many.
         """
         grouped = self._group(by, keys) if by else Grouped(self, (), None)
         return Question(
             relation=self.relation, unit=self.unit, account=self.account, keys=grouped.keys, only=grouped.only,
-            aggregates=_settled(aggregates, self.declared), weights=dict(weights or {}), best=top,
+            aggregates=_fill_ranges(aggregates, self.declared), weights=dict(weights or {}), best=top,
         )  # fmt: skip
 
     def histogram(self, edges: Mapping[str, Sequence[float]]) -> Question:
@@ -265,24 +264,24 @@ class Grouped(_Asks):
         table = self.table
         return Question(
             relation=table.relation, unit=table.unit, account=table.account,
-            keys=self.keys, only=self.only, aggregates=_settled(named, table.declared),
+            keys=self.keys, only=self.only, aggregates=_fill_ranges(named, table.declared),
         )  # fmt: skip
 
 
 MOST_COLUMNS = 8
 
 
-def _few(schema: Schema) -> str:
+def _show_columns(schema: Schema) -> str:
     """The first columns with their types."""
     named = [f"{name} {kind}" for name, kind in schema.items()]
     rest = len(named) - MOST_COLUMNS
     return ", ".join(named) if rest <= 0 else f"{', '.join(named[:MOST_COLUMNS])} and {rest} more columns"
 
 
-def _settled(named: Mapping[str, Aggregate], said: Declaration) -> dict[str, Aggregate]:
+def _fill_ranges(named: Mapping[str, Aggregate], said: Declaration) -> dict[str, Aggregate]:
     """Aggregates that name no range take the one that is declared for their column."""
     ranges = {awaited(col(name)): between for name, between in said.ranges.items()}
-    return {name: a.settled(ranges) if isinstance(a, Aggregate) else a for name, a in named.items()}
+    return {name: a.fill_ranges(ranges) if isinstance(a, Aggregate) else a for name, a in named.items()}
 
 
 def is_from_data(keys: object) -> bool:
@@ -302,7 +301,7 @@ def _combinations(lists: list[list[Any]]) -> Iterable[Any]:
     return itertools.product(*lists)
 
 
-def _listed(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
+def _list_keys(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...] | None:
     """Public keys as tuples, in the order they were given, without repetition."""
     if keys is None or is_from_data(keys):
         return None
@@ -352,7 +351,7 @@ def protect(
         options: for the engine (see `mosha.connect.source`).
     """
     said = Declaration.of(beside(source) if schema is None else schema)
-    unit = _whose(unit, said)
+    unit = _choose_unit(unit, said)
     if not isinstance(unit, Row | Person):
         raise InvalidParameter("a table protects rows or persons: unit=mosha.Row() or mosha.Person(column).")
     if account is not None and not account.unit.covers(unit):
@@ -360,14 +359,14 @@ def protect(
             f"account {account.name!r} protects {account.unit.describe()}, this table {unit.describe()}: "
             "open an account for that unit."
         )
-    opened = declared(open_source(source, **options), said.types)
+    opened = apply_types(open_source(source, **options), said.types)
     for name in {**said.ranges, **said.keys}:
         opened.schema[name]  # a slip in the file is told now, not when somebody asks
     relation = private(opened, person=unit.column if isinstance(unit, Person) else None)
     return Table(relation, unit, account, said)
 
 
-def _whose(unit: Unit | None, said: Declaration) -> Unit | None:
+def _choose_unit(unit: Unit | None, said: Declaration) -> Unit | None:
     if unit is None:
         return said.unit
     if not isinstance(unit, Unit) or said.unit is None or unit.covers(said.unit):

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from mosha.connect.engines.asking import stopping, too_late
 from mosha.connect.engines.comma_separated import cell_columns, header, separator_of
-from mosha.connect.engines.compiled import Compiled
+from mosha.connect.engines.compiled_path import Compiled
 from mosha.connect.engines.duckdb_fields import by_code_point, field_of, key_array, listed_array
 from mosha.connect.engines.duckdb_frames import check_frame, object_columns
 from mosha.connect.engines.duckdb_plans import Plans
@@ -35,7 +35,7 @@ from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Norms, Question
 from mosha.connect.plan.totals import Array, Totals, integers
 from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
-from mosha.connect.sql.public_keys import FEW
+from mosha.connect.sql.listed_groups import FEW
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import Query, alias, select
 from mosha.core.errors import DataError, InvalidParameter
@@ -56,7 +56,7 @@ UNFIT = (
 T = TypeVar("T")
 
 
-def _silenced(
+def _hide_errors(
     work: Callable[[], T], problem: str, memory: type[DataError] = DataError, statement: str | None = None
 ) -> T:
     """What an engine says may hold data: one public sentence takes its place, with no trace of the original.
@@ -184,7 +184,7 @@ class DuckDB(Engine):
             self._frames += 1
             name = f"frame_{self._frames}"
         check_frame(frame)
-        self._told(partial(self._connection.register, name, frame), problem)
+        self._run_silently(partial(self._connection.register, name, frame), problem)
         origin = partial(exp.Table, this=exp.Identifier(this=name, quoted=True))
         fields, skipped = self._describe(origin(), problem)
         kind = type(frame)  # what may change in place (pandas) or outside (lazy frames, data sets) is not kept
@@ -236,13 +236,13 @@ class DuckDB(Engine):
         named = f"{table} of {place}"  # the name under which a file is attached depends on those before it
         return LocalSource(self, tuple(map(by_code_point, fields)), skipped, origin, place=named)
 
-    def _told(self, work: Callable[[], T], problem: str) -> T:
+    def _run_silently(self, work: Callable[[], T], problem: str) -> T:
         with self._lock:
             self._unregister()
-            return _silenced(work, f"{problem}. Nothing was spent.")
+            return _hide_errors(work, f"{problem}. Nothing was spent.")
 
     def _ask(self, statement: str, problem: str) -> list[Any]:
-        return self._told(lambda: list(self._connection.execute(statement).fetchall()), problem)
+        return self._run_silently(lambda: list(self._connection.execute(statement).fetchall()), problem)
 
     def _describe(self, node: Node, problem: str) -> tuple[tuple[Field, ...], tuple[str, ...]]:
         rows = self._ask(f"DESCRIBE {self.dialect.sql(select([exp.Star()], node))}", problem)
@@ -252,35 +252,35 @@ class DuckDB(Engine):
 
     def answer(self, question: Question) -> Totals:
         with suppress(OutOfMemory):  # which of its troubles the engine had is nobody's business
-            return self._listed(question, self._answer)
+            return self._list_keys(question, self._answer)
         raise DataError(UNFINISHED)
 
     def look(self, question: Question) -> Totals:
-        return self._listed(question, super().look)
+        return self._list_keys(question, super().look)
 
     def analyse(self, found: list[Query], question: Question) -> None:
         for query in found:
             statement = self._statement(query, _key_kinds(question))
-            self._limited(partial(self._plans.make, statement, keep=question.listing is None), UNFIT, statement)
+            self._run_alone(partial(self._plans.make, statement, keep=question.listing is None), UNFIT, statement)
 
-    def _limited(self, work: Callable[[], T], problem: str, statement: str, memory: type[DataError] = DataError) -> T:
+    def _run_alone(self, work: Callable[[], T], problem: str, statement: str, memory: type[DataError] = DataError) -> T:
         """Do something with the connection, alone, and not beyond the deadline."""
         with self._lock, stopping(self._connection.interrupt) as struck:
             try:
-                return _silenced(work, problem, memory, statement)
+                return _hide_errors(work, problem, memory, statement)
             except DataError:
                 if not struck():
                     raise
         raise too_late()
 
-    def _listed(self, question: Question, answer: Callable[[Question], Totals]) -> Totals:
+    def _list_keys(self, question: Question, answer: Callable[[Question], Totals]) -> Totals:
         if question.only is None or len(question.only) <= FEW:
             return answer(question)
         name = "keys_" + hashlib.sha256(repr(question.only).encode()).hexdigest()[:32]
         with self._lock:
             self._listings[name] += 1
         try:
-            return answer(question.listed(partial(self._list, name)))
+            return answer(question.list_values(partial(self._list, name)))
         finally:
             with self._lock:
                 self._listings[name] -= 1
@@ -292,7 +292,7 @@ class DuckDB(Engine):
     def _list(self, name: str, columns: Sequence[Listed], alias_name: str) -> Node:
         """Public keys as a table of arrays: SQL with so many constants would take longer to read than the data."""
         arrays = {f"c{i}": listed_array(column) for i, column in enumerate(columns)}
-        self._told(partial(self._connection.register, name, arrays), "the public keys cannot be listed")
+        self._run_silently(partial(self._connection.register, name, arrays), "the public keys cannot be listed")
         typed = [alias(self.dialect.to(c.kind, column(f"c{i}")), c.name) for i, c in enumerate(columns)]
         return subquery(select(typed, exp.Table(this=exp.Identifier(this=name, quoted=True))), alias_name)
 
@@ -313,7 +313,7 @@ class DuckDB(Engine):
 
     def _columns(self, statement: str) -> Mapping[str, Any]:
         """The columns of an answer as arrays."""
-        return self._limited(lambda: self._plans.run(statement), UNFINISHED, statement, OutOfMemory)
+        return self._run_alone(lambda: self._plans.run(statement), UNFINISHED, statement, OutOfMemory)
 
     def _batches(self, statement: str) -> Iterator[Mapping[str, Array]]:
         """The columns of an answer in batches, for the compiled kernels, which work in one thread.
@@ -333,10 +333,10 @@ class DuckDB(Engine):
         with stopping(self._connection.interrupt) as struck:
             try:
                 read = lambda: self._connection.sql(statement).to_arrow_reader(BATCH)
-                reader = _silenced(read, UNFINISHED, OutOfMemory, statement)
+                reader = _hide_errors(read, UNFINISHED, OutOfMemory, statement)
                 follow = lambda: next(reader, None)
-                while (batch := _silenced(follow, UNFINISHED, OutOfMemory, statement)) is not None and not struck():
-                    yield {name: _plain(batch.column(name)) for name in batch.schema.names}
+                while (batch := _hide_errors(follow, UNFINISHED, OutOfMemory, statement)) is not None and not struck():
+                    yield {name: _to_array(batch.column(name)) for name in batch.schema.names}
                 late = batch is not None
             except DataError:
                 if not struck():
@@ -357,7 +357,7 @@ class DuckDB(Engine):
 
     def _fetch(self, query: Query, kinds: tuple[Type, ...]) -> tuple[list[Array], list[Array]]:
         found = self._columns(self._statement(query, kinds))
-        sums = [_whole(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
+        sums = [_join_halves(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
         return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
 
 
@@ -365,7 +365,7 @@ def _key_kinds(question: Question) -> tuple[Type, ...]:
     return (Type.INTEGER,) if isinstance(question, Norms) else question.key_types
 
 
-def _plain(found: Any) -> Array:
+def _to_array(found: Any) -> Array:
     """An Arrow column as an array: NaN for a missing double, MISSING for a missing whole number."""
     if found.null_count and found.type != "double":
         found = found.fill_null(MISSING)
@@ -380,7 +380,7 @@ def _left_out(
     return tuple(field for field in fields if field.name not in names), skipped + more
 
 
-def _whole(high: Array, low: Array) -> Array:
+def _join_halves(high: Array, low: Array) -> Array:
     high, low = np.asarray(high, dtype=np.int64), np.asarray(low, dtype=np.int64)
     if not high.any():
         return low

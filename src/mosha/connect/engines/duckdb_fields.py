@@ -45,21 +45,21 @@ def _moment(node: Node) -> Node:
     return _in_years(Type.INSTANT)(call("MAKE_TIMESTAMP", call("EPOCH_US", node)))
 
 
-def _same(node: Node) -> Node:
+def _read_as_is(node: Node) -> Node:
     return node
 
 
 _FIELDS: Mapping[str, tuple[Type, Read]] = {
-    "BIGINT": (Type.INTEGER, _same),
+    "BIGINT": (Type.INTEGER, _read_as_is),
     **dict.fromkeys(
         ["TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"], (Type.INTEGER, _as(Kind.BIGINT))
     ),
     **dict.fromkeys(["HUGEINT", "UBIGINT", "UHUGEINT"], (Type.INTEGER, _try(Kind.BIGINT))),
-    "DOUBLE": (Type.REAL, _same),
+    "DOUBLE": (Type.REAL, _read_as_is),
     "FLOAT": (Type.REAL, _as(Kind.DOUBLE)),
-    "VARCHAR": (Type.TEXT, _same),
+    "VARCHAR": (Type.TEXT, _read_as_is),
     "UUID": (Type.TEXT, _as(Kind.TEXT)),
-    "BOOLEAN": (Type.BOOLEAN, _same),
+    "BOOLEAN": (Type.BOOLEAN, _read_as_is),
     "DATE": (Type.DATE, _in_years(Type.DATE)),
     **dict.fromkeys(
         ["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"],

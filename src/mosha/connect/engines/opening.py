@@ -22,7 +22,7 @@ def local() -> DuckDB:
     return DuckDB()
 
 
-def _embedded(engine: Engine | None) -> DuckDB:
+def _open_duckdb(engine: Engine | None) -> DuckDB:
     if engine is None:
         return local()
     if not isinstance(engine, DuckDB):
@@ -61,7 +61,7 @@ def source(
 
         return Spark.of(data).frame(data)
     if type(data).__module__.split(".")[0] in {"pandas", "polars", "pyarrow"}:
-        return _embedded(engine).frame(data)
+        return _open_duckdb(engine).frame(data)
     raise DataError(
         f"a {type(data).__name__} is no table that Mosha can read: give a CSV or Parquet path, a pandas, Polars, "
         "Arrow or Spark table, a DuckDB file or a postgresql:// URL with table=."
@@ -83,7 +83,7 @@ def _place(place: str, table: str | None, text: dict[str, Any], engine: Engine |
     if Path(place).suffix.lower() in DATABASES:
         if table is None:
             raise InvalidParameter("a DuckDB file needs table='name'.")
-        return _embedded(engine).database(place, table)
+        return _open_duckdb(engine).database(place, table)
     if table is not None:
         raise InvalidParameter("table= goes with a database; a CSV or Parquet file is a table already.")
-    return _embedded(engine).file(place, **text)
+    return _open_duckdb(engine).file(place, **text)

@@ -194,12 +194,12 @@ def _within(low: Node, high: Node, then: Read) -> Read:
     return read
 
 
-def _same(node: Node) -> Node:
+def _read_as_is(node: Node) -> Node:
     return node
 
 
 def _text(node: Node) -> Node:
-    return POSTGRES.collated(cast(node, Kind.TEXT))
+    return POSTGRES.collate(cast(node, Kind.TEXT))
 
 
 def _double(node: Node) -> Node:
@@ -208,13 +208,13 @@ def _double(node: Node) -> Node:
 
 def _decimal(node: Node) -> Node:
     """A numeric as a double: too large is NULL and too small is 0, where a plain cast would fail."""
-    tiny = binary(exp.LT, call("ABS", node.copy()), POSTGRES.wide(text("1e-300")))
+    tiny = binary(exp.LT, call("ABS", node.copy()), POSTGRES.widen(text("1e-300")))
     near = choose((tiny, POSTGRES.literal(0.0, Type.REAL)), otherwise=_double(node.copy()))
-    limits = POSTGRES.wide(text("-1e160")), POSTGRES.wide(text("1e160"))
+    limits = POSTGRES.widen(text("-1e160")), POSTGRES.widen(text("1e160"))
     return _within(*limits, lambda _: near)(node)
 
 
-def _years(kind: Type, then: Read = _same, zone: str = "") -> Read:
+def _years(kind: Type, then: Read = _read_as_is, zone: str = "") -> Read:
     last = "9999-12-31" if kind is Type.DATE else "9999-12-31 23:59:59.999999"
     target = Kind.TIMESTAMPTZ if zone else POSTGRES.kinds[kind]
     return _within(cast(text("0001-01-01" + zone), target), cast(text(last + zone), target), then)
@@ -228,13 +228,13 @@ def _bigint(node: Node) -> Node:
     return cast(node, Kind.BIGINT)
 
 
-_WHOLE = _within(POSTGRES.wide(number(-LARGEST_INTEGER - 1)), POSTGRES.wide(number(LARGEST_INTEGER)), _bigint)
+_WHOLE = _within(POSTGRES.widen(number(-LARGEST_INTEGER - 1)), POSTGRES.widen(number(LARGEST_INTEGER)), _bigint)
 _FIELDS: Mapping[str, tuple[Type, Read]] = {
-    "int8": (Type.INTEGER, _same),
+    "int8": (Type.INTEGER, _read_as_is),
     **dict.fromkeys(["int2", "int4"], (Type.INTEGER, _bigint)),
-    "float8": (Type.REAL, _same),
+    "float8": (Type.REAL, _read_as_is),
     "float4": (Type.REAL, _double),
-    "bool": (Type.BOOLEAN, _same),
+    "bool": (Type.BOOLEAN, _read_as_is),
     **dict.fromkeys(["text", "varchar", "bpchar", "name", "uuid", "citext"], (Type.TEXT, _text)),
     "date": (Type.DATE, _years(Type.DATE)),
     "timestamp": (Type.TIMESTAMP, _years(Type.TIMESTAMP)),

@@ -43,7 +43,11 @@ def in_slices(question: Question, count: int, answer: Callable[[Question], Total
     """The answer from `count` slices; from twice as many whenever the memory is too small for one of them."""
     while True:
         try:
-            return answer(question) if count == 1 else _added(answer(question.sliced(i, count)) for i in range(count))
+            return (
+                answer(question)
+                if count == 1
+                else _add_parts(answer(question.take_slice(i, count)) for i in range(count))
+            )
         except OutOfMemory:
             if count >= MOST_SLICES or not _sums_over_persons(question):
                 raise
@@ -56,7 +60,7 @@ def _sums_over_persons(question: Question) -> bool:
     return bounded or isinstance(question, Norms)
 
 
-def _added(parts: Iterator[Totals]) -> Totals:
+def _add_parts(parts: Iterator[Totals]) -> Totals:
     """The sums of all parts, group by group, in the order in which groups first appear."""
     first = next(parts)
     place: dict[tuple[Any, ...], int] = {}

@@ -16,8 +16,8 @@ from mosha.connect.plan.aggregation import Norms, Question
 from mosha.connect.plan.relation import Relation
 from mosha.connect.plan.totals import Array, Totals, integers, object_array
 from mosha.connect.sql.dialect import Dialect, Node
-from mosha.connect.sql.plan import queries, sql_of
-from mosha.connect.sql.public_keys import FEW
+from mosha.connect.sql.listed_groups import FEW
+from mosha.connect.sql.queries import queries, sql_of
 from mosha.connect.sql.statement import Query
 from mosha.core.errors import DataError
 from mosha.core.fingerprint import Description, describe
@@ -112,10 +112,10 @@ def assemble(question: Question, found: list[Query], results: list[tuple[list[Ar
         tables.append(Totals(question.key_schema, tuple(keys), dict(zip(query.names, sums, strict=True))))
     total = tables[0]
     if question.only is not None:
-        tables = [table.aligned(question.only) for table in tables]
+        tables = [table.align(question.only) for table in tables]
     elif len(tables) > 1:
         every = tuple(dict.fromkeys(key for table in tables for key, _ in table.rows()))
-        tables = [table.aligned(every) for table in tables]
+        tables = [table.align(every) for table in tables]
     merged = {name: column for table in tables for name, column in table.values.items()}
     names = [name for name, _ in getattr(question, "values", ())] or list(merged)
     total = tables[0]
@@ -163,5 +163,7 @@ def answer(question: Question) -> Totals:
 def explain(question: Question) -> str:
     """The SQL that answers a question; many public keys are shown as a table of their own."""
     if question.only is not None and len(question.only) > FEW:
-        question = question.listed(lambda _, name: exp.alias_(exp.Table(this=exp.to_identifier("public_keys")), name))
+        question = question.list_values(
+            lambda _, name: exp.alias_(exp.Table(this=exp.to_identifier("public_keys")), name)
+        )
     return sql_of(question, engine_of(question.relation).dialect)

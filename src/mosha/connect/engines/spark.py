@@ -70,7 +70,7 @@ class Spark(Engine):
                 f"two columns of this frame are called {twice[0]!r}: rename one of them. Nothing was spent."
             )
         frame.toDF(*(f"c{i}" for i in range(len(columns)))).createOrReplaceTempView(name)
-        read = [(title, _numbered(i, _field(title, kind))) for i, (title, kind) in enumerate(columns)]
+        read = [(title, _number_field(i, _field(title, kind))) for i, (title, kind) in enumerate(columns)]
         fields = tuple(field for _, field in read if field is not None)
         source = SparkTable(self, fields, tuple(title for title, field in read if field is None), name)
         weakref.finalize(source, _forget, self._session, name)
@@ -81,14 +81,14 @@ class Spark(Engine):
             rows = [self._session.sql(self.dialect.sql(query.statement)).collect() for query in found]
             return [plain_columns(list(map(tuple, part)), question, q) for part, q in zip(rows, found, strict=True)]
 
-        return self._told(collect, rows=True)
+        return self._run_silently(collect, rows=True)
 
     def analyse(self, found: list[Query], question: Question) -> None:  # noqa: ARG002
         def look() -> None:
             for query in found:
                 self._session.sql(self.dialect.sql(query.statement)).schema  # noqa: B018  (asks for the analysed plan)
 
-        self._told(look, rows=False)
+        self._run_silently(look, rows=False)
 
     def _mark(self, group: str | None) -> None:
         """Give the jobs of this thread a name by which they can be cancelled, where there is a deadline."""
@@ -103,7 +103,7 @@ class Spark(Engine):
         with suppress(Exception):
             self._session.sparkContext.cancelJobGroup(group)
 
-    def _told(self, work: Callable[[], T], *, rows: bool) -> T:
+    def _run_silently(self, work: Callable[[], T], *, rows: bool) -> T:
         """What Spark says when it fails is not passed on; where `rows` are read, every failure may be one's fault."""
         lost = late = False
         group = f"mosha-{uuid.uuid4().hex}"
@@ -144,7 +144,7 @@ def _forget(session: Any, name: str) -> None:
 Read = Callable[[Node], Node]
 
 
-def _same(node: Node) -> Node:
+def _read_as_is(node: Node) -> Node:
     return node
 
 
@@ -152,7 +152,7 @@ def _as(kind: exp.DType) -> Read:
     return lambda node: cast(node, kind)
 
 
-def _within(low: Node, high: Node, then: Read = _same) -> Read:
+def _within(low: Node, high: Node, then: Read = _read_as_is) -> Read:
     def read(node: Node) -> Node:
         inside = binary(exp.And, binary(exp.GTE, node, low.copy()), binary(exp.LTE, node.copy(), high.copy()))
         return choose((inside, then(node.copy())))
@@ -187,14 +187,16 @@ def _moment(node: Node) -> Node:
 
 
 _WHOLE = _within(
-    SPARK.wide(number(-LARGEST_INTEGER - 1)), SPARK.wide(number(LARGEST_INTEGER)), lambda node: cast(node, Kind.BIGINT)
+    SPARK.widen(number(-LARGEST_INTEGER - 1)),
+    SPARK.widen(number(LARGEST_INTEGER)),
+    lambda node: cast(node, Kind.BIGINT),
 )
 _FIELDS: Mapping[str, tuple[Type, Read]] = {
-    "LongType": (Type.INTEGER, _same),
+    "LongType": (Type.INTEGER, _read_as_is),
     **dict.fromkeys(["ByteType", "ShortType", "IntegerType"], (Type.INTEGER, _as(Kind.BIGINT))),
-    "DoubleType": (Type.REAL, _same),
+    "DoubleType": (Type.REAL, _read_as_is),
     "FloatType": (Type.REAL, _as(Kind.DOUBLE)),
-    "BooleanType": (Type.BOOLEAN, _same),
+    "BooleanType": (Type.BOOLEAN, _read_as_is),
     "StringType": (Type.TEXT, _text),
     "DateType": (Type.DATE, _years(Type.DATE)),
     "TimestampNTZType": (Type.TIMESTAMP, _years(Type.TIMESTAMP)),
@@ -202,7 +204,7 @@ _FIELDS: Mapping[str, tuple[Type, Read]] = {
 }
 
 
-def _numbered(place: int, field: Field | None) -> Field | None:
+def _number_field(place: int, field: Field | None) -> Field | None:
     """The field, read from the column of that number."""
     return None if field is None else replace(field, read=lambda _: field.read(column(f"c{place}")))
 

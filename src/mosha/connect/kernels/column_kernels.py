@@ -77,7 +77,7 @@ def _slot(label: Any, mask: Any) -> Any:
 
 
 @njit(cache=True)
-def _grown(unique: Array, found: Any, size: Any) -> Any:
+def _grow_table(unique: Array, found: Any, size: Any) -> Any:
     """A larger table with the same labels."""
     table, larger = np.full(size, -1, np.int32), np.empty(size, np.int64)
     for code in range(found):
@@ -107,7 +107,7 @@ def codes_of(labels: Array) -> Any:
         codes[i] = table[place]
         if 2 * found > size:
             size *= 4
-            table, unique = _grown(unique, found, size)
+            table, unique = _grow_table(unique, found, size)
     return codes, unique[:found].copy()
 
 

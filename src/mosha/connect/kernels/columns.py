@@ -17,7 +17,7 @@ from mosha.connect.plan.aggregation import Norms, Question
 from mosha.connect.plan.totals import Array
 from mosha.connect.sql.statement import is_plain_count
 
-__all__ = ["COUNT", "KNOWN", "PERSON", "Gathered", "Table", "Wanted", "gathered", "values_of", "wanted"]
+__all__ = ["COUNT", "KNOWN", "PERSON", "Gathered", "Table", "Wanted", "choose_columns", "gather_batches", "values_of"]
 
 COUNT, PERSON, KNOWN = -1, -2, -3
 FEW_TOTALS = 2**14
@@ -56,7 +56,7 @@ class Wanted:
         return repr([(place, c.between, c.exponent, c.centre) for place, c in self.grids])
 
 
-def wanted(question: Question, *, in_sql: bool = False) -> Wanted:
+def choose_columns(question: Question, *, in_sql: bool = False) -> Wanted:
     """Which columns a question needs; with `in_sql`, every value as the SQL plan has it."""
     values, schema = values_of(question), question.relation.schema
     reals: dict[str, Expression] = {}
@@ -92,7 +92,7 @@ class Gathered:
     hashes: tuple[Array, ...] = ()
 
 
-def gathered(batches: Iterator[Mapping[str, Array]], wish: Wanted, hashes: int, rows: int) -> Gathered:
+def gather_batches(batches: Iterator[Mapping[str, Array]], wish: Wanted, hashes: int, rows: int) -> Gathered:
     """The batches one after the other, in 32 bits while everything fits them; `rows` is only a guess of their sum."""
     kind = np.int32 if wish.magnitude < 2**31 else np.int64
     labels = {name: np.empty(rows, np.int32) for name in "pg"}
@@ -104,7 +104,7 @@ def gathered(batches: Iterator[Mapping[str, Array]], wish: Wanted, hashes: int, 
             labels = {name: _longer(old, filled + size) for name, old in labels.items()}
             values, bits = _longer(values, filled + size), [_longer(old, filled + size) for old in bits]
         for name, label in labels.items():
-            labels[name] = _copied(label, filled, batch[name].view(np.int64))
+            labels[name] = _copy_labels(label, filled, batch[name].view(np.int64))
         _fill(values, filled, batch, wish)
         for i, target in enumerate(bits):
             target[filled : filled + size] = batch[f"h{i}"]
@@ -116,7 +116,7 @@ def _longer(column: Array, more: int) -> Array:
     return np.concatenate([column, np.empty((more, *column.shape[1:]), column.dtype)])
 
 
-def _copied(target: Array, start: int, found: Array) -> Array:
+def _copy_labels(target: Array, start: int, found: Array) -> Array:
     """The target with labels from `start` on; in 64 bits as soon as one of them needs it."""
     from mosha.connect.kernels.column_kernels import copied_into  # noqa: PLC0415  (numba is an extra and takes time to load)
 

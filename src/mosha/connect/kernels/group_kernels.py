@@ -54,7 +54,7 @@ def into_words(rows: Any, people: Any, words: Array, moved: Array) -> Array:
 
 
 @njit(cache=True)
-def _merged(places: Array, first: Any, last: Any, word: Any, spare: Any) -> None:
+def _merge_places(places: Array, first: Any, last: Any, word: Any, spare: Any) -> None:
     """Two places (or the last and the spare) are of one group: one of them takes both counts, the others move up."""
     at = first
     while (places[at] ^ word) > LOW:
@@ -85,7 +85,7 @@ def _choose(words: Array, places: Array, most: Any) -> None:
             places[k] = min(held, entering)
             entering = max(held, entering)
         if known:
-            _merged(places, first, last, word, entering)
+            _merge_places(places, first, last, word, entering)
 
 
 @njit(cache=True)
@@ -106,7 +106,7 @@ def _limits(places: Array, most: Any, per_group: Any, highest: Array) -> Any:
 
 
 @njit(cache=True)
-def _kept(words: Array, highest: Array, order: Array) -> Any:
+def _keep_rows(words: Array, highest: Array, order: Array) -> Any:
     """The rows that stay, moved to the front of `order`; how many they are."""
     stay = np.int64(0)
     for i in range(len(words)):
@@ -164,7 +164,7 @@ def truncate_groups(starts: Array, words: Array, values: Array, codes: Array, li
         expected, flag = _limits(places, most, per_group, highest)
         if flag:
             return sums, present, flag
-        stay = _kept(inside, highest, order)
+        stay = _keep_rows(inside, highest, order)
         if stay != expected:
             return sums, present, TIE
         _add(inside, values[first:last], order[:stay], COUNT, present)

@@ -39,7 +39,7 @@ def entry_of(values: Array, i: Any, code: Any, missing: Any) -> Any:
 
 
 @njit(cache=True)
-def _scaled(value: Any, factor: Any, divisor: Any, ratio: Any) -> Any:
+def _scale_value(value: Any, factor: Any, divisor: Any, ratio: Any) -> Any:
     """The product of value and factor divided by divisor, towards zero; `ratio` is factor / divisor as a double."""
     size = abs(np.int64(value))
     quotient = np.int64(np.float64(size) * ratio)
@@ -66,7 +66,7 @@ def row_totals(persons: Array, values: Array, code: Any, people: Any) -> Array:
 
 
 @njit(cache=True)
-def _counted(ranks: Array, groups: Array, weights: Array, sums: Array) -> None:
+def _count_rows(ranks: Array, groups: Array, weights: Array, sums: Array) -> None:
     for i in range(len(ranks)):
         sums[groups[i]] += weights[ranks[i]]
 
@@ -80,7 +80,7 @@ def _counted_known(ranks: Array, groups: Array, known: Array, weights: Array, su
 
 
 @njit(cache=True)
-def _summed(ranks: Array, groups: Array, column: Array, scales: Any, sums: Array) -> None:
+def _sum_values(ranks: Array, groups: Array, column: Array, scales: Any, sums: Array) -> None:
     """Values or their shares; scales = (totals, ratios, limit, fraction), totals and ratios by rank."""
     totals, ratios, limit, fraction = scales
     factor, missing = limit << fraction, missing_in(column)
@@ -91,7 +91,7 @@ def _summed(ranks: Array, groups: Array, column: Array, scales: Any, sums: Array
         if totals[rank] <= limit:
             sums[groups[i]] += value << fraction
         else:
-            sums[groups[i]] += _scaled(value, factor, totals[rank], ratios[rank])
+            sums[groups[i]] += _scale_value(value, factor, totals[rank], ratios[rank])
 
 
 @njit(cache=True)
@@ -112,11 +112,11 @@ def row_norms(rows: Any, codes: Array, totals: Array, limit: Any, sizes: Any) ->
     sums = np.zeros((len(codes), count), np.int64)
     for j in range(len(codes)):
         if codes[j] == COUNT:
-            _counted(ranks, groups, weights, sums[j])
+            _count_rows(ranks, groups, weights, sums[j])
         elif codes[j] <= KNOWN:
             _counted_known(ranks, groups, values[:, KNOWN - codes[j]], weights, sums[j])
         else:
-            _summed(ranks, groups, values[:, codes[j]], (totals, ratios, limit, fraction), sums[j])
+            _sum_values(ranks, groups, values[:, codes[j]], (totals, ratios, limit, fraction), sums[j])
     return sums
 
 
@@ -226,7 +226,7 @@ def group_norms(starts: Array, pairs: Array, plan: Array, order: Any, sizes: Any
             ratio = np.float64(factor) / np.float64(max(norm, 1))
             for i in range(first, last):
                 value = _entry(pairs, i, plan[j, 0])
-                part = value << fraction if norm <= limit else _scaled(value, factor, norm, ratio)
+                part = value << fraction if norm <= limit else _scale_value(value, factor, norm, ratio)
                 sums[pairs[i, 0], j] += part
     return sums, False
 

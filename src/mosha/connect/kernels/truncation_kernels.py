@@ -77,7 +77,7 @@ def _cut(records: Array, chosen: Array, limit: Any, hashes: Any, keys: Array) ->
 
 
 @njit(cache=True)
-def _kept(records: Array, order: Array, limits: Any, hashes: Any, keys: Array) -> Any:
+def _keep_records(records: Array, order: Array, limits: Any, hashes: Any, keys: Array) -> Any:
     """(how many records stay, flag): they are moved to the front. Groups are cut first, then the rows in each."""
     at_most, most_groups, per_group = limits
     by_group, total = hashes[0], len(order)
@@ -100,7 +100,7 @@ def _kept(records: Array, order: Array, limits: Any, hashes: Any, keys: Array) -
 
 
 @njit(cache=True)
-def _entered(best: Array, groups: Array, counts: Array, found: Any, most: Any) -> Any:
+def _enter_hash(best: Array, groups: Array, counts: Array, found: Any, most: Any) -> Any:
     """Make room for best[most] among the smallest hashes, which stay in order; how many there are now."""
     bits, group, place = best[most], groups[most], min(found, most - 1)
     while place > 0 and best[place - 1] > bits:
@@ -134,7 +134,7 @@ def _few_groups(records: Array, order: Array, span: Any, limits: Any, by_group: 
             counts[place] += 1
         else:
             best[most], groups[most] = bits, group
-            found = _entered(best, groups, counts, found, most)
+            found = _enter_hash(best, groups, counts, found, most)
     for place in range(found):
         if per_group != NO_LIMIT and counts[place] > per_group:
             return 0, BUSY
@@ -196,7 +196,7 @@ def _cut_block(records: Array, order: Array, place: Array, limits: Any, hashes: 
             if few:
                 kept, flag = _few_groups(records, order, (first, last), limits, hashes[0], small)
             if flag == BUSY:
-                kept, flag = _kept(records, order[first:last], limits, hashes, keys)
+                kept, flag = _keep_records(records, order[first:last], limits, hashes, keys)
             if flag:
                 return 0, flag
         for k in range(kept):

@@ -8,7 +8,7 @@ from mosha.connect.language.expression import Call, Case, Column, Expression, Li
 from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import DataError
 
-__all__ = ["CASTS", "is_loose", "is_number", "join_types", "meant", "result_type", "type_of"]
+__all__ = ["CASTS", "is_loose", "is_number", "join_types", "read_loose_types", "result_type", "type_of"]
 
 DEPTH = 24
 
@@ -46,7 +46,9 @@ def _type_of(expression: Expression, schema: Schema, depth: int) -> Type:
         return _case_type(expression, schema, depth)
     if isinstance(expression, Call):
         kinds = [_type_of(argument, schema, depth + 1) for argument in expression.arguments]
-        return result_type(expression, meant(expression, kinds, [is_loose(a, schema) for a in expression.arguments]))
+        return result_type(
+            expression, read_loose_types(expression, kinds, [is_loose(a, schema) for a in expression.arguments])
+        )
     raise DataError(f"{type(expression).__name__} is no expression.")
 
 
@@ -75,7 +77,7 @@ def is_number(expression: Expression, schema: Schema) -> bool:
     return type_of(expression, schema).numeric or is_loose(expression, schema)
 
 
-def meant(call: Call, kinds: Sequence[Type], loose: Sequence[bool]) -> list[Type]:
+def read_loose_types(call: Call, kinds: Sequence[Type], loose: Sequence[bool]) -> list[Type]:
     """The types of a call's arguments, columns without a declared type read as what the operator and its others need.
 
     The rule looks at the question alone: no row can change what a column means.
@@ -133,17 +135,17 @@ def _real(call: Call, kinds: list[Type]) -> Type:
     return Type.REAL
 
 
-def _whole(call: Call, kinds: list[Type]) -> Type:
+def _type_whole(call: Call, kinds: list[Type]) -> Type:
     _numbers(call, kinds)
     return Type.INTEGER
 
 
-def _rounded(call: Call, kinds: list[Type]) -> Type:
+def _type_rounded(call: Call, kinds: list[Type]) -> Type:
     _numbers(call, kinds)
     return Type.INTEGER if call.options == (0,) else Type.REAL
 
 
-def _compared(call: Call, kinds: list[Type]) -> Type:
+def _type_comparison(call: Call, kinds: list[Type]) -> Type:
     joined = join_types(kinds, "a comparison")
     equality = {Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN}
     if joined is Type.BOOLEAN and call.operator not in equality:
@@ -174,7 +176,7 @@ def _date_part(call: Call, kinds: list[Type]) -> Type:
     return Type.INTEGER
 
 
-def _truncated(call: Call, kinds: list[Type]) -> Type:
+def _type_truncated_date(call: Call, kinds: list[Type]) -> Type:
     _dates(call, kinds, clock=call.options[0] in {"hour", "minute"})
     return kinds[0]
 
@@ -198,8 +200,8 @@ _RULES: Mapping[Operator, _Rule] = {
     **dict.fromkeys([Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.NEGATE], _numbers),
     **dict.fromkeys([Operator.ABSOLUTE, Operator.CLAMP, Operator.BIN], _numbers),
     Operator.DIVIDE: _real,
-    Operator.ROUND: _rounded,
-    **dict.fromkeys([Operator.FLOOR, Operator.CEILING, Operator.GRID], _whole),
+    Operator.ROUND: _type_rounded,
+    **dict.fromkeys([Operator.FLOOR, Operator.CEILING, Operator.GRID], _type_whole),
     **dict.fromkeys(
         [
             Operator.EQUAL,
@@ -210,7 +212,7 @@ _RULES: Mapping[Operator, _Rule] = {
             Operator.GREATER_EQUAL,
             Operator.IN,
         ],
-        _compared,
+        _type_comparison,
     ),
     **dict.fromkeys([Operator.AND, Operator.OR, Operator.NOT], _logical),
     Operator.IS_NULL: lambda _call, _kinds: Type.BOOLEAN,
@@ -232,17 +234,21 @@ _RULES: Mapping[Operator, _Rule] = {
         ],
         _date_part,
     ),
-    Operator.TRUNCATE_DATE: _truncated,
+    Operator.TRUNCATE_DATE: _type_truncated_date,
     Operator.DAYS_BETWEEN: _days,
     Operator.CAST: _cast,
 }
 
-_COMPARED = [operator for operator, rule in _RULES.items() if rule is _compared]
+_COMPARED = [operator for operator, rule in _RULES.items() if rule is _type_comparison]
 _ALIKE = frozenset([*_COMPARED, Operator.COALESCE])
 """Operators whose arguments have one type, which the others decide where one has none."""
 _READS: Mapping[Operator, Type] = {
-    **{operator: Type.REAL for operator, rule in _RULES.items() if rule in {_numbers, _real, _whole, _rounded}},
-    **{operator: Type.TIMESTAMP for operator, rule in _RULES.items() if rule in {_date_part, _truncated}},
+    **{
+        operator: Type.REAL
+        for operator, rule in _RULES.items()
+        if rule in {_numbers, _real, _type_whole, _type_rounded}
+    },
+    **{operator: Type.TIMESTAMP for operator, rule in _RULES.items() if rule in {_date_part, _type_truncated_date}},
     Operator.DAYS_BETWEEN: Type.DATE,
 }
 """What an operator needs, whatever its other arguments are."""

@@ -1,8 +1,8 @@
 """What every operator takes: how many arguments, and the range of every constant that shapes it.
 
 One table, `LIMITS`, for all engines. A call is checked against it when it is built, before anything is paid or sent;
-what lies outside is refused. What rows can do to a call is said in `total`, and proved in `compile.md`: a row that has
-no value there gets NULL.
+what lies outside is refused. `total` says what rows can do to a call, and `expressions.md` proves it: a row that has no
+value there gets NULL.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_call(operator: Operator, arguments: int, constants: Sequence[Any], opt
 
 def check_grid(low: Any, high: Any, exponent: Any, centre: Any = 0) -> None:
     """The range of `expression.grid`."""
-    _ordered(low, high)
+    _check_order(low, high)
     if not _is_whole(exponent) or abs(exponent) > MOST_EXPONENT:
         raise InvalidParameter("the exponent of a grid must be a whole number from -400 to 400.")
     if max(abs(low), abs(high)) * 2.0**exponent >= 2.0**51:
@@ -75,7 +75,7 @@ def check_limit(name: str, value: Any) -> int:
     return int(value)
 
 
-def _ordered(low: Any, high: Any) -> None:
+def _check_order(low: Any, high: Any) -> None:
     real("low", low)
     real("high", high)
     if not low <= high:
@@ -86,7 +86,7 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _whole(name: str, value: Any, low: int, high: int) -> None:
+def _check_whole(name: str, value: Any, low: int, high: int) -> None:
     if not _is_whole(value) or not low <= value <= high:
         raise InvalidParameter(f"{name} must be a whole number from {low} to {high}. Nothing was spent.")
 
@@ -106,8 +106,8 @@ def _nothing(constants: Sequence[Any], options: Sequence[Any]) -> None:
 def _substring(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     start, length = _unpack(options, 2, 2)
-    _whole("the start of a substring", start, 1, MOST_PLACES)
-    _whole("the length of a substring", length, 0, MOST_PLACES)
+    _check_whole("the start of a substring", start, 1, MOST_PLACES)
+    _check_whole("the length of a substring", length, 0, MOST_PLACES)
 
 
 def _bin(constants: Sequence[Any], options: Sequence[Any]) -> None:
@@ -118,7 +118,7 @@ def _bin(constants: Sequence[Any], options: Sequence[Any]) -> None:
     if real("width", width) <= 0:
         raise InvalidParameter("a bin's width must be above zero.")
     if isinstance(width, int):
-        _whole("the width of a bin", width, 1, WIDEST_BIN)
+        _check_whole("the width of a bin", width, 1, WIDEST_BIN)
     elif not SMALLEST_FACTOR <= width < LARGEST_REAL:
         raise InvalidParameter("the width of a bin must lie between 2**-500 and 2**500. Nothing was spent.")
     real("origin", origin)
@@ -130,7 +130,7 @@ def _clamp(constants: Sequence[Any], options: Sequence[Any]) -> None:
     _nothing((), options)
     if len(constants) != 2:
         raise InvalidParameter("the range of a clamp is two constants.")
-    _ordered(*constants)
+    _check_order(*constants)
 
 
 def _grid(constants: Sequence[Any], options: Sequence[Any]) -> None:
@@ -154,7 +154,7 @@ def _like(constants: Sequence[Any], options: Sequence[Any]) -> None:
 def _round(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     digits, *bound = _unpack(options, 1, 2)
-    _whole("digits", digits, -MOST_DIGITS, MOST_DIGITS)
+    _check_whole("digits", digits, -MOST_DIGITS, MOST_DIGITS)
     if len(bound) > 1 or not all(isinstance(limit, float) and 0 < limit < LARGEST_REAL for limit in bound):
         raise InvalidParameter("what a rounded number stays below is a positive real under 2**500.")
 

@@ -8,7 +8,10 @@ __all__ = ["Operator"]
 
 
 class Operator(StrEnum):
-    """All that an expression can do; `checking` types it, `limits` says what it takes, `compile` says it in SQL."""
+    """All that an expression can do.
+
+    `checking` types it, `limits` says what it takes, `mosha.connect.sql.expressions` writes it in SQL.
+    """
 
     ADD = "+"
     SUBTRACT = "-"

@@ -106,7 +106,7 @@ class Schema(Mapping[str, Type]):
     """The public list of columns and their types, in order; `skipped` names columns of types without a meaning here.
 
     Columns in `loose` are text of a file that has no types, and nobody has declared them: where an operator needs a
-    number or a date, such a column is read as one, and what does not read so is missing (`checking.meant`).
+    number or a date, such a column is read as one, and what does not read so is missing (`checking.read_loose_types`).
 
     >>> Schema({"ward": Type.TEXT, "days": Type.INTEGER})["days"]
     <Type.INTEGER: 'integer'>

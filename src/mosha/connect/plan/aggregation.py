@@ -48,13 +48,13 @@ class Question:
     def key_schema(self) -> Schema:
         return Schema(dict(zip((name for name, _ in self.keys), self.key_types, strict=True)))
 
-    def listed(self, listing: Any) -> Self:
+    def list_values(self, listing: Any) -> Self:
         """The same question, its public keys listed by an engine in its own way."""
         question = copy.copy(self)
         object.__setattr__(question, "listing", listing)
         return question
 
-    def sliced(self, number: int, count: int) -> Self:
+    def take_slice(self, number: int, count: int) -> Self:
         """The same question about one of `count` slices of persons."""
         self._need_person()
         question = copy.copy(self)
@@ -76,13 +76,13 @@ def _public_keys(only: Iterable[Any], kinds: tuple[Type, ...]) -> tuple[tuple[An
         values = tuple(key) if isinstance(key, (tuple, list)) else (key,)
         if len(values) != len(kinds):
             raise InvalidParameter(f"every public key needs {len(kinds)} value(s), one for each key column.")
-        found[tuple(_plain(value, kind) for value, kind in zip(values, kinds, strict=True))] = None
+        found[tuple(_to_plain(value, kind) for value, kind in zip(values, kinds, strict=True))] = None
     if not found:
         raise InvalidParameter("an empty list of public keys asks for nothing.")
     return tuple(found)
 
 
-def _plain(value: Any, kind: Type) -> Any:
+def _to_plain(value: Any, kind: Type) -> Any:
     if value is None:
         return None
     literal = lit(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -357,9 +357,11 @@ class BoundedJoin(_Join):
     @property
     def stability(self) -> Stability:  # type: ignore[override]
         left, right = self.left.stability, self.right.stability
-        return Stability(self._changed(left.per_row, right.per_row), self._changed(left.per_person, right.per_person))
+        return Stability(
+            self._count_changed(left.per_row, right.per_row), self._count_changed(left.per_person, right.per_person)
+        )
 
-    def _changed(self, left: int | None, right: int | None) -> int | None:
+    def _count_changed(self, left: int | None, right: int | None) -> int | None:
         return None if left is None or right is None else 2 * (self.at_most[1] * left + self.at_most[0] * right)
 
 
@@ -371,3 +373,11 @@ def private(source: Source, *, person: str | None = None) -> Scan:
 def public(source: Source) -> Scan:
     """A table that is no secret."""
     return Scan(source, private=False)
+
+
+def rebase(relation: Relation, data: Source) -> Relation:
+    """The same plan over another private table."""
+    if isinstance(relation, Scan):
+        return replace(relation, source=data) if relation.private else relation
+    beneath = [name for name in ("parent", "left", "right") if hasattr(relation, name)]
+    return replace(relation, **{name: rebase(getattr(relation, name), data) for name in beneath})  # type: ignore[type-var]

@@ -49,7 +49,7 @@ class Totals:
     def to_dict(self) -> dict[tuple[Any, ...], tuple[int, ...]]:
         return dict(self.rows())
 
-    def aligned(self, keys: Sequence[tuple[Any, ...]]) -> Totals:
+    def align(self, keys: Sequence[tuple[Any, ...]]) -> Totals:
         """The same sums in the order of `keys`, 0 for a group without rows."""
         place = {key: row for row, (key, _) in enumerate(self.rows())}
         rows = np.array([place.get(key, -1) for key in keys], dtype=np.int64)

@@ -14,9 +14,20 @@ from mosha.connect.language.schema import LARGEST_INTEGER, LARGEST_REAL, SMALLES
 from mosha.connect.sql.dialect import Node, binary, call, choose, number, text
 
 if TYPE_CHECKING:
-    from mosha.connect.sql.compile import Scope, Typed
+    from mosha.connect.sql.expressions import Scope, Typed
 
-__all__ = ["absolute", "arithmetic", "clamp", "divide", "nearest", "negate", "rounded", "to_bin", "to_grid", "whole"]
+__all__ = [
+    "absolute",
+    "arithmetic",
+    "clamp",
+    "divide",
+    "nearest",
+    "negate",
+    "round_number",
+    "round_to_whole",
+    "to_bin",
+    "to_grid",
+]
 
 WHOLE = 2.0**53
 
@@ -38,13 +49,13 @@ def _integer(scope: Scope, kind: type[exp.Binary], left: Node, right: Node) -> N
     node, wide = scope.dialect.integer(kind, left, right)
     if not wide:
         return node
-    low, high = (scope.dialect.wide(text(str(limit))) for limit in (-LARGEST_INTEGER - 1, LARGEST_INTEGER))
+    low, high = (scope.dialect.widen(text(str(limit))) for limit in (-LARGEST_INTEGER - 1, LARGEST_INTEGER))
 
-    def narrowed(value: Node) -> Node:
+    def narrow(value: Node) -> Node:
         fits = binary(exp.And, binary(exp.GTE, value, low), binary(exp.LTE, value.copy(), high))
         return choose((fits, scope.dialect.to(Type.INTEGER, value.copy())))
 
-    return scope.let(node, narrowed)
+    return scope.let(node, narrow)
 
 
 def _product(scope: Scope, left: Node, right: Node) -> Node:
@@ -54,11 +65,11 @@ def _product(scope: Scope, left: Node, right: Node) -> Node:
 def _quotient(scope: Scope, left: Node, right: Node) -> Node:
     numerator, zero = scope.flush(left), scope.real(0)
 
-    def divided(divisor: Node) -> Node:
+    def divide_by(divisor: Node) -> Node:
         quotient = scope.dialect.real_quotient(numerator, divisor.copy())
         return choose((binary(exp.NEQ, divisor, zero), quotient))
 
-    return scope.tame(scope.let(scope.flush(right), divided))
+    return scope.tame(scope.let(scope.flush(right), divide_by))
 
 
 def divide(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
@@ -85,13 +96,13 @@ def absolute(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Nod
     return scope.let(arguments[0].node, positive)
 
 
-def whole(name: str) -> Callable[[Scope, Call, list[Typed], Type], Node]:
+def round_to_whole(name: str) -> Callable[[Scope, Call, list[Typed], Type], Node]:
     """The whole number below or above, NULL from 2**53 on."""
 
     def emit(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
         if arguments[0].type is Type.INTEGER:
             return arguments[0].node
-        return scope.within(arguments[0].node, -WHOLE, WHOLE, lambda value: scope.dialect.whole(call(name, value)))
+        return scope.within(arguments[0].node, -WHOLE, WHOLE, lambda value: scope.dialect.to_bigint(call(name, value)))
 
     return emit
 
@@ -103,7 +114,7 @@ def nearest(scope: Scope, value: Node) -> Node:
     """
 
     def step(name: str, kind: type[exp.Binary]) -> Node:
-        inner = scope.dialect.whole(call(name, value.copy()))
+        inner = scope.dialect.to_bigint(call(name, value.copy()))
         sides = (scope.dialect.to(Type.REAL, inner), value.copy())
         distance = binary(exp.Sub, *(sides if kind is exp.Sub else reversed(sides)))
         far = binary(exp.GTE, distance, scope.real(0.5))
@@ -112,7 +123,7 @@ def nearest(scope: Scope, value: Node) -> Node:
     return choose((binary(exp.LT, value, scope.real(0)), step("CEIL", exp.Sub)), otherwise=step("FLOOR", exp.Add))
 
 
-def rounded(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
+def round_number(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
     """The nearest number of so many digits; a double that has no further digits stays as it is."""
     digits, *bound = expression.options
     if result is Type.INTEGER:
@@ -139,18 +150,18 @@ def rounded(scope: Scope, expression: Call, arguments: list[Typed], result: Type
 def clamp(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
     given, low, high = (scope.coerce(argument, result) for argument in arguments)
 
-    def clamped(value: Node) -> Node:
+    def clamp(value: Node) -> Node:
         below, above = binary(exp.LT, value, low), binary(exp.GT, value.copy(), high)
         return choose((below, low.copy()), (above, high.copy()), otherwise=value.copy())
 
-    return scope.let(given, clamped)
+    return scope.let(given, clamp)
 
 
 def to_bin(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
     given, width, origin = (scope.coerce(argument, result) for argument in arguments)
     if result is Type.REAL:
         ratio = _quotient(scope, scope.tame(binary(exp.Sub, given, origin)), width.copy())
-        steps = scope.within(ratio, -WHOLE, WHOLE, lambda value: scope.dialect.whole(call("FLOOR", value)))
+        steps = scope.within(ratio, -WHOLE, WHOLE, lambda value: scope.dialect.to_bigint(call("FLOOR", value)))
         edge = _product(scope, scope.dialect.to(Type.REAL, steps), width)
         return scope.tame(binary(exp.Add, edge, origin.copy()))
     size, start = (argument.value for argument in expression.arguments[1:] if isinstance(argument, Literal))
@@ -175,7 +186,7 @@ def to_grid(scope: Scope, expression: Call, arguments: list[Typed], _: Type) -> 
     return scope.let(node, lambda value: _real_grid(scope, value, options, wild=given.wild))
 
 
-def _moved(scope: Scope, node: Node, centre: int) -> Node:
+def _move_centre(scope: Scope, node: Node, centre: int) -> Node:
     """A BIGINT below 2**51 in magnitude, seen from the centre: no step can leave 64 bits."""
     return binary(exp.Sub, node, scope.dialect.literal(centre, Type.INTEGER)) if centre else node
 
@@ -184,7 +195,7 @@ def _whole_grid(scope: Scope, value: Node, between: tuple[int, int], exponent: i
     low, high = (scope.dialect.literal(bound, Type.INTEGER) for bound in between)
     least, most = (scope.dialect.literal((bound << exponent) - centre, Type.INTEGER) for bound in between)
     scaled = binary(exp.Mul, value.copy(), scope.dialect.literal(1 << exponent, Type.INTEGER))
-    inside = _moved(scope, scaled, centre)
+    inside = _move_centre(scope, scaled, centre)
     return choose((binary(exp.LT, value, low), least), (binary(exp.GT, value.copy(), high), most), otherwise=inside)
 
 
@@ -201,7 +212,7 @@ def _real_grid(scope: Scope, value: Node, options: tuple[float, float, int, int]
     scaled = binary(exp.Add, binary(exp.Mul, value.copy(), scope.real(scale)), scope.real(0.5))
     inside = binary(exp.And, compare(exp.GTE, low), compare(exp.LTE, high))
     branches = [
-        (inside, _moved(scope, scope.dialect.whole(call("FLOOR", scaled)), centre)),
+        (inside, _move_centre(scope, scope.dialect.to_bigint(call("FLOOR", scaled)), centre)),
         (binary(exp.And, compare(exp.GT, high), compare(exp.LT, LARGEST_REAL)), point(high)),
         (binary(exp.And, compare(exp.LT, low), compare(exp.GT, -LARGEST_REAL)), point(low)),
     ]

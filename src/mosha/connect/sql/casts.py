@@ -12,7 +12,7 @@ from mosha.connect.sql.dialect import Node, binary, call, choose, number, text
 
 if TYPE_CHECKING:
     from mosha.connect.language.expression import Call
-    from mosha.connect.sql.compile import Scope, Typed
+    from mosha.connect.sql.expressions import Scope, Typed
 
 __all__ = ["cast_sql", "read_text"]
 

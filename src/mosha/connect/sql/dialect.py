@@ -43,7 +43,7 @@ def text(value: str) -> exp.Literal:
 
 def binary(kind: type[exp.Binary], left: Node, right: Node) -> Node:
     """Two operands and an operator, each operand in parentheses where it needs them."""
-    return kind(this=_wrapped(left), expression=_wrapped(right))
+    return kind(this=_wrap(left), expression=_wrap(right))
 
 
 def choose(*branches: tuple[Node, Node], otherwise: Node | None = None) -> exp.Case:
@@ -61,7 +61,7 @@ class Listed:
     values: Sequence[Any]
 
 
-def _wrapped(node: Node) -> Node:
+def _wrap(node: Node) -> Node:
     loose = (exp.Binary, exp.Unary, exp.Predicate, exp.Interval)
     return exp.Paren(this=node) if isinstance(node, loose) and not isinstance(node, exp.Paren) else node
 
@@ -119,7 +119,7 @@ class Dialect:
             return self.to(kind, number(value))
         return self.to(kind, text(plain_text(value)))
 
-    def listed(self, columns: Sequence[Listed], name: str) -> Node:
+    def list_values(self, columns: Sequence[Listed], name: str) -> Node:
         """A table of public values under the alias `name`."""
         rows = zip(*(column.values for column in columns), strict=True)
         tuples = [
@@ -129,13 +129,13 @@ class Dialect:
         alias = exp.TableAlias(this=exp.Identifier(this=name, quoted=True), columns=identifiers)
         return exp.Values(expressions=tuples, alias=alias)
 
-    def wide(self, node: Node) -> Node:
+    def widen(self, node: Node) -> Node:
         """The integer in the engine's widest exact type (at least 2**126)."""
         raise NotImplementedError
 
     def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> tuple[Node, bool]:
         """A sum, difference or product of two BIGINTs; the flag tells that it is wide and still to be narrowed."""
-        return binary(kind, self.wide(left), self.wide(right)), True
+        return binary(kind, self.widen(left), self.widen(right)), True
 
     def bound(self, node: Node, names: Iterator[str], use: Callable[[Node], Node]) -> Node | None:
         """What `use` makes of a name for the node, in one expression; None where inner SELECTs serve as well."""
@@ -158,7 +158,7 @@ class Dialect:
         return binary(exp.IntDiv, left, right)
 
     def real_quotient(self, left: Node, right: Node) -> Node:
-        return exp.Div(this=_wrapped(left), expression=_wrapped(right), typed=True, safe=False)
+        return exp.Div(this=_wrap(left), expression=_wrap(right), typed=True, safe=False)
 
     def remainder(self, left: Node, right: Node) -> Node:
         return binary(exp.Mod, left, right)
@@ -170,7 +170,7 @@ class Dialect:
         """
         return exp.TryCast(this=node, to=exp.DataType(this=self.kinds[kind]))
 
-    def whole(self, node: Node) -> Node:
+    def to_bigint(self, node: Node) -> Node:
         """A double without a fraction, below 2**63, as BIGINT."""
         return self.attempt(Type.INTEGER, node)
 
@@ -199,7 +199,7 @@ class Dialect:
         """How many bytes a text has in UTF-8."""
         return call("OCTET_LENGTH", node)
 
-    def short(self, node: Node) -> Node:
+    def cut_long_text(self, node: Node) -> Node:
         """A text (which may be written twice), NULL where it is longer than texts may be."""
         return choose((binary(exp.LTE, self.byte_length(node), number(LONGEST_TEXT)), node.copy()))
 
@@ -242,11 +242,11 @@ class _DuckDB(Dialect):
         """DuckDB takes comparisons for true where a Parquet file's bounds say so, and bounds leave NaN out."""
         return call("ISFINITE", node)
 
-    def wide(self, node: Node) -> Node:
+    def widen(self, node: Node) -> Node:
         return cast(node, Kind.INT128)
 
     def integer(self, kind: type[exp.Binary], left: Node, right: Node) -> tuple[Node, bool]:
-        wide = binary(kind, self.wide(left), self.wide(right))
+        wide = binary(kind, self.widen(left), self.widen(right))
         return exp.TryCast(this=wide, to=exp.DataType(this=Kind.BIGINT)), False
 
     def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
@@ -281,20 +281,20 @@ class _Postgres(Dialect):
 
     def literal(self, value: Any, kind: Type) -> Node:
         node = super().literal(value, kind)
-        return self.collated(node) if kind is Type.TEXT else node
+        return self.collate(node) if kind is Type.TEXT else node
 
     @staticmethod
-    def collated(node: Node) -> Node:
+    def collate(node: Node) -> Node:
         """Text that compares by code point, whatever the database's own collation."""
         return exp.Paren(this=exp.Collate(this=node, expression=exp.Identifier(this="C", quoted=True)))
 
-    def wide(self, node: Node) -> Node:
+    def widen(self, node: Node) -> Node:
         return cast(node, Kind.DECIMAL)
 
     def attempt(self, kind: Type, node: Node) -> Node:
         return self.to(kind, node)
 
-    def listed(self, columns: Sequence[Listed], name: str) -> Node:
+    def list_values(self, columns: Sequence[Listed], name: str) -> Node:
         """UNNEST of one array for each column: a single constant, however many values."""
         arrays = []
         for column in columns:
@@ -307,7 +307,7 @@ class _Postgres(Dialect):
         return exp.Alias(this=call("UNNEST", *arrays), alias=alias)
 
     def quotient(self, left: Node, right: Node, *, wide: bool) -> Node:
-        return call("DIV", left, right) if wide else exp.Div(this=_wrapped(left), expression=right, typed=True)
+        return call("DIV", left, right) if wide else exp.Div(this=_wrap(left), expression=right, typed=True)
 
     def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
         first, second = (cast(number(seed), Kind.BIGINT) for seed in seeds)
@@ -321,7 +321,7 @@ class _Postgres(Dialect):
         return binary(exp.RegexpLike, node, text(f"^(?:{pattern})$"))
 
     def date_text(self, node: Node) -> Node:
-        return self.collated(call("TO_CHAR", node, text("YYYY-MM-DD")))
+        return self.collate(call("TO_CHAR", node, text("YYYY-MM-DD")))
 
     def part(self, unit: str, node: Node) -> Node:
         name = "ISODOW" if unit == "weekday" else unit.upper()

@@ -52,7 +52,7 @@ def row_norms(question: Aggregation, values: Values, bound: NormBound, dialect: 
     for name, kind in values:
         leader, limit = leaders[name]
         value = None if is_plain_count(kind) else column(f"v{place[name]}")
-        kept = _kept(value, kind, column(f"t{place[leader]}"), limit, bound.fraction, dialect, wide=wide[leader])
+        kept = _weigh_row(value, kind, column(f"t{place[leader]}"), limit, bound.fraction, dialect, wide=wide[leader])
         sums.append(alias(dialect.sum(kept, kind.magnitude * limit << bound.fraction), f"s{place[name]}"))
     keys = key_columns(question)
     query = select([*keys, *sums], table("rows"), group=copies(keys))
@@ -71,30 +71,30 @@ def _total(value: Node, kind: Value, dialect: Dialect, *, wide: bool) -> Node:
     """The sum of |v|. Narrow, it stops at 2**62: any larger total divides every product (below 2**62) to zero too."""
     if is_plain_count(kind):
         total: Node = exp.Count(this=exp.Star())
-        return dialect.wide(total) if wide else total
+        return dialect.widen(total) if wide else total
     total = dialect.sum(value if kind.low >= 0 else exp.Abs(this=value), None)
-    return total if wide else cast(call("LEAST", total, dialect.wide(number(2**62))), Kind.BIGINT)
+    return total if wide else cast(call("LEAST", total, dialect.widen(number(2**62))), Kind.BIGINT)
 
 
-def _kept(
+def _weigh_row(
     value: Node | None, kind: Value, total: Node, limit: int, fraction: int, dialect: Dialect, *, wide: bool
 ) -> Node:
     """What a row counts. Where its value is 0 or ±1, that is the value times the weight of a 1, which others share."""
     one = dialect.to(Type.INTEGER, number(1 << fraction))
     above = binary(exp.GT, total, number(limit))
     if value is not None and (wide or kind.magnitude > 1):
-        scaled = _scaled(value, total.copy(), limit << fraction, dialect, wide=wide)
-        full = (dialect.wide(part) for part in (value.copy(), one)) if wide else (value.copy(), one)
+        scaled = _scale_value(value, total.copy(), limit << fraction, dialect, wide=wide)
+        full = (dialect.widen(part) for part in (value.copy(), one)) if wide else (value.copy(), one)
         return choose((above, scaled), otherwise=binary(exp.Mul, *full))
-    scaled = _scaled(dialect.to(Type.INTEGER, number(1)), total.copy(), limit << fraction, dialect, wide=wide)
+    scaled = _scale_value(dialect.to(Type.INTEGER, number(1)), total.copy(), limit << fraction, dialect, wide=wide)
     weight = choose((above, scaled), otherwise=one)
     return weight if value is None else binary(exp.Mul, value, weight)
 
 
-def _scaled(value: Node, divisor: Node, factor: int, dialect: Dialect, *, wide: bool) -> Node:
+def _scale_value(value: Node, divisor: Node, factor: int, dialect: Dialect, *, wide: bool) -> Node:
     """The product of value and factor, divided, towards zero."""
     if wide:
-        product = binary(exp.Mul, dialect.wide(value), dialect.wide(number(factor)))
+        product = binary(exp.Mul, dialect.widen(value), dialect.widen(number(factor)))
     else:
         product = binary(exp.Mul, value, dialect.to(Type.INTEGER, number(factor)))
     return dialect.quotient(product, divisor, wide=wide)
@@ -120,12 +120,14 @@ def group_norms(question: Aggregation, values: Values, bound: NormBound, dialect
     for name in kinds:
         leader, limit = leaders[name]
         value, divisor = column(f"v{place[name]}"), column(f"t{place[leader]}")
-        scaled = _scaled(value, dialect.wide(divisor), limit << bound.fraction, dialect, wide=True)
+        scaled = _scale_value(value, dialect.widen(divisor), limit << bound.fraction, dialect, wide=True)
         wide = GROUP_LIMIT << bound.fraction >= 2**63
         one = number(1 << bound.fraction)
-        full = binary(exp.Mul, dialect.wide(value.copy()) if wide else value.copy(), dialect.wide(one) if wide else one)
+        full = binary(
+            exp.Mul, dialect.widen(value.copy()) if wide else value.copy(), dialect.widen(one) if wide else one
+        )
         whole = binary(exp.EQ, divisor.copy(), number(0))
-        kept = choose((whole, dialect.wide(full)), otherwise=scaled)
+        kept = choose((whole, dialect.widen(full)), otherwise=scaled)
         sums.append(alias(dialect.sum(kept, None), f"s{place[name]}"))
     keys = key_columns(question)
     query = select([*keys, *sums], table("pairs"), group=copies(keys))
@@ -136,9 +138,9 @@ def group_norms(question: Aggregation, values: Values, bound: NormBound, dialect
 
 def _divisor(power: Node, limit: int, order: int, dialect: Dialect) -> Node:
     """What a person's values are divided by, a BIGINT: 0 within the limit, NULL (no contribution) from 2**102 on."""
-    above = binary(exp.GT, power, dialect.wide(number(limit**order)))
+    above = binary(exp.GT, power, dialect.widen(number(limit**order)))
     root = power.copy() if order == 1 else _root(power.copy(), dialect)
-    below = binary(exp.LT, power.copy(), dialect.wide(number(2**62 if order == 1 else SQUARE_LIMIT)))
+    below = binary(exp.LT, power.copy(), dialect.widen(number(2**62 if order == 1 else SQUARE_LIMIT)))
     narrow = choose((below, cast(root, Kind.BIGINT)))
     return choose((above, narrow), otherwise=dialect.to(Type.INTEGER, number(0)))
 
@@ -153,7 +155,7 @@ def _pairs(question: Question, values: list[Value], dialect: Dialect) -> exp.Sel
         elif is_plain_count(value):
             node = exp.Count(this=exp.Star())
         else:
-            low, high = (dialect.wide(number(limit)) for limit in (-GROUP_LIMIT, GROUP_LIMIT))
+            low, high = (dialect.widen(number(limit)) for limit in (-GROUP_LIMIT, GROUP_LIMIT))
             total = call("LEAST", dialect.sum(column(f"v{i}"), None), high)
             node = cast(call("GREATEST", total, low), Kind.BIGINT)
         sums.append(alias(node, f"v{i}"))
@@ -164,10 +166,10 @@ def _pairs(question: Question, values: list[Value], dialect: Dialect) -> exp.Sel
 def _power(value: Node, kind: Value, order: int, dialect: Dialect) -> Node:
     """The sum over a person's groups of |v| or v**2."""
     if isinstance(kind, Persons):
-        return dialect.wide(exp.Count(this=exp.Star()))
+        return dialect.widen(exp.Count(this=exp.Star()))
     if order == 1:
         return dialect.sum(exp.Abs(this=value), None)
-    return dialect.sum(binary(exp.Mul, dialect.wide(value), dialect.wide(value.copy())), None)
+    return dialect.sum(binary(exp.Mul, dialect.widen(value), dialect.widen(value.copy())), None)
 
 
 def _root(square: Node, dialect: Dialect) -> Node:
@@ -176,10 +178,10 @@ def _root(square: Node, dialect: Dialect) -> Node:
     The double's square root is less than 1 away from the true one, whatever way the engine rounds the square to a
     double; so the answer is one of floor(root) - 1, ..., floor(root) + 2, and exact squares decide.
     """
-    guess = dialect.wide(call("FLOOR", call("SQRT", dialect.to(Type.REAL, square))))
+    guess = dialect.widen(call("FLOOR", call("SQRT", dialect.to(Type.REAL, square))))
     branches = []
     for step in (-1, 0, 1, 2):
-        candidate = binary(exp.Add, guess.copy(), dialect.wide(number(step)))
+        candidate = binary(exp.Add, guess.copy(), dialect.widen(number(step)))
         reached = binary(exp.GTE, binary(exp.Mul, candidate, candidate.copy()), square.copy())
         branches.append((reached, candidate.copy()))
     return choose(*branches)
@@ -197,7 +199,7 @@ def norm_histogram(question: Norms, dialect: Dialect) -> Query:
     norms = select([alias(norm, "t")], subquery(inner, "rows"), group=[column("p")])
     bucket: Node = number(0)
     for threshold in question.thresholds:
-        limit = dialect.wide(number(threshold**question.order))
+        limit = dialect.widen(number(threshold**question.order))
         bucket = binary(exp.Add, bucket, choose((binary(exp.GT, column("t"), limit), number(1)), otherwise=number(0)))
     numbered = select([alias(dialect.to(Type.INTEGER, bucket), "k0")], subquery(norms, "norms"))
     counted = alias(exp.Count(this=exp.Star()), "s0")

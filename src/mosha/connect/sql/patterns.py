@@ -13,7 +13,7 @@ from mosha.connect.sql.dialect import Node, Segment, binary, call, text
 
 if TYPE_CHECKING:
     from mosha.connect.language.expression import Call
-    from mosha.connect.sql.compile import Scope, Typed
+    from mosha.connect.sql.expressions import Scope, Typed
 
 __all__ = ["like_sql", "same_letters"]
 
@@ -27,7 +27,7 @@ def like_sql(scope: Scope, expression: Call, arguments: list[Typed], _: Type) ->
     if any(folded):
         letters = _variants(segments)
         segments = [[c if c is None else letters.get(c, c) for c in segment] for segment in segments]
-        node = _translated(node, {c: to for c, to in letters.items() if c != to})
+        node = _translate_letters(node, {c: to for c, to in letters.items() if c != to})
     found = scope.dialect.search(node, segments)
     return _like(node, segments) if found is None else found
 
@@ -71,17 +71,17 @@ def _variants(segments: list[Segment]) -> dict[str, str]:
 def same_letters() -> dict[str, tuple[str, ...]]:
     """The letters whose lower case is a given letter, where that is one letter for one."""
     found: dict[str, tuple[str, ...]] = {}
-    for lower, upper in _cased():
+    for lower, upper in _list_letter_pairs():
         found[lower] = (*found.get(lower, ()), upper)
     return found
 
 
-def _cased() -> Iterator[tuple[str, str]]:
+def _list_letter_pairs() -> Iterator[tuple[str, str]]:
     for c in map(chr, range(LAST_CASED)):
         lower = c.lower()
         if lower != c and len(lower) == 1:
             yield lower, c
 
 
-def _translated(node: Node, letters: dict[str, str]) -> Node:
+def _translate_letters(node: Node, letters: dict[str, str]) -> Node:
     return call("TRANSLATE", node, text("".join(letters)), text("".join(letters.values()))) if letters else node

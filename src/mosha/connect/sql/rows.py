@@ -22,8 +22,8 @@ from mosha.connect.plan.relation import (
     Where,
     seeds,
 )
-from mosha.connect.sql.compile import Scope, Typed
 from mosha.connect.sql.dialect import Dialect, Node, binary, column, number
+from mosha.connect.sql.expressions import Scope, Typed
 
 if TYPE_CHECKING:
     from mosha.connect.engines.source import Field
@@ -54,15 +54,15 @@ def open_rows(relation: Relation, dialect: Dialect, names: Iterator[str]) -> Sco
         scope.columns[relation.name] = Typed(scope.once(value.node), value.type)
         return scope
     if isinstance(relation, Limit):
-        return _limited(relation, dialect, names)
+        return _limit_rows(relation, dialect, names)
     assert isinstance(relation, (PublicJoin, PersonJoin, BoundedJoin))
-    return _joined(relation, dialect, names)
+    return _join_rows(relation, dialect, names)
 
 
 def _read(field: Field, dialect: Dialect) -> Node:
     """A column of the data; text that is too long is missing."""
     node = field.read(column(field.name))
-    return dialect.short(node) if field.type is Type.TEXT and not field.short else node
+    return dialect.cut_long_text(node) if field.type is Type.TEXT and not field.short else node
 
 
 def row_number(partition: Sequence[Node], order: Sequence[Node]) -> exp.Window:
@@ -87,14 +87,14 @@ def _keep(scope: Scope, partition: Iterable[Node], limit: int, key: bytes | None
     scope.predicates.append(binary(exp.LTE, place, number(limit)))
 
 
-def _limited(relation: Limit, dialect: Dialect, names: Iterator[str]) -> Scope:
+def _limit_rows(relation: Limit, dialect: Dialect, names: Iterator[str]) -> Scope:
     scope = open_rows(relation.parent, dialect, names)
     assert relation.person is not None
     _keep(scope, [scope.value(Column(relation.person)).node], relation.rows, relation.key)
     return scope
 
 
-def _joined(relation: PublicJoin | PersonJoin | BoundedJoin, dialect: Dialect, names: Iterator[str]) -> Scope:
+def _join_rows(relation: PublicJoin | PersonJoin | BoundedJoin, dialect: Dialect, names: Iterator[str]) -> Scope:
     left = open_rows(relation.left, dialect, names)
     right = open_rows(relation.right, dialect, names)
     if isinstance(relation, PublicJoin):
@@ -131,4 +131,4 @@ def _side(scope: Scope, wanted: list[str], keys: list[Node]) -> tuple[Node, dict
         new = next(scope.names)
         expressions.append(exp.alias_(node, new, quoted=True, copy=False))
         key_names.append(new)
-    return scope.aliased(scope.dressed(exp.Select(expressions=expressions))), columns, key_names
+    return scope.add_alias(scope.dress(exp.Select(expressions=expressions))), columns, key_names

@@ -54,7 +54,7 @@ class _Spark(Dialect):
         body = exp.Lambda(this=use(column(name)), expressions=[exp.Identifier(this=name, quoted=True)])
         return call("ELEMENT_AT", call("TRANSFORM", call("ARRAY", node), body), number(1))
 
-    def listed(self, columns: Sequence[Listed], name: str) -> Node:
+    def list_values(self, columns: Sequence[Listed], name: str) -> Node:
         """INLINE of a JSON text: a single constant, however many values."""
         rows = zip(*([plain_text(value) for value in column.values] for column in columns), strict=True)
         written = json.dumps([{f"c{i}": item for i, item in enumerate(row)} for row in rows], ensure_ascii=False)
@@ -68,17 +68,17 @@ class _Spark(Dialect):
         outer.set("from_", exp.From(this=inner))
         return exp.Subquery(this=outer, alias=exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
 
-    def wide(self, node: Node) -> Node:
+    def widen(self, node: Node) -> Node:
         """Not TRY_MULTIPLY and the like: Spark puts constants of a chain together, which may then overflow alone."""
         return cast(node, Kind.DECIMAL, 38, 0)
 
     def sum(self, node: Node, magnitude: int | None) -> Node:
         narrow = magnitude is not None and magnitude < 2**27
-        return exp.Sum(this=node if narrow else self.wide(node))
+        return exp.Sum(this=node if narrow else self.widen(node))
 
     def quotient(self, left: Node, right: Node, *, wide: bool) -> Node:
         quotient = binary(exp.IntDiv, left, right)
-        return self.wide(quotient) if wide else quotient
+        return self.widen(quotient) if wide else quotient
 
     def hash(self, seeds: tuple[int, int], nodes: Sequence[Node]) -> Node:
         return call("XXHASH64", *(cast(number(seed), Kind.BIGINT) for seed in seeds), *nodes)

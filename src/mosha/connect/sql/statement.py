@@ -12,9 +12,9 @@ from mosha.connect.language.expression import Column, Expression
 from mosha.connect.language.schema import Type
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Question
-from mosha.connect.sql.compile import Scope
 from mosha.connect.sql.dialect import Dialect, Node, binary, column
-from mosha.connect.sql.public_keys import restricted
+from mosha.connect.sql.expressions import Scope
+from mosha.connect.sql.listed_groups import restrict_keys
 from mosha.connect.sql.rows import fresh_names, open_rows
 
 __all__ = [
@@ -114,16 +114,16 @@ def contributions(
             scope.predicates.append(dialect.in_slice(person.copy(), *question.part))
     keys = [_key(scope, expression) for _, expression in question.keys]
     if question.only is not None and keys:
-        keys = restricted(question, scope, keys, names)
+        keys = restrict_keys(question, scope, keys, names)
     columns = [alias(key, f"k{i}") for i, key in enumerate(keys)]
     for i, value in enumerate(values):
         if not (is_plain_count(value) or isinstance(value, Persons)):
             columns.append(alias(scope.value(value.expression).node, f"v{i}"))
     columns += [alias(_key(scope, expression), f"x{i}") for i, expression in enumerate(extra)]
-    columns += [alias(scope.untamed(expression), f"r{i}") for i, expression in enumerate(raw)]
+    columns += [alias(scope.compile_raw(expression), f"r{i}") for i, expression in enumerate(raw)]
     if person is not None:
         columns.insert(0, alias(person, "p"))
-    return scope.dressed(exp.Select(expressions=columns or [alias(exp.Literal.number(1), "p")]))
+    return scope.dress(exp.Select(expressions=columns or [alias(exp.Literal.number(1), "p")]))
 
 
 def _key(scope: Scope, expression: Expression) -> Node:

@@ -26,10 +26,10 @@ from mosha.connect.sql.statement import (
     with_parts,
 )
 
-__all__ = ["distinct", "truncated"]
+__all__ = ["distinct", "truncate_rows"]
 
 
-def truncated(question: Aggregation, bound: Truncate, dialect: Dialect) -> Query:
+def truncate_rows(question: Aggregation, bound: Truncate, dialect: Dialect) -> Query:
     """Keep groups, then rows in each group, then rows in all; sum what is left.
 
     Where rows are alike, or only one of the first two limits is there, groups are chosen after the sums of each
@@ -44,7 +44,7 @@ def truncated(question: Aggregation, bound: Truncate, dialect: Dialect) -> Query
     pairs: exp.Query
     in_rows = bound.rows is not None or (None not in {bound.groups, bound.per_group} and not countable)
     if in_rows:
-        pairs = _counted(question, _cut_rows(question, bound, rows, dialect), dialect)
+        pairs = _count_contributions(question, _cut_rows(question, bound, rows, dialect), dialect)
     elif bound.per_group is not None and not countable:
         parts = {"rows": rows, "sums": _pairs(question, select([exp.Star()], table("rows")), None, dialect)}
         pairs = _cut_busy_groups(question, bound, dialect)
@@ -113,7 +113,7 @@ def _window(parts: Sequence[Node], order: Sequence[Node], rank: Node | None = No
     return window
 
 
-def _counted(question: Aggregation, rows: exp.Select, dialect: Dialect) -> exp.Select:
+def _count_contributions(question: Aggregation, rows: exp.Select, dialect: Dialect) -> exp.Select:
     """What each row adds; where persons are counted, each of them once in a group."""
     if any(isinstance(value, Persons) for _, value in question.values):
         return _pairs(question, rows, None, dialect)

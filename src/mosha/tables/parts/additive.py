@@ -18,8 +18,8 @@ from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Expression
 from mosha.connect.language.schema import Schema
 from mosha.connect.language.value import Persons, Rows, Value
+from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.joint_noise import JointNoise
-from mosha.tables.parts.measured import Measured, Range
 
 __all__ = [
     "Additive",
@@ -69,7 +69,7 @@ class Aggregate:
         """The numbers with bounds that it is made of."""
         return ()
 
-    def settled(self, ranges: Mapping[str, Range]) -> Self:
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
         """With the ranges that were bought or declared."""
         del ranges
         return self
@@ -157,8 +157,8 @@ class Sum(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return (self.measured,)
 
-    def settled(self, ranges: Mapping[str, Range]) -> Self:
-        return replace(self, measured=self.measured.settled(ranges))
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
+        return replace(self, measured=self.measured.fill_ranges(ranges))
 
     @property
     def _channel(self) -> str:
@@ -195,8 +195,8 @@ class Mean(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return (self.measured,)
 
-    def settled(self, ranges: Mapping[str, Range]) -> Self:
-        return replace(self, measured=self.measured.settled(ranges))
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
+        return replace(self, measured=self.measured.fill_ranges(ranges))
 
     def channels(self) -> Mapping[str, Value]:
         counted, centred = centred_channels(self.measured)

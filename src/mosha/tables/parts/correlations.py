@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mosha.connect.language.value import Value
 from mosha.tables.intervals import Interval, cut, lower_end, minus, raise_end, size, square, times
 from mosha.tables.parts.additive import Additive, Channels, Column
-from mosha.tables.parts.measured import Measured, Range
+from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.spreads import PRODUCT, Covariance
 
 __all__ = ["Correlation"]
@@ -45,8 +45,8 @@ class Correlation(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return self.parts[0].numbers()
 
-    def settled(self, ranges: Mapping[str, Range]) -> Self:
-        both, first, second = (part.settled(ranges) for part in self.parts)
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
+        both, first, second = (part.fill_ranges(ranges) for part in self.parts)
         return replace(self, parts=(both, first, second))
 
     def channels(self) -> Mapping[str, Value]:
@@ -121,7 +121,7 @@ class Correlation(Additive):
             other = size(minus(times((1 - high, 1 - low), square(k)), times((low, high), square(m))))
             terms = [(squares[0], PRODUCT * high / s**2), (squares[1], PRODUCT * (1 - low) / t**2), (counted, other)]
             terms += [(first, 2 * size(m) * high / s), (second, 2 * size(k) * (1 - low) / t)]
-            return channels.width(_added(terms), confidence) / seen.rows
+            return channels.width(_add_coefficients(terms), confidence) / seen.rows
 
         half = np.full_like(seen.rows, 0.5)
         least = raise_end(0 * half, half, lambda a, b: (1 - noise(a, b)) / (2 + off[0]))
@@ -148,10 +148,10 @@ class Correlation(Additive):
         terms += [(squares[0], PRODUCT * size(up) / s**2), (squares[1], PRODUCT * size(down) / t**2)]
         terms += [(first, size(minus(times(twice[0], m), times(kept, k))) / s)]
         terms += [(second, size(minus(times(twice[1], k), times(kept, m))) / t)]
-        return channels.width(_added(terms), confidence) / seen.rows
+        return channels.width(_add_coefficients(terms), confidence) / seen.rows
 
 
-def _added(terms: list[tuple[str, Column]]) -> dict[str, Column]:
+def _add_coefficients(terms: list[tuple[str, Column]]) -> dict[str, Column]:
     """Coefficients by channel; the columns may be one and the same, and then so are channels."""
     found: dict[str, Column] = {}
     for name, coefficient in terms:

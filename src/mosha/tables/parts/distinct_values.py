@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -16,11 +14,11 @@ from mosha.core.budget import Budget
 from mosha.core.event import NOTHING, Event
 from mosha.core.randomness import Rng
 from mosha.tables.parts.additive import Distinct
+from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import Limits, limits_of
-from mosha.tables.parts.guess import Guess
 from mosha.tables.parts.joint_noise import BoxNoise
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note
-from mosha.tables.parts.part import Frame, Keys, within
+from mosha.tables.parts.part import Columns, Frame, Keys, Noisy, within
 from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["DistinctPart"]
@@ -75,7 +73,7 @@ class DistinctPart:
         most = norm if self.limits.by_person else self.limits.rows
         return (most or 1) * (2 if self.limits.twice else 1)
 
-    def ask(self, frame: Frame, key: bytes, rng: Rng) -> dict[str, Any]:
+    def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
         norm = self.limits.norm
         if self.choice is not None:
             pairs: Keys = (*frame.keys, ("value that is counted", self.asked.of))
@@ -91,18 +89,18 @@ class DistinctPart:
             "reach": reach,
         }
 
-    def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
+    def answers(self, noisy: Noisy) -> Columns:
         return {self.name: np.array(noisy["counts"], np.float64)}
 
-    def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
+    def errors(self, noisy: Noisy, confidence: float) -> Columns:
         width = float(self.noise.width([np.array(noisy["reach"], np.float64)], confidence))
         return {self.name: np.full(len(noisy["counts"]), math.ceil(width))}
 
-    def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
+    def assume(self, frame: Frame, guess: Guess) -> Noisy:
         norm = guess.norm(self.limits)
         return {"counts": [0.0] * frame.groups, "norm": norm, "reach": self._pairs(norm)}
 
-    def notes(self, noisy: Mapping[str, Any]) -> list[str]:
+    def notes(self, noisy: Noisy) -> list[str]:
         notes = [f"Laplace noise for {self.name}."]
         if self.limits.by_person:
             notes.append(bounded_note(f"{noisy['norm']} values", self.choice).replace("scaled down", "cut"))

@@ -72,10 +72,10 @@ def to_plain(row: Sequence[Any]) -> list[Any]:
 def from_plain(row: Sequence[Any], relation: Relation, keys: Keys) -> tuple[Any, ...]:
     """The key that `to_plain` wrote down."""
     kinds = [type_of(expression, relation.schema) for _, expression in keys]
-    return tuple(_revived(part, kind) for part, kind in zip(row, kinds, strict=True))
+    return tuple(_read_part(part, kind) for part, kind in zip(row, kinds, strict=True))
 
 
-def _revived(part: Any, kind: Type) -> Any:
+def _read_part(part: Any, kind: Type) -> Any:
     if part is None or not kind.temporal:
         return part
     return date.fromisoformat(part) if kind is Type.DATE else datetime.fromisoformat(part)
@@ -126,16 +126,16 @@ def date_range(first: date, last: date, *, by: str = "day") -> list[date]:
     """
     if by not in STEPS:
         raise InvalidParameter(f"by must be one of {', '.join(STEPS)}.")
-    if not isinstance(first, date) or not isinstance(last, date) or _plain(first) > _plain(last):
+    if not isinstance(first, date) or not isinstance(last, date) or _to_day(first) > _to_day(last):
         raise InvalidParameter("date_range needs two dates, the first not after the last.")
-    day, end, found = _start(_plain(first), by), _plain(last), []
+    day, end, found = _start(_to_day(first), by), _to_day(last), []
     while day <= end:
         found.append(day)
         day = _next(day, by)
     return found
 
 
-def _plain(day: date) -> date:
+def _to_day(day: date) -> date:
     if isinstance(day, datetime):
         return (day.astimezone(UTC) if day.tzinfo else day).date()
     return day

@@ -130,11 +130,11 @@ class NormChoice:
     ) -> int:
         """The norm with the least bias and noise together, by the histograms of norms and of sums."""
         middles = np.array(_middles(marks))
-        people = self._filled(noisy, marks)
-        totals = None if self.order == 1 else self._filled(others, marks)
+        people = self._fill_buckets(noisy, marks)
+        totals = None if self.order == 1 else self._fill_buckets(others, marks)
         if people is None:
             return round(leader.magnitude * math.pow(_UNTOLD, 1 / self.order))
-        sums = middles if totals is None else _matched(people, totals, middles, leader.magnitude)
+        sums = middles if totals is None else _match_totals(people, totals, middles, leader.magnitude)
         last = marks[int(np.flatnonzero(people)[-1])] if people.any() else marks[0]
         norms = _candidates(marks[0], last)
         lost = [float(np.sum(people * sums * (1 - np.minimum(1.0, norm / middles)))) for norm in norms]
@@ -154,7 +154,7 @@ class NormChoice:
         exact = np.asarray(answer(question)["persons"]).astype(np.int64)
         return add_noise(exact, discrete_laplace(self.scale, len(exact), rng=rng)).astype(np.float64)
 
-    def _filled(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> NDArray[np.float64] | None:
+    def _fill_buckets(self, noisy: NDArray[np.float64], marks: tuple[int, ...]) -> NDArray[np.float64] | None:
         """About how many persons have a norm in each bucket, none above the last that is filled; None if none is.
 
         A bucket counts as filled where it holds more than 4 + log(its mark) scales of noise, so that noise alone adds
@@ -183,7 +183,7 @@ def _candidates(first: int, last: int) -> list[int]:
     return sorted({min(last, round(first * 2 ** (i / 8))) for i in range(steps + 1)})
 
 
-def _matched(
+def _match_totals(
     people: NDArray[np.float64], totals: NDArray[np.float64], middles: NDArray[np.float64], unit: int
 ) -> NDArray[np.float64]:
     """The sums of persons of each norm, if the order of norms is that of sums."""

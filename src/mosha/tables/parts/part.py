@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mosha.connect.language.expression import Expression
 from mosha.connect.plan.relation import Relation
@@ -13,12 +15,16 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 
 if TYPE_CHECKING:
-    from mosha.tables.parts.guess import Guess
+    from mosha.tables.parts.assumptions import Guess
 
-__all__ = ["Frame", "Keys", "Part", "Selection", "within"]
+__all__ = ["Columns", "Frame", "Keys", "Noisy", "Part", "Rows", "Selection", "within"]
 
 Keys = tuple[tuple[str, Expression], ...]
 Rows = tuple[tuple[Any, ...], ...]
+Noisy = dict[str, Any]
+"""The noisy numbers of one part, as plain data."""
+Columns = dict[str, NDArray[np.float64]]
+"""A number for each group, by aggregate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,19 +62,19 @@ class Part(Protocol):
     @property
     def event(self) -> Event: ...
 
-    def ask(self, frame: Frame, key: bytes, rng: Rng) -> dict[str, Any]:
+    def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
         """The noisy numbers, as plain data: the only place where data meet randomness."""
 
-    def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
+    def answers(self, noisy: Noisy) -> Columns:
         """What the noisy numbers say, for each aggregate and group."""
 
-    def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
+    def errors(self, noisy: Noisy, confidence: float) -> Columns:
         """Half-widths of error bars, for each aggregate and group."""
 
-    def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
+    def assume(self, frame: Frame, guess: Guess) -> Noisy:
         """Noisy numbers as they might be, from public guesses alone: what a forecast is made of."""
 
-    def notes(self, noisy: Mapping[str, Any]) -> list[str]:
+    def notes(self, noisy: Noisy) -> list[str]:
         """What a reader should know, from public numbers alone."""
 
     def sql(self, frame: Frame) -> str:

@@ -24,16 +24,16 @@ from mosha.core.number import real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
 from mosha.tables.parts.additive import Aggregate
+from mosha.tables.parts.assumptions import Guess
+from mosha.tables.parts.bought_range import SHARE_FOR_RANGES, RangeChoice, range_note
+from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.bounds import Limits, limits_of
-from mosha.tables.parts.guess import Guess
 from mosha.tables.parts.key_values import as_engines_do
-from mosha.tables.parts.measured import Measured, Range
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note
-from mosha.tables.parts.part import Frame, within
-from mosha.tables.parts.points import descend, rank_errors
-from mosha.tables.parts.ranges import SHARE_FOR_RANGES, RangeChoice, range_note
+from mosha.tables.parts.part import Columns, Frame, Noisy, within
+from mosha.tables.parts.quantile_width import CONFIDENCE, noise_scales, window
+from mosha.tables.parts.rank_choice import descend, rank_errors
 from mosha.tables.parts.shares import choice_epsilon, pure_epsilon
-from mosha.tables.parts.windows import CONFIDENCE, noise_scales, window
 
 __all__ = ["Quantile", "QuantilesPart", "maximum", "median", "minimum", "quantile"]
 
@@ -53,8 +53,8 @@ class Quantile(Aggregate):
     def numbers(self) -> tuple[Measured, ...]:
         return (self.measured,)
 
-    def settled(self, ranges: Mapping[str, Range]) -> Self:
-        return replace(self, measured=self.measured.settled(ranges))
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
+        return replace(self, measured=self.measured.fill_ranges(ranges))
 
     @property
     def exponent(self) -> int:
@@ -110,7 +110,7 @@ class QuantilesPart:
         Let one unit add rows of weight w_g to group g, sum of w_g <= W. The first choices of all groups together are
         an exponential mechanism of range epsilon (`points`). On the next level the rows are split at the points
         already released; each row is in one piece, so the choices of a level are again Exponential(epsilon) together.
-        Windows around a released point (`windows.md`) cost Pure(wide) for each quantile that has them.
+        Windows around a released point (`quantile_width.md`) cost Pure(wide) for each quantile that has them.
     """
 
     aggregates: Mapping[str, Quantile]
@@ -141,10 +141,10 @@ class QuantilesPart:
             wide = pure_epsilon(budget, share * left / windows)
         return QuantilesPart(aggregates, limits, choice_epsilon(budget, share * left / levels), choice, ranges, wide)
 
-    def settled(self, ranges: Mapping[str, Any]) -> QuantilesPart:
+    def fill_ranges(self, ranges: Mapping[str, Any]) -> QuantilesPart:
         """With the range that was bought."""
         bought = {key: (float(low), float(high)) for key, (low, high) in ranges.items()}
-        return replace(self, aggregates={name: q.settled(bought) for name, q in self.aggregates.items()})
+        return replace(self, aggregates={name: q.fill_ranges(bought) for name, q in self.aggregates.items()})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -189,7 +189,7 @@ class QuantilesPart:
         bound = NormBound(1, {"rows": norm}, bits) if self.limits.by_person and norm else Unbounded()
         return Aggregation(relation, (*frame.keys, (_CELL, cell)), (("rows", Rows()),), bound=bound)
 
-    def ask(self, frame: Frame, key: bytes, rng: Rng) -> dict[str, Any]:
+    def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
         del key
         norm, ranges, asked = self.limits.norm, {}, self
         if self.choice is not None:
@@ -197,7 +197,7 @@ class QuantilesPart:
         if self.ranges is not None:
             measured = self._first.measured
             ranges = {measured.key: list(self.ranges.choose(frame, measured, self.limits, rng))}
-            asked = self.settled(ranges)
+            asked = self.fill_ranges(ranges)
         totals = answer(asked.question(frame, norm))
         weight, bits = self._weight(norm)
         cells = np.asarray(totals.keys[-1]).astype(np.int64)
@@ -248,20 +248,20 @@ class QuantilesPart:
         regret = exponential_regret(span[1] - span[0] + 1, level) * weight / self.epsilon
         return {share: regret * times for share, times in rank_errors(self._shares).items()}
 
-    def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
-        asked = self.settled(noisy.get("ranges", {}))
+    def answers(self, noisy: Noisy) -> Columns:
+        asked = self.fill_ranges(noisy.get("ranges", {}))
         table = np.array(noisy["points"], np.float64)
         place = {share: i for i, share in enumerate(self._shares)}
         low, high = asked._first.measured.between  # noqa: SLF001
         return {name: np.clip(table[:, place[q.at]], low, high) for name, q in self.aggregates.items()}
 
-    def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
+    def errors(self, noisy: Noisy, confidence: float) -> Columns:
         """In rows: between the answer and the true quantile lie at most so many, with this confidence.
 
         In values where windows were bought: the true quantile lies in the window, with a confidence of 0.95; for a
         greater one the bar is the whole range. A forecast is in rows, for windows are data.
         """
-        asked = self.settled(noisy.get("ranges", {}))._first  # noqa: SLF001
+        asked = self.fill_ranges(noisy.get("ranges", {}))._first  # noqa: SLF001
         rows = self._rank_errors(asked.points, float(noisy["weight"]), confidence)
         groups, windows = len(noisy["points"]), noisy.get("windows")
         bars = {name: np.full(groups, rows[q.at]) for name, q in self.aggregates.items()}
@@ -272,12 +272,12 @@ class QuantilesPart:
                 bars[name] = np.minimum(found, whole) if confidence <= CONFIDENCE else np.full(groups, whole)
         return bars
 
-    def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
+    def assume(self, frame: Frame, guess: Guess) -> Noisy:
         norm = guess.norm(self.limits)
         weight, bits = self._weight(norm)
         return {"points": [[0.0] * len(self._shares)] * frame.groups, "weight": weight / (1 << bits)}
 
-    def notes(self, noisy: Mapping[str, Any]) -> list[str]:
+    def notes(self, noisy: Noisy) -> list[str]:
         notes = []
         if in_rows := [name for name, q in self.aggregates.items() if not q.in_values]:
             notes.append(

@@ -13,7 +13,7 @@ from mosha.connect.language.expression import Expression
 from mosha.connect.language.value import Clamped, Rows, Value
 from mosha.tables.intervals import Interval, cut, lower_end, minus, raise_end, size, square, times
 from mosha.tables.parts.additive import Additive, Channels, Column, centred_channels
-from mosha.tables.parts.measured import Measured, Range
+from mosha.tables.parts.bounded_number import Measured, Range
 
 __all__ = ["PRODUCT", "Covariance", "StandardDeviation"]
 
@@ -40,8 +40,8 @@ class Covariance(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return (self.first, self.second)
 
-    def settled(self, ranges: Mapping[str, Range]) -> Self:
-        return replace(self, first=self.first.settled(ranges), second=self.second.settled(ranges))
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
+        return replace(self, first=self.first.fill_ranges(ranges), second=self.second.fill_ranges(ranges))
 
     def _sum(self, measured: Measured) -> str:
         name = centred_channels(measured)[1]
@@ -162,8 +162,8 @@ class StandardDeviation(Additive):
     def numbers(self) -> tuple[Measured, ...]:
         return self.variance.numbers()
 
-    def settled(self, ranges: Mapping[str, Range]) -> Self:
-        return replace(self, variance=self.variance.settled(ranges))
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Self:
+        return replace(self, variance=self.variance.fill_ranges(ranges))
 
     def channels(self) -> Mapping[str, Value]:
         return self.variance.channels()

@@ -18,12 +18,12 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.randomness import Rng
 from mosha.tables.parts.additive import Additive, Channels, Sum
+from mosha.tables.parts.assumptions import Guess
+from mosha.tables.parts.bought_range import SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, limits_of
-from mosha.tables.parts.guess import Guess
 from mosha.tables.parts.joint_noise import BoxNoise, GaussianNoise, JointNoise
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note, share_for_bounds
-from mosha.tables.parts.part import Frame
-from mosha.tables.parts.ranges import SHARE_FOR_RANGES, RangeChoice, range_note, unknown
+from mosha.tables.parts.part import Columns, Frame, Noisy
 from mosha.tables.parts.shares import noise_multiplier, pure_epsilon
 
 __all__ = ["Sums", "prefers_gaussian", "share_for_noise", "values_of"]
@@ -54,13 +54,7 @@ class Sums:
         frame: Frame, aggregates: Mapping[str, Additive], budget: Budget, share: float, gaussian: float | None
     ) -> Sums:
         """Within a share of the budget; `gaussian` is what all Gaussian noise has of it, None for the pure kind."""
-        values = values_of(aggregates)
-        if len(values) > MOST_CHANNELS:
-            raise InvalidParameter(
-                f"these aggregates need {len(values)} sums at once, and {MOST_CHANNELS} can be noised together: ask "
-                "for them in two releases."
-            )
-        limits = _limits(frame, values)
+        values, limits = values_of(aggregates), Sums.check(frame, aggregates)
         choice, ranges = None, None
         if limits.automatic:
             order = 1 if gaussian is None else 2
@@ -75,6 +69,14 @@ class Sums:
             multiplier = noise_multiplier(budget, share * left, gaussian=gaussian)
             noise = GaussianNoise(multiplier, len(values), frame.most_groups)
         return Sums(aggregates, limits, noise, choice, ranges)
+
+    @staticmethod
+    def check(frame: Frame, aggregates: Mapping[str, Additive]) -> Limits:
+        """What bounds one unit; refuse what nothing bounds, and more sums than can be noised together."""
+        values = values_of(aggregates)
+        if len(values) > MOST_CHANNELS:
+            raise InvalidParameter("tables.too_many_sums", sums=len(values), most=MOST_CHANNELS)
+        return _limits(frame, values)
 
     @property
     def values(self) -> Mapping[str, Value]:
@@ -108,17 +110,17 @@ class Sums:
     def reach(self, frame: Frame, norm: Norm | None) -> list[int]:
         return self.limits.reach(list(self.values.values()), self.order, norm, split=frame.split)
 
-    def settled(self, ranges: Mapping[str, Any]) -> Sums:
+    def fill_ranges(self, ranges: Mapping[str, Any]) -> Sums:
         """With the ranges that were bought."""
         bought = {key: (float(low), float(high)) for key, (low, high) in ranges.items()}
-        return replace(self, aggregates={name: a.settled(bought) for name, a in self.aggregates.items()})
+        return replace(self, aggregates={name: a.fill_ranges(bought) for name, a in self.aggregates.items()})
 
-    def ask(self, frame: Frame, key: bytes, rng: Rng) -> dict[str, Any]:
+    def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
         ranges = {}
         if self.ranges is not None:
             for number in unknown(self.aggregates):
                 ranges[number.key] = list(self.ranges.choose(frame, number, self.limits, rng))
-        asked = self.settled(ranges)
+        asked = self.fill_ranges(ranges)
         norm, tail = asked.bound(frame, rng)
         shown = None if norm is None else float(norm)
         return asked.noisy(frame, key, norm, rng) | {"norm": shown, "ranges": ranges, "tail": tail}
@@ -148,25 +150,25 @@ class Sums:
         noisy = np.ldexp(self.noise.add(exact, reach, rng), -bits)
         return {"channels": noisy.T.tolist(), "reach": [math.ldexp(r, -bits) for r in reach]}
 
-    def noised(self, noisy: Mapping[str, Any]) -> Channels:
+    def read_channels(self, noisy: Noisy) -> Channels:
         """The channels that a release holds."""
         columns = {name: np.array(c, np.float64) for name, c in zip(self.values, noisy["channels"], strict=True)}
         return Channels(columns, dict(zip(self.values, noisy["reach"], strict=True)), self.noise)
 
-    def answers(self, noisy: Mapping[str, Any]) -> dict[str, Any]:
-        asked = self.settled(noisy["ranges"])
-        channels = asked.noised(noisy)
+    def answers(self, noisy: Noisy) -> Columns:
+        asked = self.fill_ranges(noisy["ranges"])
+        channels = asked.read_channels(noisy)
         return {name: aggregate.answer(channels) for name, aggregate in asked.aggregates.items()}
 
-    def errors(self, noisy: Mapping[str, Any], confidence: float) -> dict[str, Any]:
-        asked = self.settled(noisy["ranges"])
-        channels = asked.noised(noisy)
+    def errors(self, noisy: Noisy, confidence: float) -> Columns:
+        asked = self.fill_ranges(noisy["ranges"])
+        channels = asked.read_channels(noisy)
         return {name: aggregate.error(channels, confidence) for name, aggregate in asked.aggregates.items()}
 
-    def assumed(self, frame: Frame, guess: Guess) -> dict[str, Any]:
+    def assume(self, frame: Frame, guess: Guess) -> Noisy:
         norm = guess.norm(self.limits)
         ranges = {number.key: list(guess.range(number)) for number in unknown(self.aggregates)}
-        asked = self.settled(ranges)
+        asked = self.fill_ranges(ranges)
         _, bits = asked.question(frame, norm, bytes(32))
         rows = 0.0 if guess.rows is None else float(guess.rows)
         evenly = {name for a in asked.aggregates.values() for name in a.squares()}
@@ -175,7 +177,7 @@ class Sums:
         reach = [math.ldexp(r, -bits) for r in asked.reach(frame, norm)]
         return {"channels": columns, "reach": reach, "norm": None if norm is None else float(norm), "ranges": ranges}
 
-    def notes(self, noisy: Mapping[str, Any]) -> list[str]:
+    def notes(self, noisy: Noisy) -> list[str]:
         kind = "Gaussian" if isinstance(self.noise, GaussianNoise) else "Laplace" if len(self.values) == 1 else "Box"
         notes = [f"{kind} noise for {', '.join(self.names)}."]
         if self.limits.by_person and self.limits.truncation is None:
@@ -184,9 +186,9 @@ class Sums:
             notes.append(bounded_note(self._most(noisy), self.choice, told))
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
-    def _most(self, noisy: Mapping[str, Any]) -> str:
+    def _most(self, noisy: Noisy) -> str:
         """The bound on one person, in words."""
-        asked = self.settled(noisy["ranges"])
+        asked = self.fill_ranges(noisy["ranges"])
         value, norm = by_own_norm(list(asked.values.values())), float(noisy["norm"])
         aggregate = next(iter(asked.aggregates.values()))
         if isinstance(value, Clamped) and isinstance(aggregate, Sum):

@@ -14,7 +14,7 @@ from mosha.connect.language.schema import Type
 from mosha.tables import aggregates as tables
 from mosha.tables.aggregates import Aggregate
 from mosha.tables.parts.quantiles import maximum, minimum, quantile
-from mosha.tables.sql.ranges import Range, implied
+from mosha.tables.sql.query_range import Range, find_range
 from mosha.tables.sql.scalar import Refused, Scope, constant, name_of, scalar
 
 __all__ = ["AGGREGATES", "Context", "aggregate", "is_aggregate"]
@@ -33,9 +33,9 @@ class Context:
     bars: str = "rows"
     given: Expression | None = None
 
-    def bounded(self, node: exp.Expression, what: str) -> tuple[Expression, Range]:
+    def find_bounds(self, node: exp.Expression, what: str) -> tuple[Expression, Range]:
         """A number and its range: CLAMP(x, low, high), a declared column, or what follows from these and constants."""
-        found = implied(node, self._known)
+        found = find_range(node, self._find_known)
         if found is None:
             expression = scalar(node, self.scope)
             if not is_number(expression, self.scope.schema):
@@ -44,9 +44,9 @@ class Context:
         number = self._number(node, kept=found[0] == found[1])
         if self.given is not None and is_loose(number, self.scope.schema):
             number = number.cast("real")
-        return self.filtered(number), _widened(found)
+        return self.filter_value(number), _widen(found)
 
-    def _known(self, node: exp.Expression) -> Range | None:
+    def _find_known(self, node: exp.Expression) -> Range | None:
         if isinstance(node, exp.Column) and (declared := self.ranges.get(self.scope(node))) is not None:
             return declared
         return (0, 1) if type_of(scalar(node, self.scope), self.scope.schema) is Type.BOOLEAN else None
@@ -62,12 +62,12 @@ class Context:
             expression = expression.arguments[0]
         return expression.cast("integer") if type_of(expression, self.scope.schema) is Type.BOOLEAN else expression
 
-    def filtered(self, expression: Expression) -> Expression:
+    def filter_value(self, expression: Expression) -> Expression:
         """The value, missing where the condition of FILTER is not true."""
         return expression if self.given is None else when(self.given, expression)
 
 
-def _widened(found: Range) -> Range:
+def _widen(found: Range) -> Range:
     """A range with some width: one constant is seen from zero."""
     low, high = found
     if low != high:
@@ -98,14 +98,14 @@ def _count(node: exp.Expression, context: Context) -> Aggregate:
     if node.expressions:
         raise Refused(f"{name_of(node)}: COUNT takes one column, or *.")
     if inner is None or isinstance(inner, exp.Star):
-        return tables.count(None if context.given is None else context.filtered(lit(1)))
+        return tables.count(None if context.given is None else context.filter_value(lit(1)))
     if not isinstance(inner, exp.Distinct):
-        return tables.count(context.filtered(scalar(inner, context.scope)))
+        return tables.count(context.filter_value(scalar(inner, context.scope)))
     if len(inner.expressions) != 1:
         raise Refused(f"{name_of(node)}: COUNT(DISTINCT ...) takes one column.")
     of = scalar(inner.expressions[0], context.scope)
     if not isinstance(of, Column) or of.name != context.person:
-        return tables.distinct(context.filtered(of))
+        return tables.distinct(context.filter_value(of))
     if context.given is None:
         return tables.persons()
     raise Refused(f"{name_of(node)} counts persons, whose rows a FILTER cannot leave out one by one: use WHERE.")
@@ -129,7 +129,7 @@ def _one(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression,
     def translate(node: exp.Expression, context: Context) -> Aggregate:
         if isinstance(node.this, exp.Distinct):
             raise Refused(f"{name_of(node)}: DISTINCT goes with COUNT only.")
-        of, between = context.bounded(node.this, what)
+        of, between = context.find_bounds(node.this, what)
         return make(of, between=between)
 
     return translate
@@ -137,7 +137,7 @@ def _one(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression,
 
 def _two(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
     def translate(node: exp.Expression, context: Context) -> Aggregate:
-        pairs = [context.bounded(part, what) for part in (node.this, node.expression)]
+        pairs = [context.find_bounds(part, what) for part in (node.this, node.expression)]
         return make([of for of, _ in pairs], between=[between for _, between in pairs])
 
     return translate
@@ -145,14 +145,14 @@ def _two(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression,
 
 def _extreme(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
     def translate(node: exp.Expression, context: Context) -> Aggregate:
-        of, between = context.bounded(node.this, what)
+        of, between = context.find_bounds(node.this, what)
         return make(of, between=between, bars=context.bars)
 
     return translate
 
 
 def _quantile(node: exp.Expression, context: Context) -> Aggregate:
-    of, between = context.bounded(node.this, "MEDIAN")
+    of, between = context.find_bounds(node.this, "MEDIAN")
     return quantile(of, 0.5, between=between, bars=context.bars)
 
 
@@ -160,7 +160,7 @@ def _percentile(node: exp.Expression, context: Context) -> Aggregate:
     share = node.expression
     if share is None:
         raise Refused(f"{name_of(node)}: write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x).")
-    of, between = context.bounded(node.this, "QUANTILE")
+    of, between = context.find_bounds(node.this, "QUANTILE")
     return quantile(of, constant(share), between=between, bars=context.bars)
 
 
@@ -170,7 +170,7 @@ def _within(node: exp.Expression, context: Context) -> Aggregate:
         raise Refused(f"{name_of(node)}: WITHIN GROUP goes with PERCENTILE_CONT.")
     ordered = order.expressions[0]
     share = constant(inner.this)
-    of, between = context.bounded(ordered.this, "PERCENTILE_CONT")
+    of, between = context.find_bounds(ordered.this, "PERCENTILE_CONT")
     at = 1 - share if ordered.args.get("desc") else share
     return quantile(of, at, between=between, bars=context.bars)
 

@@ -33,23 +33,23 @@ def nearest(text: str, attempt: Attempt, person: str | None) -> str | None:
     """
     if not text.lstrip("( \n\t").upper().startswith(("SELECT", "WITH", "EXPLAIN")):
         return None
-    for rewrite in (_rewritten, lambda select: _joined(_rewritten(select), person)):
+    for rewrite in (_rewritten, lambda select: _join_on_person(_rewritten(select), person)):
         try:
             statements = sqlglot.parse(re.sub(r"(?i)^\s*explain\s", "", text), dialect="duckdb")
         except (SqlglotError, RecursionError):
             return None
         select = _first(statements[0]) if len(statements) == 1 else None
-        if select is not None and (found := _ranged(rewrite(select), attempt)):
+        if select is not None and (found := _add_ranges(rewrite(select), attempt)):
             return found
     return None
 
 
-def _ranged(select: exp.Select, attempt: Attempt) -> str | None:
+def _add_ranges(select: exp.Select, attempt: Attempt) -> str | None:
     """The query where it is answered, after numbers without a range were given one."""
     for _ in range(_MOST_RANGES):
         problem = attempt(select)
         if problem is None:
-            return _written(select, attempt)
+            return _write_answered(select, attempt)
         node = getattr(problem, "node", None)
         if node is None:
             return None
@@ -58,7 +58,7 @@ def _ranged(select: exp.Select, attempt: Attempt) -> str | None:
     return None
 
 
-def _written(select: exp.Select, attempt: Attempt) -> str | None:
+def _write_answered(select: exp.Select, attempt: Attempt) -> str | None:
     """The text of a query that is answered when it is read again."""
     for dialect in ("duckdb", ""):
         text = select.sql(dialect=dialect, comments=False)
@@ -68,7 +68,7 @@ def _written(select: exp.Select, attempt: Attempt) -> str | None:
     return None
 
 
-def _joined(select: exp.Select, person: str | None) -> exp.Select:
+def _join_on_person(select: exp.Select, person: str | None) -> exp.Select:
     """Joins on the person, who is the same in both tables."""
     for join in select.args.get("joins") or [] if person else []:
         join.replace(exp.Join(this=join.this.copy(), using=[exp.to_identifier(person)]))
@@ -103,20 +103,20 @@ def _rewritten(select: exp.Select) -> exp.Select:
             inner.set("order", None)
             inner.set("limit", None)
     for node in list(select.find_all(exp.Least, exp.Greatest)):
-        _clamped(node)
+        _complete_clamp(node)
     for node in list(select.find_all(exp.Anonymous)):
         if str(node.this).upper() == "CLAMP" and len(node.expressions) in {1, 2}:
             node.set("expressions", [node.expressions[0], exp.Literal.number(0), exp.Literal.number(100)])
     shown = bool(select.args.get("distinct"))
     for part in _DROPPED:
         select.set(part, None)
-    _counted(select)
+    _count_instead(select)
     _having(select)
-    _grouped(select, keys, shown=shown)
+    _group_columns(select, keys, shown=shown)
     return select
 
 
-def _clamped(node: Any) -> None:
+def _complete_clamp(node: Any) -> None:
     """LEAST(x, 30) alone is half of CLAMP(x, 0, 30)."""
     ends = node.expressions
     if isinstance(node.this, exp.Column) and len(ends) == 1 and isinstance(ends[0], exp.Literal):
@@ -126,7 +126,7 @@ def _clamped(node: Any) -> None:
             node.replace(exp.Anonymous(this="CLAMP", expressions=[node.this.copy(), *edges]))
 
 
-def _counted(select: exp.Select) -> None:
+def _count_instead(select: exp.Select) -> None:
     """Aggregates that are not answered become counts; DISTINCT goes with COUNT alone."""
     for wrapped in list(select.find_all(exp.IgnoreNulls)):
         wrapped.replace(wrapped.this)
@@ -155,7 +155,7 @@ def _having(select: exp.Select) -> None:
         select.set("having", exp.Having(this=exp.and_(*late, *([having.this] if having else []))))
 
 
-def _grouped(select: exp.Select, keys: list[exp.Expression], *, shown: bool) -> None:
+def _group_columns(select: exp.Select, keys: list[exp.Expression], *, shown: bool) -> None:
     """Columns beside aggregates are keys of GROUP BY; rows of people become their number."""
     group = select.args.get("group")
     listed = list(keys)

@@ -18,13 +18,13 @@ Interval = tuple[Any, Any, Any]
 """A value, and the ends of its error bar; keys and constants have no width."""
 
 
-def _exact(value: Any) -> Interval:
+def _as_interval(value: Any) -> Interval:
     return value, value, value
 
 
 def _corners(operation: Callable[[float, float], float], a: Interval, b: Interval) -> Interval:
     if a[0] is None or b[0] is None:
-        return _exact(None)
+        return _as_interval(None)
     found = [operation(x, y) for x in a[1:] for y in b[1:]]
     return operation(a[0], b[0]), min(found), max(found)
 
@@ -32,7 +32,7 @@ def _corners(operation: Callable[[float, float], float], a: Interval, b: Interva
 def _divide(a: Interval, b: Interval) -> Interval:
     """An error bar that reaches zero in the denominator has no end."""
     if a[0] is None or b[0] is None or b[0] == 0:
-        return _exact(None)
+        return _as_interval(None)
     if b[1] <= 0 <= b[2] and b[1] != b[2]:
         return a[0] / b[0], -math.inf, math.inf
     return _corners(lambda x, y: x / y if y else math.inf, a, b)
@@ -88,7 +88,7 @@ def _arithmetic(node: exp.Expression, known: Known) -> Interval:
 
 def _comparison(node: exp.Expression, known: Known) -> Interval:
     a, b = evaluate(node.this, known)[0], evaluate(node.expression, known)[0]
-    return _exact(None if a is None or b is None else _COMPARISONS[type(node)](a, b))
+    return _as_interval(None if a is None or b is None else _COMPARISONS[type(node)](a, b))
 
 
 def _negative(node: exp.Expression, known: Known) -> Interval:
@@ -98,15 +98,15 @@ def _negative(node: exp.Expression, known: Known) -> Interval:
 
 def _not(node: exp.Expression, known: Known) -> Interval:
     value = evaluate(node.this, known)[0]
-    return _exact(None if value is None else not value)
+    return _as_interval(None if value is None else not value)
 
 
 def _connective(node: exp.Expression, known: Known) -> Interval:
     sides = [evaluate(side, known)[0] for side in (node.this, node.expression)]
-    return _exact(all(sides) if isinstance(node, exp.And) else any(sides))
+    return _as_interval(all(sides) if isinstance(node, exp.And) else any(sides))
 
 
-def _rounded(node: exp.Expression, known: Known) -> Interval:
+def _round(node: exp.Expression, known: Known) -> Interval:
     digits = node.args.get("decimals")
     places = 0 if digits is None else constant(digits)
     value, low, high = evaluate(node.this, known)
@@ -130,7 +130,7 @@ def _monotone(function: Callable[[float], float]) -> Callable[[exp.Expression, K
     return handler
 
 
-def _whole(rounding: Callable[[float], int]) -> Callable[[float], float]:
+def _round_to_whole(rounding: Callable[[float], int]) -> Callable[[float], float]:
     """A bar that has no end keeps none."""
     return lambda value: rounding(value) if math.isfinite(value) else value
 
@@ -150,7 +150,7 @@ def _root(value: float) -> float:
 def _size(node: exp.Expression, known: Known) -> Interval:
     value, low, high = evaluate(node.this, known)
     if value is None:
-        return _exact(None)
+        return _as_interval(None)
     return abs(value), 0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high))
 
 
@@ -163,7 +163,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[[exp.Expression, Known], In
         return (
             (choose(p[0] for p in there), choose(p[1] for p in there), choose(p[2] for p in there))
             if there
-            else _exact(None)
+            else _as_interval(None)
         )
 
     return handler
@@ -171,12 +171,12 @@ def _extreme(choose: Callable[..., Any]) -> Callable[[exp.Expression, Known], In
 
 def _coalesce(node: exp.Expression, known: Known) -> Interval:
     found = [evaluate(part, known) for part in (node.this, *node.expressions)]
-    return next((part for part in found if part[0] is not None), _exact(None))
+    return next((part for part in found if part[0] is not None), _as_interval(None))
 
 
 def _nullif(node: exp.Expression, known: Known) -> Interval:
     value, other = evaluate(node.this, known), evaluate(node.expression, known)[0]
-    return _exact(None) if value[0] == other else value
+    return _as_interval(None) if value[0] == other else value
 
 
 def _is_moment(node: exp.Expression) -> bool:
@@ -187,30 +187,30 @@ def _is_moment(node: exp.Expression) -> bool:
 def _number(node: exp.Expression, known: Known) -> Interval:
     """CAST to a number: rounded where it becomes a whole one."""
     if _is_moment(node):
-        return _exact(constant(node))
+        return _as_interval(constant(node))
     if (sizes := decimal_of(node)) is not None:
         largest = 10.0 ** (sizes[0] - sizes[1])
         found = _monotone(lambda value: _to_digits(value, sizes[1]))(node, known)
-        return found if found[0] is not None and abs(found[0]) < largest else _exact(None)
+        return found if found[0] is not None and abs(found[0]) < largest else _as_interval(None)
     if not _CASTS[node.args["to"].this.name]:
         return evaluate(node.this, known)
-    return _monotone(_whole(_nearest))(node, known)
+    return _monotone(_round_to_whole(_nearest))(node, known)
 
 
 def _between(node: exp.Expression, known: Known) -> Interval:
     value, low, high = (evaluate(part, known)[0] for part in (node.this, node.args["low"], node.args["high"]))
     if None in (value, low, high):
-        return _exact(None)
-    return _exact(low <= value <= high or (bool(node.args.get("symmetric")) and high <= value <= low))
+        return _as_interval(None)
+    return _as_interval(low <= value <= high or (bool(node.args.get("symmetric")) and high <= value <= low))
 
 
 def _in(node: exp.Expression, known: Known) -> Interval:
-    return _exact(evaluate(node.this, known)[0] in [constant(item) for item in node.expressions])
+    return _as_interval(evaluate(node.this, known)[0] in [constant(item) for item in node.expressions])
 
 
 def _constant(node: exp.Expression, known: Known) -> Interval:
     del known
-    return _exact(constant(node))
+    return _as_interval(constant(node))
 
 
 def _column(node: exp.Expression, known: Known) -> Interval:
@@ -226,9 +226,9 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Interval]] 
     exp.Paren: lambda node, known: evaluate(node.this, known),
     exp.Neg: _negative,
     exp.Not: _not,
-    exp.Round: _rounded,
-    exp.Floor: _monotone(_whole(math.floor)),
-    exp.Ceil: _monotone(_whole(math.ceil)),
+    exp.Round: _round,
+    exp.Floor: _monotone(_round_to_whole(math.floor)),
+    exp.Ceil: _monotone(_round_to_whole(math.ceil)),
     exp.Sqrt: _monotone(_root),
     exp.Abs: _size,
     exp.Least: _extreme(min),

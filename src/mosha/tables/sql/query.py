@@ -43,7 +43,7 @@ class Statement:
 
     def answer(self, raw: Answer) -> Answer:
         """The noisy table as SELECT shows it, after HAVING, ORDER BY and LIMIT."""
-        rows = [self._known(row, None) for row in raw]
+        rows = [self._find_known(row, None) for row in raw]
         kept = [i for i, row in enumerate(rows) if self.having is None or evaluate(self.having, row)[0]]
         for node, descending, nulls_first in reversed(self.order):
             found = {i: evaluate(node, rows[i])[0] for i in kept}
@@ -64,7 +64,7 @@ class Statement:
             in_rows=tuple(name for name, node in self.items if self.names.get(name_of(node)) in raw.in_rows),
         )
 
-    def _known(self, row: Mapping[str, Any], bars: Mapping[str, Any] | None) -> dict[str, Interval]:
+    def _find_known(self, row: Mapping[str, Any], bars: Mapping[str, Any] | None) -> dict[str, Interval]:
         """What each aggregate, key and alias is in one row, by its SQL text."""
         known: dict[str, Interval] = {text: (row[name],) * 3 for text, name in self.keys.items()}
         for text, name in self.names.items():
@@ -86,7 +86,7 @@ class Statement:
         }
         for _, node in self.items:
             rehearse(node, known)
-        known = self._known(made_up, None)
+        known = self._find_known(made_up, None)
         for node in (*([self.having] if self.having else []), *(node for node, *_ in self.order)):
             rehearse(node, known)
 
@@ -103,7 +103,7 @@ class Statement:
             parts = max(1, len(used))
             table = raw.error(1 - (1 - confidence) / parts)
             bars = [{column: values[i] for column, values in table.items()} for i in range(len(raw))]
-            ends = [evaluate(node, self._known(row, bar)) for row, bar in zip(raw, bars, strict=True)]
+            ends = [evaluate(node, self._find_known(row, bar)) for row, bar in zip(raw, bars, strict=True)]
             found[name] = np.array([_half(interval) for interval in ends])
         return found
 
@@ -125,19 +125,19 @@ def statement(
 ) -> Statement:
     """Check a SELECT and turn it into a question; nothing is read and nothing is spent."""
 
-    def checked(select: exp.Select, *, explained: bool = False) -> Statement:
+    def check_statement(select: exp.Select, *, explained: bool = False) -> Statement:
         return _statement(select, tables, ranges, keys, bars, explained=explained)
 
     def attempt(select: exp.Select) -> MoshaError | None:
         try:
-            checked(check_select(select))
+            check_statement(check_select(select))
         except MoshaError as problem:
             return problem
         return None
 
     try:
         select, explained = parse(sql)
-        return checked(select, explained=explained)
+        return check_statement(select, explained=explained)
     except Refused as refusal:
         persons = [table.relation.person for table in tables.values() if isinstance(table, Table)]
         if instead := nearest(sql, attempt, next(iter(persons), None)):
@@ -196,7 +196,7 @@ def _statement(
     late = ([having.this] if having else []) + [node for node, *_ in ordered]
     for node in late:
         check(node, aliases)
-    checked = Statement(
+    check_statement = Statement(
         question=asked.aggregate(**named),
         keys={text: name for name, (text, _) in groups.items()},
         names=names,
@@ -206,8 +206,8 @@ def _statement(
         limit=_limit(select),
         explained=explained,
     )
-    checked.rehearse({name: type_of(expression, scope.schema) for name, expression in computed.items()})
-    return checked
+    check_statement.rehearse({name: type_of(expression, scope.schema) for name, expression in computed.items()})
+    return check_statement
 
 
 def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:
@@ -258,14 +258,14 @@ def _check_columns(what: str, given: Any, known: set[str]) -> None:
 def _check_grouped(given: Mapping[str, Any], groups: Mapping[str, tuple[str, Any]]) -> None:
     """Keys are said of what the query groups by, and of nothing else."""
     for name in given:
-        if not any(name in _called(key, text, expression) for key, (text, expression) in groups.items()):
+        if not any(name in _list_names(key, text, expression) for key, (text, expression) in groups.items()):
             raise InvalidParameter(
                 f"keys lists groups of {name!r}, and the query does not group by it: add GROUP BY {name}, or leave the "
                 f"keys out and choose rows by WHERE {name} IN (...). Nothing was spent."
             )
 
 
-def _called(key: str, text: str, expression: Any) -> tuple[str, ...]:
+def _list_names(key: str, text: str, expression: Any) -> tuple[str, ...]:
     """What a key may be called: as SELECT names it, as GROUP BY writes it, as its column is called."""
     return (key, text, expression.name) if isinstance(expression, Column) else (key, text)
 
@@ -299,7 +299,7 @@ def _public(
     found: dict[str, list[Any]] = {}
     for name, (text, expression) in groups.items():
         declared = scope.table.declared.keys.get(expression.name) if isinstance(expression, Column) else None
-        said = [given.get(called) for called in _called(name, text, expression)]
+        said = [given.get(called) for called in _list_names(name, text, expression)]
         for source in (*said, listed.get(repr(expression)), declared):
             if is_from_data(source):
                 return FROM_DATA

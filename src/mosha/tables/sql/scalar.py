@@ -202,14 +202,14 @@ def _case(node: exp.Expression, scope: Scope) -> Expression:
         if base is not None:
             condition = scalar(base, scope) == condition
         branches.append((condition, branch.args["true"]))
-    return _chosen(branches, node.args.get("default"), scope)
+    return _read_case(branches, node.args.get("default"), scope)
 
 
 def _if(node: exp.Expression, scope: Scope) -> Expression:
-    return _chosen([(scalar(node.this, scope), node.args["true"])], node.args.get("false"), scope)
+    return _read_case([(scalar(node.this, scope), node.args["true"])], node.args.get("false"), scope)
 
 
-def _chosen(branches: list[tuple[Expression, exp.Expression]], default: Any, scope: Scope) -> Expression:
+def _read_case(branches: list[tuple[Expression, exp.Expression]], default: Any, scope: Scope) -> Expression:
     """A case; beside numbers, a column without a declared type is one. A branch that is NULL needs no value."""
     nodes = [value for _, value in branches] + ([] if default is None else [default])
     values = [None if isinstance(value, exp.Null) else scalar(value, scope) for value in nodes]

@@ -77,19 +77,19 @@ def read_from(select: exp.Select, given: Given) -> Scope:
             raise Refused("WITH RECURSIVE is not answered here.")
         _check_new(common.alias, seen, "two parts of WITH")
         seen.add(common.alias)
-        part = _projected(check_select(common.this), tables)
+        part = _read_subquery(check_select(common.this), tables)
         tables = {name: table for name, table in tables.items() if name.lower() != common.alias.lower()}
         tables[common.alias] = part
     start = select.args.get("from_")
     if start is None:
         raise Refused("a query needs FROM: which table is asked?")
-    alias, found = _opened(start.this, tables)
+    alias, found = _open_table(start.this, tables)
     if isinstance(found, Relation):
         raise Refused(f"{alias!r} is a public table: begin FROM with the protected one, and join the public one to it.")
-    scope = found if isinstance(found, Scope) else _plain(alias, found)
+    scope = found if isinstance(found, Scope) else _scope_of_table(alias, found)
     scope = Scope(scope.table, {alias: dict(pair for columns in scope.names.values() for pair in columns.items())})
     for join in select.args.get("joins") or []:
-        scope = _joined(scope, join, tables)
+        scope = _join_table(scope, join, tables)
     where = select.args.get("where")
     if where is not None:
         if any(is_aggregate(part) for part in where.walk()):
@@ -104,23 +104,23 @@ def _check_new(name: str, taken: Iterable[str], what: str) -> None:
         raise Refused(f"{what} are called {name!r}: give one of them another name. Nothing was spent.")
 
 
-def _plain(alias: str, table: Table) -> Scope:
+def _scope_of_table(alias: str, table: Table) -> Scope:
     return Scope(table, {alias: {name: name for name in table.schema}})
 
 
-def _opened(node: exp.Expression, tables: Given) -> tuple[str, Any]:
+def _open_table(node: exp.Expression, tables: Given) -> tuple[str, Any]:
     """A table of the query: its alias, and the protected table, public relation or subquery behind it."""
     if isinstance(node, exp.Subquery):
         if not node.alias:
             raise Refused("a subquery in FROM needs a name: (SELECT ...) AS name.")
-        return node.alias, _projected(check_select(node.this), tables)
+        return node.alias, _read_subquery(check_select(node.this), tables)
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise Refused(f"{name_of(node)}: FROM takes the names of tables that were given to the query.")
     if extras := [key for key, value in node.args.items() if value and key not in {"this", "alias", "db", "catalog"}]:
         raise Refused(f"{name_of(node)}: FROM takes the name of a table, without {extras[0]}.")
     if node.args.get("db") or node.args.get("catalog"):
         raise Refused(f"{name_of(node)}: there are no schemas or databases here, only the tables given to the query.")
-    if (name := _found(node, tables)) is not None:
+    if (name := _find_name(node, tables)) is not None:
         table = tables[name]
         if not isinstance(table, Table | Relation | Scope):
             raise InvalidParameter(
@@ -135,7 +135,7 @@ def _opened(node: exp.Expression, tables: Given) -> tuple[str, Any]:
     raise DataError(f"there is no table {node.name!r}. The tables are: {', '.join(map(repr, tables))}.")
 
 
-def _found(node: exp.Table, tables: Given) -> str | None:
+def _find_name(node: exp.Table, tables: Given) -> str | None:
     """The name of a table as it was given; where it stands without quotes, the case of its letters may differ."""
     if node.name in tables:
         return str(node.name)
@@ -146,7 +146,7 @@ def _found(node: exp.Table, tables: Given) -> str | None:
     return folded[0] if folded else None
 
 
-def _projected(select: exp.Select, tables: Given) -> Scope:
+def _read_subquery(select: exp.Select, tables: Given) -> Scope:
     """A subquery that keeps whose a row is: filters and computed columns."""
     for part in ("group", "having", "order", "limit"):
         if select.args.get(part):
@@ -190,17 +190,17 @@ def _every(scope: Scope) -> dict[str, str]:
     return found
 
 
-def _joined(scope: Scope, join: exp.Join, tables: Given) -> Scope:
+def _join_table(scope: Scope, join: exp.Join, tables: Given) -> Scope:
     kind, side = str(join.args.get("kind") or "INNER").upper(), str(join.args.get("side") or "").upper()
     if kind not in {"INNER", "OUTER"} or side not in {"", "LEFT"} or join.args.get("method"):
         raise Refused(f"{name_of(join)}: joins are INNER or LEFT.")
     how = "left" if side == "LEFT" else "inner"
-    alias, found = _opened(join.this, tables)
+    alias, found = _open_table(join.this, tables)
     _check_new(alias, scope.names, "two tables of FROM")
     if isinstance(found, Relation):
         right: Mapping[str, str] = {name: name for name in found.schema}
     else:
-        found = found if isinstance(found, Scope) else _plain(alias, found)
+        found = found if isinstance(found, Scope) else _scope_of_table(alias, found)
         right = dict(pair for columns in found.names.values() for pair in columns.items())
     pairs = _pairs(join, scope, alias, right)
     if isinstance(found, Relation):
@@ -228,7 +228,7 @@ def _pairs(join: exp.Join, scope: Scope, alias: str, right: Mapping[str, str]) -
     """The columns that must be equal: {left: right}, by USING or ON."""
     using = join.args.get("using")
     if using:
-        return {scope(exp.column(item.name)): right[item.name] for item in using if _known(item.name, right)}
+        return {scope(exp.column(item.name)): right[item.name] for item in using if _check_known(item.name, right)}
     condition = join.args.get("on")
     if condition is None:
         raise Refused("a join needs ON or USING: without it everybody's rows meet everybody's.")
@@ -244,7 +244,7 @@ def _pairs(join: exp.Join, scope: Scope, alias: str, right: Mapping[str, str]) -
     return pairs
 
 
-def _known(name: str, columns: Mapping[str, str]) -> bool:
+def _check_known(name: str, columns: Mapping[str, str]) -> bool:
     if name not in columns:
         raise DataError(f"there is no column {name!r} to join on. The columns are: {', '.join(map(repr, columns))}.")
     return True

@@ -75,7 +75,7 @@ class Measured:
         """The range; where it is yet to be bought, one that stands for it until then."""
         return (0.0, 1.0) if self.bounds is None else self.bounds
 
-    def settled(self, ranges: Mapping[str, Range]) -> Measured:
+    def fill_ranges(self, ranges: Mapping[str, Range]) -> Measured:
         """With the range that was bought or declared."""
         if self.key not in ranges:
             return self

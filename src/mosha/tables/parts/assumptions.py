@@ -8,8 +8,8 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer
+from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.bounds import Limits
-from mosha.tables.parts.measured import Measured, Range
 
 __all__ = ["Guess"]
 

@@ -12,7 +12,7 @@ from mosha.connect.sql.dialect import Dialect, Node, column
 from mosha.connect.sql.norms import group_norms, norm_histogram, row_norms
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import Query, alias, contributions, copies, is_plain_count, key_columns, select
-from mosha.connect.sql.truncation import distinct, truncated
+from mosha.connect.sql.truncation import distinct, truncate_rows
 
 __all__ = ["queries", "sql_of"]
 
@@ -26,9 +26,9 @@ def queries(question: Question, dialect: Dialect) -> list[Query]:
     assert isinstance(question, Aggregation)
     bound = question.bound
     if isinstance(bound, Unbounded):
-        return [_unbounded(question, dialect)]
+        return [_sum_all_rows(question, dialect)]
     if isinstance(bound, Truncate):
-        return [truncated(question, bound, dialect)]
+        return [truncate_rows(question, bound, dialect)]
     assert isinstance(bound, NormBound)
     parts: tuple[list[tuple[str, Value]], list[tuple[str, Value]]] = ([], [])
     for name, value in question.values:
@@ -43,7 +43,7 @@ def sql_of(question: Question, dialect: Dialect) -> str:
     return ";\n\n".join(dialect.sql(query.statement, pretty=True) for query in queries(question, dialect))
 
 
-def _unbounded(question: Aggregation, dialect: Dialect) -> Query:
+def _sum_all_rows(question: Aggregation, dialect: Dialect) -> Query:
     """Every row in full. What is missing counts nothing, so a sum and the number of its known rows share a column."""
     values, keys = [value for _, value in question.values], key_columns(question)
     known = {repr(value.of): value.known for value in values if isinstance(value, Clamped)}

@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question
-from mosha.connect.sql.compile import Scope
 from mosha.connect.sql.dialect import Listed, Node, binary, call, column
+from mosha.connect.sql.expressions import Scope
 
-__all__ = ["FEW", "restricted"]
+__all__ = ["FEW", "restrict_keys"]
 
 FEW = 16
 BLANKS: dict[Type, Any] = {
@@ -28,7 +28,7 @@ BLANKS: dict[Type, Any] = {
 """Constants that stand for NULL beside a flag that says so."""
 
 
-def restricted(question: Question, scope: Scope, keys: list[Node], names: Iterator[str]) -> list[Node]:
+def restrict_keys(question: Question, scope: Scope, keys: list[Node], names: Iterator[str]) -> list[Node]:
     """The keys of a scope, after dropping the rows whose keys are not among the public ones."""
     assert question.only is not None
     keys = [scope.once(key) for key in keys]
@@ -57,12 +57,12 @@ def restricted(question: Question, scope: Scope, keys: list[Node], names: Iterat
     condition = tests[0]
     for test in tests[1:]:
         condition = binary(exp.And, condition, test)
-    list_keys = scope.dialect.listed if question.listing is None else question.listing
+    list_keys = scope.dialect.list_values if question.listing is None else question.listing
     scope.seal()
     kept = exp.Select(expressions=[exp.Star()])
     kept.set("from_", exp.From(this=scope.table))
     kept.set("joins", [exp.Join(this=list_keys(columns, next(names)), on=condition, kind="INNER")])
-    scope.table = scope.aliased(kept)
+    scope.table = scope.add_alias(kept)
     return keys
 
 

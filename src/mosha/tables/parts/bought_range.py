@@ -24,8 +24,8 @@ from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.parts.additive import Aggregate
+from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.bounds import Limits
-from mosha.tables.parts.measured import Measured, Range
 from mosha.tables.parts.norm_choice import LITTLE
 from mosha.tables.parts.part import Frame, within
 from mosha.tables.parts.shares import pure_epsilon
@@ -100,10 +100,10 @@ class RangeChoice:
         exact[np.asarray(totals.keys[0]).astype(np.int64)] = np.asarray(totals["rows"]).astype(np.int64)
         scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * weight * (2 if limits.twice else 1))
         noisy = add_noise(exact, discrete_laplace(scale, len(exact), rng=rng))
-        return _between(*_filled(noisy / float(scale)))
+        return _between(*_find_filled_buckets(noisy / float(scale)))
 
 
-def _filled(noisy: NDArray[np.float64]) -> tuple[int, int]:
+def _find_filled_buckets(noisy: NDArray[np.float64]) -> tuple[int, int]:
     """The first and the last bucket with more than noise, in scales of it, and neighbours with little more.
 
     Where none has more than noise, the one that is likeliest if numbers around 1 are likelier than others.

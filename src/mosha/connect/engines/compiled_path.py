@@ -14,7 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.engines.labels import Fetch, KeyLabels, key_labels, person_label, persons_are_exact
-from mosha.connect.kernels.columns import PERSON, Gathered, Table, Wanted, gathered, values_of, wanted
+from mosha.connect.kernels.columns import PERSON, Gathered, Table, Wanted, choose_columns, gather_batches, values_of
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.language.value import Persons
 from mosha.connect.plan.aggregation import Aggregation, Norms, Question
@@ -47,12 +47,12 @@ class Compiled:
 
     def answer(self, question: Question, rows: int, version: str | None) -> Totals | None:
         """The answer, or None where the SQL plan must give it."""
-        if not _suits(question) or not _installed():
+        if not _suits(question) or not _has_numba():
             return None
         if rows * 8 * (4 + 3 * len(values_of(question))) > self._memory // 2 or rows >= 2**31:
             return None
         if isinstance(question, Aggregation) and isinstance(question.bound, Truncate):
-            return self._truncated(question, question.bound, rows)
+            return self._answer_truncated(question, question.bound, rows)
         table = self._table(question, rows, version)
         if table is None:
             return None
@@ -60,7 +60,7 @@ class Compiled:
 
     def _table(self, question: Question, rows: int, version: str | None) -> Table | None:
         """The columns of a question, kept from the last one where plan and data are the same."""
-        wish = wanted(question)
+        wish = choose_columns(question)
         inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
         mark = None if version is None else f"{version}\n{DUCKDB.sql(inner.copy())}\n{wish.mark}\n{wish.codes}"
         kept = self._kept  # which another thread may change in between
@@ -84,13 +84,13 @@ class Compiled:
         columns += [column(f"v{i}") for i in range(len(wish.wholes))]
         columns += [alias(_first_bits(node), f"h{i}") for i, node in enumerate(hashes)]
         statement = DUCKDB.sql(select(columns, subquery(inner.copy(), "rows")))
-        found = gathered(self._batches(statement), wish, len(hashes), rows)
-        return _coded(found, wish, keys, lambda labels: keys.ambiguous(labels, self._fetch, inner))
+        found = gather_batches(self._batches(statement), wish, len(hashes), rows)
+        return _code_labels(found, wish, keys, lambda labels: keys.ambiguous(labels, self._fetch, inner))
 
-    def _truncated(self, question: Aggregation, bound: Truncate, rows: int) -> Totals | None:
+    def _answer_truncated(self, question: Aggregation, bound: Truncate, rows: int) -> Totals | None:
         """First without the hashes of rows; they are fetched only where a group or person has too many rows."""
         for hashed in (False, True):
-            wish = wanted(question, in_sql=hashed)  # the hash of a row is that of its values in SQL
+            wish = choose_columns(question, in_sql=hashed)  # the hash of a row is that of its values in SQL
             inner = contributions(question, wish.wholes, DUCKDB, raw=wish.reals)
             pair = [column("p"), *key_columns(question)]
             row = [*pair, *(column(f"v{i}") for i in range(len(wish.wholes)))]
@@ -104,7 +104,7 @@ class Compiled:
         return None
 
 
-def _installed() -> bool:
+def _has_numba() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in ("numba", "pyarrow"))
 
 
@@ -118,7 +118,7 @@ def _first_bits(node: Node) -> Node:
     return cast(binary(exp.BitwiseRightShift, node, number(32)), Kind.UINT)
 
 
-def _coded(found: Gathered, wish: Wanted, keys: KeyLabels, ambiguous: Callable[[Array], bool]) -> Table | None:
+def _code_labels(found: Gathered, wish: Wanted, keys: KeyLabels, ambiguous: Callable[[Array], bool]) -> Table | None:
     """Labels as codes from 0: their distance from the least where that is tight, else by first appearance."""
     from mosha.connect.kernels.column_kernels import codes_of  # noqa: PLC0415  (numba is an extra and takes time to load)
 
@@ -128,14 +128,14 @@ def _coded(found: Gathered, wish: Wanted, keys: KeyLabels, ambiguous: Callable[[
     low, high = int(persons.min()), int(persons.max())
     if high - low < 2 * len(persons) + 65536:
         people = high - low + 1
-        persons = _shifted(persons, low)
+        persons = _shift_labels(persons, low)
     else:
         persons, unique = codes_of(persons)
         people = len(unique)
     low, high = int(groups.min()), int(groups.max())
     if keys.width == 1 and keys.whole and high - low < min(DENSE_GROUPS, 2 * len(groups) + 65536):
         labels = np.arange(low, high + 1)
-        groups = _shifted(groups, low)
+        groups = _shift_labels(groups, low)
     else:
         groups, labels = codes_of(groups)
     if ambiguous(labels):
@@ -144,7 +144,7 @@ def _coded(found: Gathered, wish: Wanted, keys: KeyLabels, ambiguous: Callable[[
     return Table(persons, people, groups, max(len(labels), 1), found.values, wish, named, found.hashes)
 
 
-def _shifted(labels: Array, low: int) -> Array:
+def _shift_labels(labels: Array, low: int) -> Array:
     if low:
         labels -= low
     return labels if labels.dtype == np.int32 else labels.astype(np.int32)
@@ -244,4 +244,4 @@ def _totals(question: Aggregation, table: Table, sums: Array, present: Array) ->
     at = np.flatnonzero(present) if question.keys else np.zeros(1, dtype=np.int64)
     columns = {name: sums[at, place] for place, (name, _) in enumerate(question.values)}
     found = Totals(question.key_schema, table.keys(at), columns)
-    return found if question.only is None else found.aligned(question.only)
+    return found if question.only is None else found.align(question.only)

@@ -7,8 +7,8 @@ Guarantee:
     combined in a wider type and become NULL beyond 64 bits. Divisors are tested before they divide; text is
     matched against a grammar of valid numbers and dates before it is cast; casts of doubles are guarded by range.
     Texts have at most 2**18 bytes, what grows beyond is NULL. Constants are in the ranges of `limits`.
-    Guards stand in CASE around what they guard, which every engine evaluates in that order. `compile.md` goes through
-    all operators.
+    Guards stand in CASE around what they guard, which every engine evaluates in that order. `expressions.md` (in
+    `connect/language`) goes through all operators.
 """
 
 from __future__ import annotations
@@ -18,10 +18,20 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from mosha.connect.language.checking import join_types, meant, result_type, type_of
+from mosha.connect.language.checking import join_types, read_loose_types, result_type, type_of
 from mosha.connect.language.expression import Call, Case, Column, Expression, Literal, Operator
 from mosha.connect.language.schema import LARGEST_REAL, SMALLEST_FACTOR, Schema, Type
-from mosha.connect.sql.arithmetic import absolute, arithmetic, clamp, divide, negate, rounded, to_bin, to_grid, whole
+from mosha.connect.sql.arithmetic import (
+    absolute,
+    arithmetic,
+    clamp,
+    divide,
+    negate,
+    round_number,
+    round_to_whole,
+    to_bin,
+    to_grid,
+)
 from mosha.connect.sql.casts import cast_sql, read_text
 from mosha.connect.sql.dialect import Dialect, Node, binary, call, choose, column, number, text
 from mosha.connect.sql.patterns import like_sql
@@ -87,7 +97,7 @@ class Scope:
         """How many layers must stand before the node can be computed."""
         return max((self.depths.get(found.name, 0) for found in node.find_all(exp.Column)), default=0)
 
-    def dressed(self, select: exp.Select) -> exp.Select:
+    def dress(self, select: exp.Select) -> exp.Select:
         """The SELECT with this scope's FROM and WHERE."""
         tests: list[list[Node]] = [[] for _ in range(len(self.layers) + 1)]
         for predicate in self.predicates:
@@ -97,30 +107,30 @@ class Scope:
             inner = _from(exp.Select(expressions=[exp.Star(), *layer]), table, conditions)
             if self.dialect.barrier:
                 inner.set("offset", exp.Offset(expression=exp.Literal.number(0)))
-            table = self.aliased(inner)
+            table = self.add_alias(inner)
         return _from(select, table, tests[-1])
 
     def seal(self) -> None:
         """Close the layers and predicates so far into the table, before something that looks at many rows."""
         if self.layers or self.predicates:
-            self.table = self.aliased(self.dressed(exp.Select(expressions=[exp.Star()])))
+            self.table = self.add_alias(self.dress(exp.Select(expressions=[exp.Star()])))
             self.predicates, self.layers, self.depths = [], [], {}
 
-    def aliased(self, query: exp.Select) -> Node:
+    def add_alias(self, query: exp.Select) -> Node:
         alias = exp.TableAlias(this=exp.Identifier(this=next(self.names), quoted=True))
         return exp.Subquery(this=query, alias=alias)
 
     def value(self, expression: Expression) -> Typed:
         """An expression over this scope, checked first; the result is never wild."""
         type_of(expression, self.schema)
-        return self._tamed(self._value(expression))
+        return self._tame(self._value(expression))
 
-    def untamed(self, expression: Expression) -> Node:
+    def compile_raw(self, expression: Expression) -> Node:
         """An expression over this scope, checked first; a column of the data comes as it is, NaN and all."""
         type_of(expression, self.schema)
         return self._value(expression).node
 
-    def _tamed(self, typed: Typed) -> Typed:
+    def _tame(self, typed: Typed) -> Typed:
         if not typed.wild:
             return typed
         finite = self.dialect.finite(typed.node.copy())
@@ -135,18 +145,18 @@ class Scope:
         if isinstance(expression, Case):
             return self._case(expression)
         assert isinstance(expression, Call)
-        arguments = self._meant(expression, [self._value(argument) for argument in expression.arguments])
+        arguments = self._read_loose(expression, [self._value(argument) for argument in expression.arguments])
         if expression.operator is not Operator.GRID:  # the one operator that takes care of wild numbers itself
-            arguments = [self._tamed(argument) for argument in arguments]
+            arguments = [self._tame(argument) for argument in arguments]
         kind = result_type(expression, [argument.type for argument in arguments])
         return Typed(_EMITTERS[expression.operator](self, expression, arguments, kind), kind)
 
-    def _meant(self, expression: Call, arguments: list[Typed]) -> list[Typed]:
+    def _read_loose(self, expression: Call, arguments: list[Typed]) -> list[Typed]:
         """Columns without a declared type read as what the operator needs."""
         if not any(argument.loose for argument in arguments):
             return arguments
         loose = [argument.loose for argument in arguments]
-        kinds = meant(expression, [argument.type for argument in arguments], loose)
+        kinds = read_loose_types(expression, [argument.type for argument in arguments], loose)
         return [
             argument if kind is argument.type else Typed(read_text(self, argument.node, kind), kind)
             for argument, kind in zip(arguments, kinds, strict=True)
@@ -154,7 +164,7 @@ class Scope:
 
     def _case(self, case: Case) -> Typed:
         values = [value for _, value in case.branches] + ([case.otherwise] if case.otherwise is not None else [])
-        typed = [self._tamed(self._value(value)) for value in values]
+        typed = [self._tame(self._value(value)) for value in values]
         kind = join_types([value.type for value in typed], "case")
         nodes = [self.coerce(value, kind) for value in typed]
         conditions = [self._value(condition).node for condition, _ in case.branches]
@@ -182,10 +192,10 @@ class Scope:
         """Zero in place of magnitudes below 2**-500 (and of -0.0), so that products cannot underflow."""
         zero = self.real(0)
 
-        def flushed(value: Node) -> Node:
+        def flush(value: Node) -> Node:
             return choose((self.between(value, -SMALLEST_FACTOR, SMALLEST_FACTOR), zero), otherwise=value.copy())
 
-        return self.let(node, flushed)
+        return self.let(node, flush)
 
 
 def _from(select: exp.Select, table: Node, conditions: list[Node]) -> exp.Select:
@@ -232,7 +242,7 @@ def _coalesce(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> No
 
 def _concat(scope: Scope, _: Call, arguments: list[Typed], __: Type) -> Node:
     joined = scope.dialect.concat([argument.node for argument in arguments])
-    return joined if len(arguments) == 1 else scope.let(joined, scope.dialect.short)
+    return joined if len(arguments) == 1 else scope.let(joined, scope.dialect.cut_long_text)
 
 
 def _part(dialect: Dialect, nodes: list[Node], expression: Call) -> Node:
@@ -260,9 +270,9 @@ _EMITTERS: Mapping[Operator, _Emitter] = {
     Operator.DIVIDE: divide,
     Operator.NEGATE: negate,
     Operator.ABSOLUTE: absolute,
-    Operator.FLOOR: whole("FLOOR"),
-    Operator.CEILING: whole("CEIL"),
-    Operator.ROUND: rounded,
+    Operator.FLOOR: round_to_whole("FLOOR"),
+    Operator.CEILING: round_to_whole("CEIL"),
+    Operator.ROUND: round_number,
     Operator.CLAMP: clamp,
     Operator.BIN: to_bin,
     Operator.GRID: to_grid,

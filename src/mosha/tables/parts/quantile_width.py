@@ -1,7 +1,7 @@
 """How wide a window around a released quantile holds the true one: error bars in the unit of the column.
 
-Windows are tried from the widest to the narrowest, and the last one that passes is the bar. `windows.md` proves what
-that costs, and how often the bar holds the true quantile: whatever the rows are, and however the point was found.
+Windows are tried from the widest to the narrowest, and the last one that passes is the bar. `quantile_width.md` proves
+what that costs, and how often the bar holds the true quantile: whatever the rows are, and however the point was found.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def noise_scales(weight: int, share: Fraction, epsilon: float) -> Scales:
     """The scales of the noise on the threshold and on each height, for units that weigh at most `weight`.
 
     Guarantee:
-        Heights move by at most weight * max(top, bottom - top), where share = top / bottom: see `windows.md`.
+        Heights move by at most weight * max(top, bottom - top), where share = top / bottom: see `quantile_width.md`.
 
     >>> noise_scales(1, Fraction(1, 2), 1.0)
     (Fraction(2, 1), Fraction(4, 1))

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from mosha.tables.sql.scalar import between, constant
 
-__all__ = ["Range", "implied"]
+__all__ = ["Range", "find_range"]
 
 Range = tuple[float, float]
 Known = Callable[[exp.Expression], Range | None]
@@ -29,7 +29,7 @@ _FUNCTIONS: Mapping[type[exp.Expression], str] = {
 }  # fmt: skip
 
 
-def implied(node: exp.Expression, known: Known) -> Range | None:
+def find_range(node: exp.Expression, known: Known) -> Range | None:
     """The least and the greatest value that `node` can have, where the query says them; else None.
 
     >>> import sqlglot
@@ -51,7 +51,7 @@ def _constant(node: exp.Expression, known: Known) -> Range | None:
 def _together(nodes: Iterable[exp.Expression | None], known: Known) -> Range | None:
     """What holds the ranges of all; NULL has none and needs none."""
     there = [node for node in nodes if node is not None and not isinstance(node, exp.Null)]
-    ranges = [implied(node, known) for node in there]
+    ranges = [find_range(node, known) for node in there]
     if not ranges or None in ranges:
         return None
     lows, highs = zip(*(found for found in ranges if found is not None), strict=True)
@@ -84,7 +84,7 @@ def _least(node: exp.Expression, known: Known) -> Range | None:
 
 def _arithmetic(operation: Callable[[float, float], float]) -> Callable[[exp.Expression, Known], Range | None]:
     def handler(node: exp.Expression, known: Known) -> Range | None:
-        sides = implied(node.this, known), implied(node.expression, known)
+        sides = find_range(node.this, known), find_range(node.expression, known)
         if sides[0] is None or sides[1] is None:
             return None
         found = [operation(a, b) for a in sides[0] for b in sides[1]]
@@ -94,7 +94,7 @@ def _arithmetic(operation: Callable[[float, float], float]) -> Callable[[exp.Exp
 
 
 def _divide(node: exp.Expression, known: Known) -> Range | None:
-    sides = implied(node.this, known), implied(node.expression, known)
+    sides = find_range(node.this, known), find_range(node.expression, known)
     if sides[0] is None or sides[1] is None or sides[1][0] <= 0 <= sides[1][1]:
         return None
     found = [a / b for a in sides[0] for b in sides[1]]
@@ -102,18 +102,18 @@ def _divide(node: exp.Expression, known: Known) -> Range | None:
 
 
 def _negative(node: exp.Expression, known: Known) -> Range | None:
-    found = implied(node.this, known)
+    found = find_range(node.this, known)
     return None if found is None else (-found[1], -found[0])
 
 
 def _absolute(node: exp.Expression, known: Known) -> Range | None:
-    found = implied(node.this, known)
+    found = find_range(node.this, known)
     return None if found is None else (max(0, found[0], -found[1]), max(abs(found[0]), abs(found[1])))
 
 
 def _outwards(node: exp.Expression, known: Known) -> Range | None:
     """A number that becomes a whole one, or stays what it is."""
-    found = implied(node.this, known)
+    found = find_range(node.this, known)
     return None if found is None else (math.floor(found[0]), math.ceil(found[1]))
 
 
@@ -124,14 +124,14 @@ def _part(node: exp.Expression, known: Known) -> Range | None:
 
 _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Range | None]] = {
     exp.Literal: _constant,
-    exp.Paren: lambda node, known: implied(node.this, known),
+    exp.Paren: lambda node, known: find_range(node.this, known),
     exp.Case: _case,
     exp.If: _if,
     exp.Anonymous: _clamp,
     exp.Least: _least,
     exp.Greatest: _least,
     exp.Coalesce: lambda node, known: _together([node.this, *node.expressions], known),
-    exp.Nullif: lambda node, known: implied(node.this, known),
+    exp.Nullif: lambda node, known: find_range(node.this, known),
     exp.Add: _arithmetic(lambda a, b: a + b),
     exp.Sub: _arithmetic(lambda a, b: a - b),
     exp.Mul: _arithmetic(lambda a, b: a * b),
