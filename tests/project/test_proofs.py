@@ -11,7 +11,7 @@ EVERY = {
     "accounting/losses": "contour convolution dominating loss",
     "accounting/measures": "advanced blanket concentrated gaussian pure renyi shuffle subsampling",
     "audit/attacks": "canary",
-    "connect/language": "compile",
+    "connect/language": "expressions",
     "connect/sql": "bounding",
     "exact": "clamping",
     "federated": "correlated_rounds shared_noise",
@@ -29,8 +29,7 @@ EVERY = {
     "streams": "alarms",
     "streams/noise": "exact_toeplitz",
     "streams/service": "service",
-    "synth": "residuals",
-    "tables/parts": "correlations joint_noise keys spreads tail_counts windows",
+    "tables/parts": "correlations joint_noise keys quantile_width spreads tail_counts",
 }
 
 

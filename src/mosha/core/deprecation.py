@@ -46,7 +46,7 @@ def renamed_argument(**renamed: str) -> Callable[[Wrapped], Wrapped]:
 
 
 def renamed_method(old: str, new: str) -> Callable[..., Any]:
-    """What keeps the old name of a method in its class: `old = renamed_method("old", "new")`.
+    """The old name of a method that is now called `new`, to stand in its class; it warns.
 
     >>> class Lamp:
     ...     def light(self):

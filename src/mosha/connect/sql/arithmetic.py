@@ -150,11 +150,11 @@ def round_number(scope: Scope, expression: Call, arguments: list[Typed], result:
 def clamp(scope: Scope, _: Call, arguments: list[Typed], result: Type) -> Node:
     given, low, high = (scope.coerce(argument, result) for argument in arguments)
 
-    def clamp(value: Node) -> Node:
+    def clamp_value(value: Node) -> Node:
         below, above = binary(exp.LT, value, low), binary(exp.GT, value.copy(), high)
         return choose((below, low.copy()), (above, high.copy()), otherwise=value.copy())
 
-    return scope.let(given, clamp)
+    return scope.let(given, clamp_value)
 
 
 def to_bin(scope: Scope, expression: Call, arguments: list[Typed], result: Type) -> Node:
