@@ -29,6 +29,7 @@ EVERY = {
     "streams": "alarms",
     "streams/noise": "exact_toeplitz",
     "streams/service": "service",
+    "synth": "residuals",
     "tables/parts": "correlations joint_noise keys quantile_width spreads tail_counts",
 }
 
