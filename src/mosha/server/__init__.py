@@ -1,0 +1,10 @@
+"""A wall between the people who ask and the data they ask about.
+
+`mosha serve` starts it; `mosha.connect_to(url, token=...)` asks it. A steward registers data and promises; people,
+programs and agents who are not trusted ask questions, within budgets that are capped all the way up, and receive
+nothing but what was paid for.
+"""
+
+from mosha.core.extras import load_guest
+
+load_guest("starlette", extra="server", needed_for="the server")

@@ -1,0 +1,386 @@
+"""The catalogue: datasets, their declarations, blocks and grants."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mosha.core.errors import LedgerError
+from mosha.server.api.operation import Call, Operation, Reply
+from mosha.server.api.schemas import boolean, integer, mapping, number, one_of, record, text
+from mosha.server.catalogue.datasets import (
+    add_version,
+    change_dataset_state,
+    countersign,
+    describe_dataset,
+    find_dataset,
+    list_datasets,
+    propose_dataset,
+)
+from mosha.server.catalogue.grants import add_block, describe_grant, find_grant, grants_of, make_grant, revoke_grant
+from mosha.server.catalogue.sources import check_source, open_place
+from mosha.server.errors import BadRequest, NotFound
+from mosha.server.people.permissions import Thing, may
+from mosha.server.people.principals import find_principal, owners_of
+
+__all__ = ["OPERATIONS", "describe_budget"]
+
+
+def _dataset_thing(call: Call) -> Thing:
+    """The dataset in the path; who registered it owns it, so that they cannot countersign it."""
+    row = find_dataset(call.service.database, call.path["dataset"])
+    return Thing(row["name"], frozenset({row["curator"]}))
+
+
+def list_visible(call: Call) -> Reply:
+    rows = list_datasets(call.service.database, after=call.query.get("after", ""), most=call.query.get("limit", 100))
+    shown = [row for row in rows if may(call.principal, "dataset.read", Thing(row["name"]))]
+    described = [describe_dataset(call.service.database, row, full=False) for row in shown]
+    return Reply({"datasets": described})
+
+
+def read_dataset(call: Call) -> Reply:
+    service, name = call.service, call.path["dataset"]
+    row = find_dataset(service.database, name)
+    described = describe_dataset(service.database, row)
+    if row["version"] and may(call.principal, "budget.see", Thing(name)):
+        described["budget"] = describe_budget(call, row["account"])
+        if row["population"]:
+            described["population_budget"] = describe_budget(call, row["population"])
+    if may(call.principal, "dataset.declare", Thing(name)):
+        described["source"] = {part: value for part, value in json.loads(row["source"]).items() if part != "path"}
+    etag = f'"{described["declaration"]["sha256"][:32]}"'
+    return Reply(described, headers={"ETag": etag})
+
+
+def describe_budget(call: Call, account: str) -> dict[str, Any] | None:
+    """What is spent of an account and left, for those who may see it."""
+    try:
+        found = call.service.ledger.account(account)
+        numbers = {"measure": found.rule.measure, "spent": found.spent, "limit": found.limit, "left": found.remaining}
+        return {"account": account} | numbers | {"frozen": found.frozen, "retired": found.retired}
+    except LedgerError:
+        return None
+
+
+def _look(call: Call, said: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """The reference to a source as it is kept, and its columns; no row is read."""
+    source = check_source(said, call.service.settings)
+    found = call.service.slots.look(open_place(source))
+    if found["outcome"] != "looked":
+        detail = str(found.get("error", {}).get("message", "")) if found["outcome"] == "refused" else ""
+        raise BadRequest("server.source_unreadable", parameter="source", detail=detail)
+    return source, found["columns"]
+
+
+def look_at_source(call: Call) -> Reply:
+    _, columns = _look(call, call.body["source"])
+    return Reply({"columns": [{"name": name, "type": kind} for name, kind in columns.items()]})
+
+
+def create_dataset(call: Call) -> Reply:
+    service, said = call.service, dict(call.body)
+    if said.get("again") and not call.principal.has("reviewer", None):
+        raise BadRequest("server.field_unknown", parameter="again")
+    said.setdefault("timing", service.settings.timing)
+    said.setdefault("deadline", service.settings.deadline)
+    source, columns = _look(call, said["source"])
+    name = propose_dataset(service.database, said, source, columns, call.principal.id)
+    if not service.settings.two_signatures:
+        countersign(service.database, service.ledger, name, call.principal.name)
+    return Reply(describe_dataset(service.database, find_dataset(service.database, name)), 201)
+
+
+def declare(call: Call) -> Reply:
+    """A new version of the declaration, in force once a reviewer has signed it."""
+    service, name = call.service, call.path["dataset"]
+    row = find_dataset(service.database, name)
+    _, columns = _look(call, json.loads(row["source"]))
+    add_version(service.database, name, call.body["declaration"], columns, call.principal.id)
+    if not service.settings.two_signatures:
+        countersign(service.database, service.ledger, name, call.principal.name)
+    return Reply(describe_dataset(service.database, find_dataset(service.database, name)), 201)
+
+
+def sign(call: Call) -> Reply:
+    row = countersign(call.service.database, call.service.ledger, call.path["dataset"], call.principal.name)
+    return Reply(describe_dataset(call.service.database, row))
+
+
+def _change(state: str) -> Any:
+    def change(call: Call) -> Reply:
+        service, name = call.service, call.path["dataset"]
+        reason = call.body.get("reason", "")
+        change_dataset_state(service.database, service.ledger, name, state, author=call.principal.name, reason=reason)
+        return Reply(describe_dataset(service.database, find_dataset(service.database, name)))
+
+    return change
+
+
+def lift(call: Call) -> Reply:
+    """Say that the failures of this dataset's questions were looked into."""
+    row = find_dataset(call.service.database, call.path["dataset"])
+    lifted = call.service.ledger.account(row["account"]).lift()
+    note = {"dataset": row["name"], "by": call.principal.name, "reason": call.body["reason"], "failures": lifted}
+    call.service.ledger.note("dataset/lifted", note, about=row["account"])
+    return Reply({"failures": lifted})
+
+
+def create_block(call: Call) -> Reply:
+    service, name = call.service, call.path["dataset"]
+    add_block(service.database, service.ledger, name, call.body, call.principal.name)
+    return Reply(describe_dataset(service.database, find_dataset(service.database, name)), 201)
+
+
+def create_grant(call: Call) -> Reply:
+    service, said = call.service, call.body
+    row = make_grant(service.database, service.ledger, call.path["dataset"], said, call.principal.name)
+    return Reply(describe_grant(row, service.ledger), 201)
+
+
+def list_of_dataset(call: Call) -> Reply:
+    rows = grants_of(call.service.database, dataset=call.path["dataset"])
+    return Reply({"grants": [describe_grant(row, call.service.ledger) for row in rows]})
+
+
+def list_mine(call: Call) -> Reply:
+    rows = grants_of(call.service.database, holders=call.principal.identities)
+    return Reply({"grants": [describe_grant(row, call.service.ledger) for row in rows]})
+
+
+def _grant_thing(call: Call) -> Thing:
+    row = find_grant(call.service.database, call.path["grant"])
+    return Thing(row["dataset"], owners_of(call.service.database, row["principal"]))
+
+
+def read_grant(call: Call) -> Reply:
+    return Reply(describe_grant(find_grant(call.service.database, call.path["grant"]), call.service.ledger))
+
+
+def delegate(call: Call) -> Reply:
+    """A grant beneath a grant of mine: for a member of my team, or for an agent of mine."""
+    service, above = call.service, find_grant(call.service.database, call.path["grant"])
+    holder = find_principal(service.database, call.body["principal"])
+    member = service.database.row(
+        "SELECT 1 AS found FROM members WHERE team = ? AND person = ?", above["principal"], holder["id"]
+    )
+    if holder["parent"] != call.principal.id and member is None:
+        raise NotFound("server.not_found")
+    row = make_grant(service.database, service.ledger, above["dataset"], call.body, call.principal.name, parent=above)
+    return Reply(describe_grant(row, service.ledger), 201)
+
+
+def revoke(call: Call) -> Reply:
+    service, row = call.service, find_grant(call.service.database, call.path["grant"])
+    reason = call.query.get("reason", "")
+    revoke_grant(service.database, service.ledger, row, author=call.principal.name, reason=reason)
+    return Reply(describe_grant(find_grant(service.database, row["id"]), service.ledger))
+
+
+EPSILON = number(above=0, most=1e6)
+_LIMITS = {"epsilon": EPSILON, "delta": number(least=0, most=1), "rho": EPSILON, "mu": EPSILON}
+_PROMISE = {"disjoint_blocks": boolean(), "size": integer(least=1), "failures": integer(least=1, most=1000)}
+_SOURCE = record(
+    {}, {"path": text(1000), "url": text(200), "table": text(200), "separator": text(1), "multiline": boolean()}
+)
+_DECLARATION = record({"unit": mapping(), "columns": mapping()})
+_REASON = record({}, {"reason": text(300, least=0)})
+_GRANT = record(
+    {"principal": text(100), "expires": text(40, pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}")},
+    {
+        **_LIMITS,
+        "purpose": text(300, least=0),
+        "most_per_question": EPSILON,
+        "approve_above": number(least=0, most=1e6),
+        "limit_per_day": record({}, _LIMITS),
+    },
+)
+_PAGE = {"after": text(300, least=0), "limit": integer(least=1, most=500)}
+
+
+def _dataset(name: str, method: str, path: str, verb: str, summary: str, handler: Any, **more: Any) -> Operation:
+    return Operation(
+        name=name,
+        method=method,
+        path=f"/datasets/{{dataset}}{path}",
+        verb=verb,
+        summary=summary,
+        handler=handler,
+        thing=_dataset_thing,
+        tag="catalogue",
+        **more,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        name="listDatasets",
+        method="GET",
+        path="/datasets",
+        verb="dataset.list",
+        tag="catalogue",
+        query=_PAGE,
+        summary="Datasets that I may see.",
+        handler=list_visible,
+    ),
+    Operation(
+        name="createDataset",
+        method="POST",
+        path="/datasets",
+        verb="dataset.create",
+        status=201,
+        tag="catalogue",
+        summary="Propose a dataset: its source, its declaration and its promise. A reviewer countersigns it.",
+        handler=create_dataset,
+        body=record(
+            {
+                "name": text(63, pattern="^[a-z][a-z0-9_]*$"),
+                "source": _SOURCE,
+                "declaration": _DECLARATION,
+                "promise": record({}, {**_LIMITS, **_PROMISE}),
+            },
+            {
+                "title": text(200),
+                "timing": one_of("ladder", "fixed", "off"),
+                "deadline": number(least=1, most=3600),
+                "population": record(
+                    {"name": text(100, pattern="^[^/]+$")}, {**_LIMITS, **_PROMISE, "words": text(500)}
+                ),
+                "again": text(300),
+            },
+        ),
+    ),
+    Operation(
+        name="lookAtSource",
+        method="POST",
+        path="/sources/columns",
+        verb="source.look",
+        tag="catalogue",
+        summary="The names and types of the columns of a source. No row is read.",
+        handler=look_at_source,
+        body=record({"source": _SOURCE}),
+    ),
+    _dataset(
+        "readDataset",
+        "GET",
+        "",
+        "dataset.read",
+        "A dataset: its declaration and its promise; nothing of its rows.",
+        read_dataset,
+    ),
+    _dataset(
+        "declareDataset",
+        "PUT",
+        "/declaration",
+        "dataset.declare",
+        "A new version of the declaration.",
+        declare,
+        body=record({"declaration": _DECLARATION}),
+        status=201,
+    ),
+    _dataset(
+        "countersignDataset",
+        "POST",
+        "/countersign",
+        "dataset.countersign",
+        "Sign the newest declaration; the first time, open the accounts.",
+        sign,
+    ),
+    _dataset(
+        "freezeDataset",
+        "POST",
+        "/freeze",
+        "dataset.freeze",
+        "Answer nothing until it is thawed.",
+        _change("frozen"),
+        body=_REASON,
+    ),
+    _dataset("thawDataset", "POST", "/thaw", "dataset.thaw", "Answer again.", _change("open"), body=_REASON),
+    _dataset(
+        "retireDataset",
+        "POST",
+        "/retire",
+        "dataset.retire",
+        "Close a dataset and its account for good.",
+        _change("retired"),
+        body=_REASON,
+    ),
+    _dataset(
+        "liftDataset",
+        "POST",
+        "/lift",
+        "dataset.lift",
+        "Say that failures were looked into.",
+        lift,
+        body=record({"reason": text(300)}),
+    ),
+    _dataset(
+        "createBlock",
+        "POST",
+        "/blocks",
+        "block.create",
+        "Open a block of the data, such as a year.",
+        create_block,
+        status=201,
+        body=record(
+            {
+                "name": text(60, pattern="^[A-Za-z0-9_-]+$"),
+                "condition": record({"column": text(200)}, {"equals": {}, "from": {}, "until": {}}),
+            },
+            {**_LIMITS},
+        ),
+    ),
+    _dataset("listGrants", "GET", "/grants", "budget.see", "Grants of a dataset.", list_of_dataset),
+    _dataset(
+        "createGrant",
+        "POST",
+        "/grants",
+        "grant.create",
+        "Grant somebody a part of the budget.",
+        create_grant,
+        body=_GRANT,
+        status=201,
+    ),
+    Operation(
+        name="listMyGrants",
+        method="GET",
+        path="/grants",
+        verb="grant.list",
+        tag="catalogue",
+        summary="Grants of mine and of my teams, and what is left of them.",
+        handler=list_mine,
+    ),
+    Operation(
+        name="readGrant",
+        method="GET",
+        path="/grants/{grant}",
+        verb="grant.read",
+        tag="catalogue",
+        summary="A grant, and what is left of it.",
+        handler=read_grant,
+        thing=_grant_thing,
+    ),
+    Operation(
+        name="delegateGrant",
+        method="POST",
+        path="/grants/{grant}/grants",
+        verb="grant.delegate",
+        status=201,
+        tag="catalogue",
+        summary="Grant a member of my team, or an agent of mine, a part of a grant of mine.",
+        handler=delegate,
+        thing=_grant_thing,
+        body=_GRANT,
+    ),
+    Operation(
+        name="revokeGrant",
+        method="DELETE",
+        path="/grants/{grant}",
+        verb="grant.revoke",
+        tag="catalogue",
+        summary="Close a grant and all beneath it.",
+        handler=revoke,
+        thing=_grant_thing,
+        query={"reason": text(300, least=0)},
+    ),
+)

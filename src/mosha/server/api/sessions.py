@@ -1,0 +1,315 @@
+"""Signing in and out, tokens, and who there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mosha.server.api.operation import Call, Operation, Reply
+from mosha.server.api.schemas import array, integer, number, one_of, record, text
+from mosha.server.clock import as_text
+from mosha.server.errors import BadRequest, NotFound, SignInNeeded
+from mosha.server.people.credentials import find_by_secret, issue, revoke, use_link
+from mosha.server.people.permissions import RULES, Scope, Thing
+from mosha.server.people.principals import (
+    KINDS,
+    add_member,
+    change_state,
+    create_principal,
+    describe_principal,
+    find_principal,
+    give_role,
+    list_principals,
+    owners_of,
+    take_role,
+)
+
+__all__ = ["OPERATIONS"]
+
+NAME = text(100)
+
+
+def open_session(call: Call) -> Reply:
+    """A browser's session, for a link that was never used, or for a token."""
+    settings, database = call.service.settings, call.service.database
+    if ("link" in call.body) == ("token" in call.body):
+        raise BadRequest("server.one_of", names="link, token")
+    call.service.rates.take("", "sign in", per_minute=120)
+    if "link" in call.body:
+        principal = use_link(database, call.body["link"])
+    else:
+        found = find_by_secret(database, call.body["token"], "token")
+        if found is None:
+            raise SignInNeeded("server.wrong_credentials")
+        principal = found.id
+    made = issue(database, principal, "session", seconds=settings.session_hours * 3600)
+    return Reply(
+        {"principal": principal, "csrf": made.csrf, "expires": as_text(made.expires)}, 201, session=made.secret
+    )
+
+
+def close_session(call: Call) -> Reply:
+    if call.principal.signed_by == "session":
+        revoke(call.service.database, call.principal.credential)
+    return Reply(None, 204, session="")
+
+
+def read_me(call: Call) -> Reply:
+    who = call.principal
+    roles = [{"role": role, "dataset": dataset} for role, dataset in sorted(who.roles)]
+    described = {"id": who.id, "name": who.name, "kind": who.kind, "roles": roles, "signed_by": who.signed_by}
+    return Reply(described | {"teams": sorted(who.teams), "csrf": who.csrf, "parent": who.parent})
+
+
+def _describe_token(row: dict[str, Any]) -> dict[str, Any]:
+    times = {name: as_text(row[name]) for name in ("created", "expires", "used")}
+    return {"id": row["id"], "label": row["label"], "principal": row["principal"]} | times
+
+
+def list_tokens(call: Call) -> Reply:
+    statement = (
+        "SELECT c.* FROM credentials c JOIN principals p ON p.id = c.principal"
+        " WHERE c.kind = 'token' AND (p.id = ? OR p.parent = ?) ORDER BY c.created"
+    )
+    rows = call.service.database.rows(statement, call.principal.id, call.principal.id)
+    return Reply({"tokens": [_describe_token(row) for row in rows]})
+
+
+def create_token(call: Call) -> Reply:
+    """A token of one's own, or of an agent of one's own."""
+    said, database = call.body, call.service.database
+    owner = call.principal.id
+    if "agent" in said:
+        row = find_principal(database, said["agent"])
+        if row["parent"] != call.principal.id:
+            raise NotFound("server.not_found")
+        owner = row["id"]
+    verbs = said.get("verbs")
+    if verbs is not None and (unknown := [verb for verb in verbs if verb not in RULES]):
+        raise BadRequest("server.field_unknown", parameter=f"verbs: {unknown[0]}")
+    scope = Scope(
+        tuple(said["datasets"]) if "datasets" in said else None,
+        None if verbs is None else tuple(verbs),
+        said.get("most_per_question"),
+    )
+    made = issue(database, owner, "token", seconds=said.get("days", 90) * 86_400, label=said["label"], scope=scope)
+    return Reply({"id": made.id, "token": made.secret, "expires": as_text(made.expires)}, 201)
+
+
+def _token_thing(call: Call) -> Thing:
+    row = call.service.database.row(
+        "SELECT principal FROM credentials WHERE id = ? AND kind = 'token'", call.path["token"]
+    )
+    if row is None:
+        raise NotFound("server.not_found")
+    return Thing(owners=owners_of(call.service.database, row["principal"]))
+
+
+def revoke_token(call: Call) -> Reply:
+    revoke(call.service.database, call.path["token"])
+    return Reply(None, 204)
+
+
+def create_agent(call: Call) -> Reply:
+    """An agent beneath the person who asks for it: a principal of its own, which pays from grants of its own."""
+    if call.principal.kind != "person":
+        raise NotFound("server.not_found")
+    database = call.service.database
+    identity = create_principal(database, kind="agent", name=call.body["name"], parent=call.principal.id)
+    return Reply(describe_principal(find_principal(database, identity)), 201)
+
+
+def list_all_principals(call: Call) -> Reply:
+    database = call.service.database
+    rows = list_principals(database, after=call.query.get("after", ""), most=call.query.get("limit", 100))
+    roles = database.rows("SELECT * FROM roles") if rows else []
+    described = [describe_principal(row, [r for r in roles if r["principal"] == row["id"]]) for row in rows]
+    return Reply({"principals": described})
+
+
+def make_principal(call: Call) -> Reply:
+    database, said = call.service.database, call.body
+    if said["kind"] == "agent":
+        raise BadRequest("server.field_wrong", parameter="kind", expected="person | team | service")
+    if said.get("roles") and not call.principal.has("administrator", None):
+        raise BadRequest("server.field_unknown", parameter="roles")
+    identity = create_principal(database, kind=said["kind"], name=said["name"])
+    for role in said.get("roles", ()):
+        give_role(database, identity, role["role"], role["dataset"])
+    call.service.ledger.note("principal/made", {"name": said["name"], "by": call.principal.name})
+    roles = database.rows("SELECT * FROM roles WHERE principal = ?", identity)
+    return Reply(describe_principal(find_principal(database, identity), roles), 201)
+
+
+def invite(call: Call) -> Reply:
+    """A link that signs somebody in, once."""
+    row = find_principal(call.service.database, call.path["principal"])
+    if row["kind"] != "person":
+        raise BadRequest("server.field_wrong", parameter="principal", expected="person")
+    if not call.principal.has("administrator", None) and _is_established(call, row["id"]):
+        raise NotFound("server.not_found")
+    seconds = call.body.get("minutes", call.service.settings.link_minutes) * 60
+    made = issue(call.service.database, row["id"], "link", seconds=seconds)
+    return Reply({"link": f"/enter?link={made.secret}", "expires": as_text(made.expires)}, 201)
+
+
+def _is_established(call: Call, principal: str) -> bool:
+    """Whether somebody has signed in before or is more than an analyst: only an administrator invites them."""
+    roles = call.service.database.rows("SELECT role FROM roles WHERE principal = ?", principal)
+    signed_in = call.service.database.row("SELECT 1 AS found FROM credentials WHERE principal = ?", principal)
+    return signed_in is not None or any(found["role"] != "analyst" for found in roles)
+
+
+def change_principal(call: Call) -> Reply:
+    """Give and take roles, add members to a team, enable and disable."""
+    database, said = call.service.database, call.body
+    row = find_principal(database, call.path["principal"])
+    for role in said.get("give", ()):
+        give_role(database, row["id"], role["role"], role["dataset"])
+    for role in said.get("take", ()):
+        take_role(database, row["id"], role["role"], role["dataset"])
+    for person in said.get("members", ()):
+        add_member(database, row["id"], find_principal(database, person)["id"])
+    if "state" in said:
+        change_state(database, row["id"], said["state"])
+    change = {"name": row["name"], "by": call.principal.name, "change": dict(said)}
+    call.service.ledger.note("principal/changed", change)
+    roles = database.rows("SELECT * FROM roles WHERE principal = ?", row["id"])
+    return Reply(describe_principal(find_principal(database, row["id"]), roles))
+
+
+_ROLE = record({"role": one_of("administrator", "curator", "analyst", "reviewer", "auditor"), "dataset": text(64)})
+_PAGE = {"after": text(300, least=0), "limit": integer(least=1, most=500)}
+
+OPERATIONS = (
+    Operation(
+        name="openSession",
+        method="POST",
+        path="/sessions",
+        verb="session.open",
+        status=201,
+        tag="people",
+        summary="Sign in a browser, with a link that works once or with a token.",
+        handler=open_session,
+        body=record({}, {"link": text(200), "token": text(200)}),
+    ),
+    Operation(
+        name="closeSession",
+        method="DELETE",
+        path="/sessions/current",
+        verb="session.close",
+        status=204,
+        tag="people",
+        summary="Sign out.",
+        handler=close_session,
+    ),
+    Operation(
+        name="readMe",
+        method="GET",
+        path="/me",
+        verb="me.read",
+        tag="people",
+        summary="Who is signed in.",
+        handler=read_me,
+    ),
+    Operation(
+        name="listTokens",
+        method="GET",
+        path="/tokens",
+        verb="token.list",
+        tag="people",
+        summary="Tokens of mine and of my agents; never their secrets.",
+        handler=list_tokens,
+    ),
+    Operation(
+        name="createToken",
+        method="POST",
+        path="/tokens",
+        verb="token.create",
+        status=201,
+        tag="people",
+        summary="Make a token; it is shown once.",
+        handler=create_token,
+        body=record(
+            {"label": text(100)},
+            {
+                "agent": NAME,
+                "days": number(above=0, most=3650),
+                "datasets": array(text(64), most=100),
+                "verbs": array(text(64), most=100),
+                "most_per_question": number(above=0, most=1e6),
+            },
+        ),
+    ),
+    Operation(
+        name="revokeToken",
+        method="DELETE",
+        path="/tokens/{token}",
+        verb="token.revoke",
+        status=204,
+        tag="people",
+        summary="Revoke a token.",
+        handler=revoke_token,
+        thing=_token_thing,
+    ),
+    Operation(
+        name="createAgent",
+        method="POST",
+        path="/agents",
+        verb="agent.create",
+        status=201,
+        tag="people",
+        summary="Make an agent: a principal beneath me, with grants and tokens of its own.",
+        handler=create_agent,
+        body=record({"name": NAME}),
+    ),
+    Operation(
+        name="listPrincipals",
+        method="GET",
+        path="/principals",
+        verb="principal.list",
+        tag="people",
+        summary="People, teams, agents and services.",
+        handler=list_all_principals,
+        query=_PAGE,
+    ),
+    Operation(
+        name="createPrincipal",
+        method="POST",
+        path="/principals",
+        verb="principal.create",
+        status=201,
+        tag="people",
+        summary="Make a person, a team or a service.",
+        handler=make_principal,
+        body=record({"name": NAME, "kind": one_of(*KINDS)}, {"roles": array(_ROLE, most=100)}),
+    ),
+    Operation(
+        name="invitePrincipal",
+        method="POST",
+        path="/principals/{principal}/links",
+        verb="principal.invite",
+        status=201,
+        tag="people",
+        summary="Make a link that signs somebody in, once.",
+        handler=invite,
+        body=record({}, {"minutes": number(above=0, most=60 * 24 * 14)}),
+    ),
+    Operation(
+        name="changePrincipal",
+        method="POST",
+        path="/principals/{principal}/changes",
+        verb="principal.change",
+        tag="people",
+        summary="Give and take roles, add members, enable and disable.",
+        handler=change_principal,
+        body=record(
+            {},
+            {
+                "give": array(_ROLE, most=100),
+                "take": array(_ROLE, most=100),
+                "members": array(NAME, most=1000),
+                "state": one_of("active", "disabled"),
+            },
+        ),
+    ),
+)

@@ -1,0 +1,275 @@
+"""The application: routes, who is asking, limits on bodies, headers for browsers. Nothing else happens here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from mosha.core.language import Language, read_language
+from mosha.server.api.description import describe_api
+from mosha.server.api.operation import Call, Operation, Reply, perform
+from mosha.server.api.schemas import check, read_json
+from mosha.server.api.table import OPERATIONS, PREFIX
+from mosha.server.cookies import cookie_name, set_session
+from mosha.server.errors import BadRequest, Forbidden, NotFound, ServerError, SignInNeeded, TooLarge
+from mosha.server.measures import write_metrics
+from mosha.server.people.credentials import find_by_secret
+from mosha.server.people.permissions import NOBODY, Principal, may
+from mosha.server.problems import problem_of
+from mosha.server.service import Service
+
+__all__ = ["identify", "make_app", "respond"]
+
+SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+}
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def language_of(request: Request, service: Service) -> Language:
+    """The reader's language: the cookie, then what the browser prefers, then the server's."""
+    said = request.cookies.get("mosha-language") or request.headers.get("accept-language", "")
+    first = said.split(",")[0].strip()
+    return read_language(first if first and first != "*" else service.settings.language)
+
+
+def identify(request: Request, service: Service) -> Principal:
+    """Who is asking: by a token in a header, or by a session in a cookie. A wrong token is refused, never ignored."""
+    header = request.headers.get("authorization")
+    if header is not None:
+        scheme, _, written = header.partition(" ")
+        found = find_by_secret(service.database, written.strip(), "token") if scheme.lower() == "bearer" else None
+        if found is None:
+            raise SignInNeeded("server.wrong_credentials")
+        return found
+    cookie = request.cookies.get(cookie_name(service))
+    if cookie is None:
+        return NOBODY
+    found = find_by_secret(service.database, cookie, "session", idle=service.settings.idle_minutes * 60)
+    return found or NOBODY
+
+
+def check_site(request: Request, principal: Principal, form_token: str | None = None) -> None:
+    """A change that a browser sends with its cookie must come from our own pages."""
+    if principal.signed_by != "session" or request.method in ("GET", "HEAD"):
+        return
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    host = request.headers.get("host", "")
+    same = site in (None, "same-origin", "none") and (origin is None or origin.partition("://")[2] == host)
+    token = request.headers.get("x-csrf-token") or form_token
+    if not same or token != principal.csrf or not principal.csrf:
+        raise Forbidden("server.other_site")
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """The body, as long as it is not larger than it may be."""
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > most:
+            raise TooLarge("server.body_too_large", most=most)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _query_of(request: Request, operation: Operation) -> dict[str, Any]:
+    """Parameters of the address, each once, with its type."""
+    found: dict[str, Any] = {}
+    for name, said in request.query_params.multi_items():
+        schema = operation.query.get(name)
+        if schema is None or name in found or "\x00" in said:
+            raise BadRequest("server.field_unknown", parameter=name[:200])
+        value: Any = said
+        if schema["type"] in ("integer", "number"):
+            try:
+                value = int(said) if schema["type"] == "integer" else float(said)
+            except ValueError:
+                raise BadRequest("server.field_wrong", parameter=name, expected=schema["type"]) from None
+            if "enum" in schema and value not in schema["enum"]:
+                raise BadRequest("server.field_wrong", parameter=name, expected=str(schema["enum"]))
+        check(value, schema, name)
+        found[name] = value
+    return found
+
+
+def respond(service: Service, reply: Reply) -> Response:
+    if reply.media == "application/json":
+        body = b"" if reply.status == 204 else json.dumps(reply.body, ensure_ascii=False, allow_nan=False).encode()
+    else:
+        body = str(reply.body).encode()
+    response = Response(body, reply.status, dict(reply.headers), None if reply.status == 204 else reply.media)
+    response.headers.setdefault("Cache-Control", "no-store")
+    if reply.session is not None:
+        set_session(service, response, reply.session)
+    return response
+
+
+def _problem(service: Service, error: Exception, language: Language) -> Response:
+    described = problem_of(error, language)
+    if described["status"] >= 500 and not isinstance(error, ServerError):
+        service.log.error("unexpected %s", type(error).__name__, exc_info=error if service.settings.demo else None)
+    headers = {"Cache-Control": "no-store"}
+    if described["status"] == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="mosha"'
+    if described["status"] == 429:
+        headers["Retry-After"] = str(described.get("seconds", 1))
+    body = json.dumps(described, ensure_ascii=False).encode()
+    return Response(body, described["status"], headers, "application/problem+json")
+
+
+def _endpoint(service: Service, operation: Operation) -> Endpoint:
+    def handle(request: Request, body: bytes, language: Language) -> Response:
+        principal = identify(request, service)
+        check_site(request, principal)
+        said = read_json(body) if operation.body is not None else {}
+        call = Call(
+            service,
+            principal,
+            request.path_params,
+            _query_of(request, operation),
+            said,
+            key=request.headers.get("idempotency-key"),
+            language=language,
+            secure=service.settings.secure,
+        )
+        return respond(service, perform(operation, call))
+
+    async def endpoint(request: Request) -> Response:
+        language = language_of(request, service)
+        try:
+            body = await read_body(request, service.settings.body)
+            response = await run_in_threadpool(handle, request, body, language)
+        except Exception as error:  # noqa: BLE001  (every error becomes a problem)
+            response = _problem(service, error, language)
+        service.count("http", operation.name, str(response.status_code))
+        return response
+
+    return endpoint
+
+
+def _plain_routes(service: Service) -> list[Route]:
+    async def health(_: Request) -> Response:
+        return JSONResponse({"alive": True})
+
+    def look() -> dict[str, bool]:
+        parts = {"store": False, "ledger": False, "workers": service.ready}
+        try:
+            parts["store"] = service.database.row("SELECT 1 AS one") is not None
+            parts["ledger"] = service.ledger.head.sequence > 0
+        except Exception:
+            service.log.exception("not ready")
+        return parts
+
+    async def ready(_: Request) -> Response:
+        parts = await run_in_threadpool(look)
+        return JSONResponse({"ready": all(parts.values())} | parts, 200 if all(parts.values()) else 503)
+
+    async def openapi(_: Request) -> Response:
+        return JSONResponse(describe_api())
+
+    async def metrics(request: Request) -> Response:
+        language = language_of(request, service)
+
+        def handle() -> Response:
+            principal = identify(request, service)
+            if service.settings.metrics != "public" and not may(principal, "metrics.read"):
+                raise NotFound("server.not_found")
+            return Response(write_metrics(service), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+        try:
+            return await run_in_threadpool(handle)
+        except Exception as error:  # noqa: BLE001
+            return _problem(service, error, language)
+
+    return [
+        Route("/healthz", health),
+        Route("/readyz", ready),
+        Route("/openapi.json", openapi),
+        Route("/metrics", metrics),
+    ]
+
+
+class _SecurityHeaders:
+    """Headers that every response has, whoever made it."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                more = [(n.lower().encode(), v.encode()) for n, v in SECURITY.items()]
+                message["headers"] = [*message["headers"], *(pair for pair in more if pair[0] not in present)]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+def make_app(service: Service, *, pages: bool = True) -> Starlette:
+    """The ASGI application of a service; it starts the workers and stops them."""
+
+    @asynccontextmanager
+    async def life(_: Starlette) -> Any:
+        service.start()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(service.close)
+
+    async def http_problem(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        language = language_of(request, service)
+        if status == 405:
+            problem = BadRequest("server.method", method=request.method[:10])
+            described = problem_of(problem, language) | {"status": 405}
+            headers = dict(getattr(error, "headers", None) or {})
+            body = json.dumps(described).encode()
+            return Response(body, 405, headers, "application/problem+json")
+        return _problem(service, NotFound("server.not_found") if status == 404 else error, language)
+
+    routes: list[Any] = _plain_routes(service)
+    for path, group in _by_path().items():
+        endpoints = {operation.method: _endpoint(service, operation) for operation in group}
+        routes.append(Route(path, _by_method(endpoints), methods=list(endpoints)))
+    if pages:
+        from mosha.server.pages import page_routes  # noqa: PLC0415
+
+        routes += page_routes(service)
+    handlers: Mapping[Any, Any] = {HTTPException: http_problem, Exception: http_problem}
+    app = Starlette(routes=routes, lifespan=life, exception_handlers=handlers)
+    app.add_middleware(_SecurityHeaders)
+    app.state.service = service
+    return app
+
+
+def _by_path() -> dict[str, list[Operation]]:
+    found: dict[str, list[Operation]] = {}
+    for operation in OPERATIONS:
+        found.setdefault(PREFIX + operation.path, []).append(operation)
+    return found
+
+
+def _by_method(endpoints: Mapping[str, Endpoint]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        method = "GET" if request.method == "HEAD" else request.method
+        return await endpoints[method](request)
+
+    return endpoint

@@ -1,0 +1,89 @@
+"""Answers as JSON and CSV: noisy numbers, error bars at several levels, the receipt, and nothing else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+__all__ = ["LEVELS", "answer_to_dict", "own_receipt", "plain_number", "to_csv"]
+
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+"""The confidences at which error bars are kept; in between, the next higher one is an honest bar."""
+
+
+def plain_number(value: Any) -> Any:
+    """A value that JSON has: what is not finite, or was never there, is null."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return value
+
+
+def answer_to_dict(answer: Any) -> dict[str, Any]:
+    """What the client makes the same Answer of again (`mosha.client`)."""
+    table = answer.table
+    columns = [{"name": name, "role": "key" if name in answer.keys else "value"} for name in table]
+    for column in columns:
+        column["type"] = _type_of(table[column["name"]])
+    rows = [[plain_number(table[name][place]) for name in table] for place in range(len(answer))]
+    errors = {}
+    for level in LEVELS:
+        bars = answer.error(level)
+        errors[str(level)] = {name: [plain_number(bar) for bar in bars[name]] for name in answer.columns}
+    return {
+        "columns": columns,
+        "rows": rows,
+        "errors": errors,
+        "in_rows": list(answer.in_rows),
+        "notes": list(answer.notes),
+        "receipt": answer.receipt.to_dict(),
+    }
+
+
+def _type_of(values: Sequence[Any]) -> str:
+    found: Any = next((value for value in values if value is not None), "")
+    found = found.item() if hasattr(found, "item") else found
+    for kind, name in ((bool, "boolean"), (int, "integer"), (float, "real"), (datetime, "timestamp"), (date, "date")):
+        if isinstance(found, kind):
+            return name
+    return "text"
+
+
+def own_receipt(receipt: Mapping[str, Any], own: str) -> dict[str, Any]:
+    """The receipt as the holder of a grant sees it: other accounts by what they paid, not by what they have left."""
+    payers = []
+    mine: Mapping[str, Any] = {}
+    for share in receipt["payers"]:
+        if share["account"].startswith(own):
+            payers.append(share)
+            mine = share
+        else:
+            payers.append({part: share[part] for part in ("account", "measure", "cost", "delta")})
+    numbers = {part: mine.get(part) for part in ("measure", "cost", "delta", "spent", "limit")}
+    kept = {part: receipt[part] for part in ("entry", "unit", "event")}
+    return kept | numbers | {"account": own, "remaining": mine.get("left"), "payers": payers}
+
+
+def to_csv(answer: Mapping[str, Any], level: str = "0.95") -> str:
+    """The table with a column of error bars beside each number; no cell can be taken for a formula."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    values = [column["name"] for column in answer["columns"] if column["role"] == "value"]
+    writer.writerow([_harmless(c["name"]) for c in answer["columns"]] + [_harmless(f"{n} ±{level}") for n in values])
+    bars = answer["errors"][level]
+    for place, row in enumerate(answer["rows"]):
+        writer.writerow([_harmless(cell) for cell in row] + [_harmless(bars[name][place]) for name in values])
+    return out.getvalue()
+
+
+def _harmless(cell: Any) -> Any:
+    if cell is None:
+        return ""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

@@ -1,0 +1,62 @@
+"""Review: what waits for a privacy officer, decided on public facts alone, noted in the ledger's chain.
+
+A decision is bound to the fingerprint of the question, its price, the dataset's version and the grant. It is never
+one's own, and it is over after some days.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mosha.ledger import Ledger
+from mosha.server.asking.requests import DAY, find_request
+from mosha.server.catalogue.datasets import find_dataset
+from mosha.server.catalogue.grants import find_grant
+from mosha.server.clock import now
+from mosha.server.errors import Conflict
+from mosha.server.people.permissions import Principal
+from mosha.server.settings import Settings
+from mosha.server.store.database import Database, Row
+
+__all__ = ["decide", "facts_for_review"]
+
+
+def decide(
+    database: Database, ledger: Ledger, settings: Settings, reviewer: Principal, row: Row, *, verdict: str, reason: str
+) -> Row:
+    """Approve or deny a request that waits."""
+    if row["state"] != "waiting":
+        raise Conflict("server.wrong_state", state=row["state"])
+    dataset, grant = find_dataset(database, row["dataset"]), find_grant(database, row["grant_id"])
+    approved = verdict == "approve"
+    if approved and (dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open"):
+        raise Conflict("server.approval_stale")
+    bound = {"fingerprint": row["fingerprint"], "price": json.loads(row["price"]), "version": row["version"]}
+    bound |= {"grant": row["grant_id"]}
+    said = {"request": row["id"], "by": reviewer.name, "verdict": verdict, "reason": reason} | bound
+    note = ledger.note("decision/question", said, about=grant["account"])
+    expires = now() + settings.approval_days * DAY
+    with database.transaction() as transaction:
+        change = "UPDATE requests SET state = ?, expires = ? WHERE id = ? AND state = 'waiting'"
+        if transaction.run(change, "queued" if approved else "denied", expires, row["id"]) != 1:
+            raise Conflict("server.wrong_state", state="decided")
+        insert = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        transaction.run(insert, row["id"], reviewer.id, verdict, reason, json.dumps(bound), note.entry, now(), expires)
+    return find_request(database, row["id"])
+
+
+def facts_for_review(database: Database, ledger: Ledger, row: Row) -> dict[str, Any]:
+    """What a reviewer sees beside the question: what would be left, and how often the same was asked before."""
+    grant = find_grant(database, row["grant_id"])
+    account = ledger.account(grant["account"])
+    same = database.row(
+        "SELECT COUNT(*) AS many FROM requests WHERE dataset = ? AND question = ? AND id <> ?",
+        *(row["dataset"], row["question"], row["id"]),
+    )
+    return {
+        "grant_left": account.remaining,
+        "grant_limit": account.limit,
+        "measure": account.rule.measure,
+        "asked_before": (same or {"many": 0})["many"],
+    }

@@ -1,0 +1,1 @@
+"""What there is to ask about: datasets with their declarations, blocks, grants, surveys and publications."""

@@ -1,0 +1,181 @@
+"""Datasets: proposed by a curator, opened by a reviewer's signature, frozen, thawed and retired.
+
+Opening a dataset opens its account in the ledger, and that of its population: the promise. Both stay what they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mosha.core.unit import Unit
+from mosha.ledger import Ledger, LedgerAccount
+from mosha.server.catalogue.declarations import check_declaration, describe_declaration, plain_declaration, sha256_of
+from mosha.server.catalogue.sources import hash_source
+from mosha.server.clock import as_text, now
+from mosha.server.errors import BadRequest, Conflict, NotFound
+from mosha.server.store.database import Database, Row
+
+__all__ = [
+    "add_version",
+    "change_dataset_state",
+    "countersign",
+    "declaration_of",
+    "describe_dataset",
+    "find_dataset",
+    "list_datasets",
+    "propose_dataset",
+]
+
+LIMITS = ("epsilon", "delta", "rho", "mu", "rule", "disjoint_blocks", "size", "failures")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+def propose_dataset(
+    database: Database, said: Mapping[str, Any], source: Mapping[str, Any], found: Mapping[str, str], author: str
+) -> str:
+    """Write a dataset down that waits for a reviewer's signature; its name."""
+    name = said["name"]
+    if not _NAME.fullmatch(name):
+        raise BadRequest("server.field_wrong", parameter="name", expected="a-z, 0-9, _")
+    kept = check_declaration(said["declaration"], found)
+    population = said.get("population")
+    if population is not None:
+        kept["unit"] = kept["unit"] | {"of": population["name"]}
+    promise = {"dataset": said["promise"], "population": population}
+    with database.transaction() as transaction:
+        if transaction.row("SELECT 1 AS found FROM datasets WHERE name = ?", name):
+            raise Conflict("server.exists", parameter="name", name=name)
+        same = transaction.row(
+            "SELECT name FROM datasets WHERE source_hash = ? AND state <> 'refused'", hash_source(source)
+        )
+        if same is not None and not said.get("again"):
+            raise Conflict("server.registered_before", parameter="source", name=same["name"])
+        transaction.run(
+            "INSERT INTO datasets (name, kind, title, population, source, source_hash, account, promise, timing,"
+            " deadline, version, state, curator, again, created) VALUES (?, 'table', ?, ?, ?, ?, ?, ?, ?, ?, 0,"
+            " 'proposed', ?, ?, ?)",
+            *(name, said.get("title") or name, population and population["name"], json.dumps(dict(source))),
+            *(hash_source(source), name, json.dumps(promise), said["timing"], said["deadline"], author),
+            *(said.get("again"), now()),
+        )
+        _add(transaction, name, 1, kept, author)
+    return str(name)
+
+
+def _add(transaction: Any, name: str, version: int, kept: Mapping[str, Any], author: str) -> None:
+    statement = (
+        "INSERT INTO declarations (dataset, version, content, sha256, author, created) VALUES (?, ?, ?, ?, ?, ?)"
+    )
+    transaction.run(statement, name, version, json.dumps(kept), sha256_of(kept), author, now())
+
+
+def add_version(database: Database, name: str, said: Mapping[str, Any], found: Mapping[str, str], author: str) -> int:
+    """Write down a new version of a declaration, which waits for a signature; its number. The unit stays."""
+    before, _ = declaration_of(database, name, None)
+    kept = check_declaration(said, found)
+    kept["unit"] = kept["unit"] | ({"of": before["unit"]["of"]} if "of" in before["unit"] else {})
+    old, new = (_unit_of(each) for each in (before, kept))
+    if not old.protects_same(new):
+        raise Conflict("server.wrong_state", parameter="declaration.unit", state=old.describe())
+    with database.transaction() as transaction:
+        row = transaction.row("SELECT MAX(version) AS version FROM declarations WHERE dataset = ?", name)
+        version = (row or {"version": 0})["version"] + 1
+        _add(transaction, name, version, kept, author)
+    return int(version)
+
+
+def _unit_of(kept: Mapping[str, Any]) -> Unit:
+    from mosha.tables.declaration import Declaration  # noqa: PLC0415
+
+    unit = Declaration.of(plain_declaration(kept)).unit
+    assert unit is not None
+    return unit
+
+
+def countersign(database: Database, ledger: Ledger, name: str, signer: str) -> Row:
+    """Put the newest version into force; the first time, open the accounts that promise."""
+    row = find_dataset(database, name)
+    if row["state"] in ("retired", "refused"):
+        raise Conflict("server.wrong_state", state=row["state"])
+    kept, version = declaration_of(database, name, None)
+    if version == row["version"]:
+        raise Conflict("server.wrong_state", state=row["state"])
+    if row["version"] == 0:
+        _open_accounts(ledger, row, _unit_of(kept))
+    content = {"dataset": name, "version": version, "sha256": sha256_of(kept), "countersigned_by": signer}
+    content |= {"author": row["curator"]} | ({"again": row["again"]} if row["again"] else {})
+    ledger.note("dataset/declared", content, about=row["account"])
+    with database.transaction() as transaction:
+        change = "UPDATE declarations SET countersigned = ? WHERE dataset = ? AND version = ?"
+        transaction.run(change, signer, name, version)
+        state = "open" if row["state"] == "proposed" else row["state"]
+        transaction.run("UPDATE datasets SET version = ?, state = ? WHERE name = ?", version, state, name)
+    return find_dataset(database, name)
+
+
+def _open_accounts(ledger: Ledger, row: Row, unit: Unit) -> LedgerAccount:
+    promise = json.loads(row["promise"])
+    if promise["population"]:
+        limits = {part: promise["population"][part] for part in LIMITS if promise["population"].get(part) is not None}
+        ledger.population(promise["population"]["name"], **limits)
+    limits = {part: promise["dataset"][part] for part in LIMITS if promise["dataset"].get(part) is not None}
+    return ledger.account(row["account"], unit=unit, **limits)
+
+
+def find_dataset(database: Database, name: str) -> Row:
+    row = database.row("SELECT * FROM datasets WHERE name = ?", name)
+    if row is None:
+        raise NotFound("server.not_found")
+    return row
+
+
+def declaration_of(database: Database, name: str, version: int | None) -> tuple[dict[str, Any], int]:
+    """The declaration of a version, or the newest one, signed or not."""
+    if version is None:
+        row = database.row("SELECT * FROM declarations WHERE dataset = ? ORDER BY version DESC LIMIT 1", name)
+    else:
+        row = database.row("SELECT * FROM declarations WHERE dataset = ? AND version = ?", name, version)
+    if row is None:
+        raise NotFound("server.not_found")
+    return json.loads(row["content"]), int(row["version"])
+
+
+def change_dataset_state(
+    database: Database, ledger: Ledger, name: str, state: str, *, author: str, reason: str
+) -> None:
+    """Freeze, thaw or retire; retiring closes the account for good."""
+    allowed = {"frozen": ("open",), "open": ("frozen",), "retired": ("open", "frozen"), "refused": ("proposed",)}
+    row = find_dataset(database, name)
+    if row["state"] not in allowed[state]:
+        raise Conflict("server.wrong_state", state=row["state"])
+    about = row["account"] if row["version"] else None
+    ledger.note(f"dataset/{state}", {"dataset": name, "by": author, "reason": reason}, about=about)
+    if state == "retired":
+        ledger.account(row["account"]).retire(reason=reason or None)
+    database.run("UPDATE datasets SET state = ? WHERE name = ?", state, name)
+
+
+def list_datasets(database: Database, *, after: str = "", most: int = 100) -> list[Row]:
+    return database.rows("SELECT * FROM datasets WHERE name > ? ORDER BY name LIMIT ?", after, most)
+
+
+def describe_dataset(database: Database, row: Row, *, full: bool = True) -> dict[str, Any]:
+    """What may be known about a dataset by those who may ask it: never a row, never where it lies."""
+    described = {
+        name: row[name] for name in ("name", "kind", "title", "population", "timing", "deadline", "version", "state")
+    }
+    promise = json.loads(row["promise"])
+    described |= {"promise": promise["dataset"], "created": as_text(row["created"])}
+    if not full:
+        return described
+    kept, version = declaration_of(database, row["name"], row["version"] or None)
+    described |= {"declaration": describe_declaration(kept) | {"sha256": sha256_of(kept), "version": version}}
+    rows = database.rows("SELECT name, condition, state FROM blocks WHERE dataset = ? ORDER BY name", row["name"])
+    described["blocks"] = [block | {"condition": json.loads(block["condition"])} for block in rows]
+    described["population_promise"] = promise["population"]
+    newest = database.row("SELECT MAX(version) AS version FROM declarations WHERE dataset = ?", row["name"])
+    described["newest_version"] = (newest or {"version": version})["version"]
+    return described

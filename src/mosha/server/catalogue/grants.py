@@ -1,0 +1,205 @@
+"""Grants: who may spend how much of a dataset, until when. Each is a new account beneath another; none is ever raised.
+
+    population                          every account of a dataset is charged together with it
+    dataset                             visits
+    block                               visits/2026
+    team > person > agent               visits/team-a/li/helper, each a grant beneath the other
+    an agent's day                      visits/team-a/li/helper/2026-11-17
+
+A question is paid from the innermost grant and from the blocks that it reads: by all above them, in one transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+from mosha.core.errors import LedgerError
+from mosha.ledger import Ledger, LedgerAccount
+from mosha.server.catalogue.datasets import LIMITS, find_dataset
+from mosha.server.clock import as_text, now
+from mosha.server.errors import BadRequest, Conflict, NotFound
+from mosha.server.people.permissions import Principal
+from mosha.server.people.principals import find_principal, give_role
+from mosha.server.store.database import Database, Row, marks
+
+__all__ = [
+    "add_block",
+    "choose_grant",
+    "describe_grant",
+    "find_grant",
+    "grants_of",
+    "make_grant",
+    "paying_accounts",
+    "revoke_grant",
+]
+
+
+def make_grant(
+    database: Database, ledger: Ledger, dataset: str, said: Mapping[str, Any], author: str, *, parent: Row | None = None
+) -> Row:
+    """Open an account for somebody beneath the dataset's, or beneath another grant."""
+    row = find_dataset(database, dataset)
+    if row["state"] != "open":
+        raise Conflict("server.dataset_closed", state=row["state"])
+    holder = find_principal(database, said["principal"])
+    limits = {part: said[part] for part in ("epsilon", "delta", "rho", "mu") if said.get(part) is not None}
+    if not limits:
+        raise BadRequest("server.one_of", names="epsilon, rho, mu")
+    day = said.get("limit_per_day")
+    if holder["kind"] == "agent" and not day:
+        raise BadRequest("server.field_missing", parameter="limit_per_day")
+    above = ledger.account(parent["account"] if parent else row["account"])
+    identity = f"g-{secrets.token_hex(6)}"
+    account = _open(above, holder["name"], said, limits)
+    with database.transaction() as transaction:
+        transaction.run(
+            "INSERT INTO grants (id, dataset, principal, parent, account, limits, most_per_question, approve_above,"
+            " limit_per_day, expires, purpose, state, author, created)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?, ?)",
+            *(identity, dataset, holder["id"], parent and parent["id"], account.name, json.dumps(limits)),
+            *(said.get("most_per_question"), said.get("approve_above"), json.dumps(day) if day else None),
+            *(said["expires"], said.get("purpose") or "", author, now()),
+        )
+    if holder["kind"] != "agent":
+        give_role(database, holder["id"], "analyst", dataset)
+    note = {"grant": identity, "to": holder["name"], "by": author, "expires": said["expires"]}
+    ledger.note("grant/made", note, about=account)
+    return find_grant(database, identity)
+
+
+def _open(above: LedgerAccount, name: str, said: Mapping[str, Any], limits: Mapping[str, Any]) -> LedgerAccount:
+    """A new account of that name: terms never change, so the next grant to the same person has another number."""
+    taken = {account.name for account in above.children()}
+    number, chosen = 1, name
+    while f"{above.name}/{chosen}" in taken:
+        number += 1
+        chosen = f"{name}-{number}"
+    return above.grant(chosen, expires=said["expires"], purpose=said.get("purpose") or None, **limits)
+
+
+def find_grant(database: Database, identity: str) -> Row:
+    row = database.row("SELECT * FROM grants WHERE id = ?", identity)
+    if row is None:
+        raise NotFound("server.not_found")
+    return row
+
+
+def grants_of(
+    database: Database, *, dataset: str | None = None, holders: frozenset[str] | None = None, most: int = 500
+) -> list[Row]:
+    """Grants of a dataset, or of these principals, the newest first."""
+    where, values = [], []
+    if dataset is not None:
+        where.append("dataset = ?")
+        values.append(dataset)
+    if holders is not None:
+        listed = sorted(holders)
+        where.append(f"principal IN ({marks(listed)})")
+        values += listed
+    chosen = f" WHERE {' AND '.join(where)}" if where else ""
+    return database.rows(f"SELECT * FROM grants{chosen} ORDER BY created DESC, id LIMIT ?", *values, most)  # noqa: S608
+
+
+def revoke_grant(database: Database, ledger: Ledger, row: Row, *, author: str, reason: str) -> None:
+    """Close a grant and all beneath it at once: what runs goes on, nothing new is paid."""
+    account = ledger.account(row["account"])
+    ledger.note("grant/revoked", {"grant": row["id"], "by": author, "reason": reason}, about=account)
+    account.retire(reason=reason or None)
+    database.run(
+        "UPDATE grants SET state = 'revoked' WHERE id = ? OR account LIKE ? ESCAPE '!'",
+        *(row["id"], _like(row["account"]) + "/%"),
+    )
+
+
+def _like(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def choose_grant(database: Database, principal: Principal, dataset: str, wanted: str | None = None) -> Row:
+    """The grant that pays: the one that is named, or the newest open one that is not over."""
+    today = datetime.now(UTC).isoformat()
+    for row in grants_of(database, dataset=dataset, holders=principal.identities):
+        if wanted in (None, row["id"]) and row["state"] == "open" and _end_of(row["expires"]) > today:
+            return row
+    raise Conflict("server.no_grant")
+
+
+def _end_of(expires: str) -> str:
+    """A date lasts until the end of its day (UTC)."""
+    return f"{expires}T23:59:59.999999+00:00" if len(expires) == 10 else expires
+
+
+def paying_accounts(database: Database, ledger: Ledger, grant: Row, block: str | None) -> list[LedgerAccount]:
+    """All that pay for a question under this grant: the grant, or its day, and the blocks that are read."""
+    account = ledger.account(grant["account"])
+    if grant["limit_per_day"]:
+        account = _day_of(account, json.loads(grant["limit_per_day"]))
+    rows = database.rows("SELECT * FROM blocks WHERE dataset = ?", grant["dataset"])
+    if block is not None:
+        rows = [row for row in rows if row["name"] == block]
+        if not rows:
+            raise NotFound("server.not_found")
+    return [account, *(ledger.account(row["account"]) for row in rows)]
+
+
+def _day_of(account: LedgerAccount, limits: Mapping[str, Any]) -> LedgerAccount:
+    """The account of today (UTC), which is over at midnight."""
+    today = datetime.now(UTC).date()
+    midnight = datetime.combine(today + timedelta(days=1), time(), UTC).isoformat()
+    ends = account.expires
+    expires = midnight if ends is None else min(midnight, ends.isoformat())
+    return account.grant(today.isoformat(), expires=expires, **limits)
+
+
+def add_block(database: Database, ledger: Ledger, dataset: str, said: Mapping[str, Any], author: str) -> None:
+    """Open the account of a part of the data, such as a year: rows whose column lies in a public range."""
+    row = find_dataset(database, dataset)
+    if row["state"] != "open":
+        raise Conflict("server.dataset_closed", state=row["state"])
+    limits = {part: said[part] for part in LIMITS if said.get(part) is not None}
+    account = ledger.account(row["account"]).block(said["name"], **limits)
+    with database.transaction() as transaction:
+        if transaction.row("SELECT 1 AS found FROM blocks WHERE dataset = ? AND name = ?", dataset, said["name"]):
+            raise Conflict("server.exists", parameter="name", name=said["name"])
+        transaction.run(
+            "INSERT INTO blocks (dataset, name, condition, account, state, created) VALUES (?, ?, ?, ?, 'open', ?)",
+            *(dataset, said["name"], json.dumps(said["condition"]), account.name, now()),
+        )
+    ledger.note("block/opened", {"dataset": dataset, "block": said["name"], "by": author}, about=account)
+
+
+def describe_grant(row: Row, ledger: Ledger | None = None) -> dict[str, Any]:
+    """A grant; with the ledger, also what is spent of it and left."""
+    described = {
+        name: row[name]
+        for name in (
+            "id",
+            "dataset",
+            "principal",
+            "parent",
+            "account",
+            "most_per_question",
+            "approve_above",
+            "expires",
+            "purpose",
+            "state",
+        )
+    }
+    described |= {"limits": json.loads(row["limits"]), "created": as_text(row["created"])}
+    described["limit_per_day"] = json.loads(row["limit_per_day"]) if row["limit_per_day"] else None
+    if ledger is not None:
+        try:
+            account = ledger.account(row["account"])
+            described["budget"] = {
+                "measure": account.rule.measure,
+                "spent": account.spent,
+                "limit": account.limit,
+                "left": account.remaining,
+            }
+        except LedgerError:
+            described["budget"] = None
+    return described

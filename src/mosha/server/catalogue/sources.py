@@ -1,0 +1,47 @@
+"""Where a dataset lives: a file under one of the operator's folders, or a database whose URL is in the environment.
+
+A reference is kept, never a secret: `{"path": "visits.csv"}`, `{"url": "env:VISITS_URL", "table": "visits"}`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mosha.server.errors import BadRequest
+from mosha.server.settings import Settings
+
+__all__ = ["check_source", "hash_source", "open_place"]
+
+
+def check_source(said: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The reference as it is kept: a path becomes a real one, inside of a folder that data may come from."""
+    source = {name: value for name, value in said.items() if value is not None}
+    if ("path" in source) == ("url" in source):
+        raise BadRequest("server.one_of", parameter="source", names="path, url")
+    if "url" in source:
+        if not source["url"].startswith("env:") or not os.environ.get(source["url"][4:]):
+            raise BadRequest("server.field_wrong", parameter="source.url", expected="env:NAME, a variable that is set")
+        return source
+    roots = settings.data_roots
+    for root in roots:
+        place = Path(os.path.realpath(root / source["path"]))
+        if place.is_relative_to(root) and place.exists():
+            return source | {"path": str(place)}
+    raise BadRequest("server.outside_root", parameter="source.path", names=", ".join(root.name for root in roots))
+
+
+def hash_source(source: Mapping[str, Any]) -> str:
+    """What tells one source from another: the same table has the same hash, however it is called."""
+    place = os.environ.get(source["url"][4:], "") if "url" in source else source["path"]
+    return hashlib.sha256(json.dumps([place, source.get("table")]).encode()).hexdigest()
+
+
+def open_place(source: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """What `mosha.protect` is given: the place, and options of the engine."""
+    place = os.environ.get(source["url"][4:], "") if "url" in source else source["path"]
+    return place, {name: source[name] for name in ("table", "separator", "multiline") if name in source}

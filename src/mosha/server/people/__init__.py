@@ -1,0 +1,1 @@
+"""Who is there: people, teams, agents and services, how they prove it, and what each of them may do."""

@@ -1,0 +1,119 @@
+"""People, teams, agents and services: made, listed, given roles, disabled."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from mosha.server.clock import as_text, now
+from mosha.server.errors import BadRequest, Conflict, NotFound
+from mosha.server.people.permissions import EVERYWHERE, ROLES, Principal
+from mosha.server.store.database import Database, Row
+
+__all__ = [
+    "KINDS",
+    "add_member",
+    "change_state",
+    "create_principal",
+    "describe_principal",
+    "find_principal",
+    "give_role",
+    "list_principals",
+    "load_principal",
+    "owners_of",
+    "take_role",
+]
+
+KINDS = ("person", "team", "agent", "service")
+
+
+def create_principal(database: Database, *, kind: str, name: str, parent: str | None = None) -> str:
+    """A new principal; its id."""
+    if kind not in KINDS:
+        raise BadRequest("server.field_wrong", parameter="kind", expected=", ".join(KINDS))
+    if not (0 < len(name) <= 100 and name.isprintable() and name == name.strip() and "/" not in name):
+        raise BadRequest("server.field_wrong", parameter="name", expected="1-100 printable characters, no '/'")
+    identity = f"p-{secrets.token_hex(6)}"
+    with database.transaction() as transaction:
+        if transaction.row("SELECT 1 AS found FROM principals WHERE name = ?", name):
+            raise Conflict("server.exists", parameter="name", name=name)
+        statement = "INSERT INTO principals (id, kind, name, parent, state, created) VALUES (?, ?, ?, ?, 'active', ?)"
+        transaction.run(statement, identity, kind, name, parent, now())
+    return identity
+
+
+def find_principal(database: Database, said: str) -> Row:
+    """The row of a principal, by its id or its name."""
+    row = database.row("SELECT * FROM principals WHERE id = ? OR name = ?", said, said)
+    if row is None:
+        raise NotFound("server.not_found")
+    return row
+
+
+def load_principal(database: Database, identity: str, **proof: Any) -> Principal | None:
+    """A principal with its roles, its teams, and those of the person whom an agent belongs to."""
+    row = database.row("SELECT * FROM principals WHERE id = ? AND state = 'active'", identity)
+    if row is None:
+        return None
+    holder = identity
+    if row["kind"] == "agent":
+        above = database.row("SELECT state FROM principals WHERE id = ?", row["parent"])
+        if above is None or above["state"] != "active":
+            return None
+        holder = row["parent"]
+    rows = database.rows("SELECT role, dataset FROM roles WHERE principal = ?", holder)
+    roles = {(str(found["role"]), str(found["dataset"])) for found in rows}
+    if row["kind"] == "agent":
+        roles = {pair for pair in roles if pair[0] == "analyst"}
+    teams = [] if row["kind"] == "agent" else database.rows("SELECT team FROM members WHERE person = ?", identity)
+    return Principal(
+        *(row["id"], row["kind"], row["name"], row["parent"]),
+        teams=frozenset(found["team"] for found in teams),
+        roles=frozenset(roles),
+        **proof,
+    )
+
+
+def owners_of(database: Database, identity: str) -> frozenset[str]:
+    """Those whose thing it is: the principal, and the person above an agent."""
+    row = database.row("SELECT parent FROM principals WHERE id = ?", identity)
+    return frozenset({identity} | ({row["parent"]} if row and row["parent"] else set()))
+
+
+def give_role(database: Database, identity: str, role: str, dataset: str = EVERYWHERE) -> None:
+    if role not in ROLES:
+        raise BadRequest("server.field_wrong", parameter="role", expected=", ".join(ROLES))
+    if role == "administrator" and dataset != EVERYWHERE:
+        raise BadRequest("server.field_wrong", parameter="dataset", expected="*")
+    statement = "INSERT INTO roles (principal, dataset, role) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    database.run(statement, identity, dataset, role)
+
+
+def take_role(database: Database, identity: str, role: str, dataset: str = EVERYWHERE) -> None:
+    database.run("DELETE FROM roles WHERE principal = ? AND dataset = ? AND role = ?", identity, dataset, role)
+
+
+def add_member(database: Database, team: str, person: str) -> None:
+    if find_principal(database, team)["kind"] != "team" or find_principal(database, person)["kind"] != "person":
+        raise BadRequest("server.field_wrong", parameter="person", expected="a person, in a team")
+    database.run("INSERT INTO members (team, person) VALUES (?, ?) ON CONFLICT DO NOTHING", team, person)
+
+
+def change_state(database: Database, identity: str, state: str) -> None:
+    """Enable or disable a principal; who is disabled loses every session and token at once."""
+    database.run("UPDATE principals SET state = ? WHERE id = ?", state, identity)
+    if state != "active":
+        database.run("DELETE FROM credentials WHERE principal = ?", identity)
+
+
+def list_principals(database: Database, *, after: str = "", most: int = 100) -> list[Row]:
+    return database.rows("SELECT * FROM principals WHERE name > ? ORDER BY name LIMIT ?", after, most)
+
+
+def describe_principal(row: Row, roles: Iterable[Row] = ()) -> dict[str, Any]:
+    described = {name: row[name] for name in ("id", "kind", "name", "parent", "state")}
+    return described | {
+        "created": as_text(row["created"]),
+        "roles": [{"role": found["role"], "dataset": found["dataset"]} for found in roles],
+    }

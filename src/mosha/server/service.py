@@ -1,0 +1,84 @@
+"""The service: settings, store, ledger, workers and rates, opened together and closed together."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from mosha.ledger import Ledger
+from mosha.server.errors import Conflict
+from mosha.server.people.limits import Rates
+from mosha.server.settings import Settings
+from mosha.server.store.database import Database, open_database
+from mosha.server.store.migrations import migrate
+from mosha.server.work.slots import Slots
+
+__all__ = ["Service"]
+
+
+class _FolderLock:
+    """One server works in a folder: what it holds is freed by the system when it ends, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a")
+        with suppress(ImportError):  # Windows has no fcntl; there the database's own locks are all
+            import fcntl  # noqa: PLC0415
+
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                self._file.close()
+                raise Conflict("server.folder_in_use") from None
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Service:
+    """Everything that a request needs. Handlers get it, pages get it, tests open one."""
+
+    def __init__(self, settings: Settings) -> None:
+        settings.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (settings.folder / "data").mkdir(exist_ok=True, mode=0o700)
+        (settings.folder / "spill").mkdir(exist_ok=True, mode=0o700)
+        os.environ.setdefault("MOSHA_PRIVATE_LOG", str(settings.folder / "private.log"))
+        self.settings = settings
+        shared = settings.store_place.startswith(("postgresql://", "postgres://"))
+        self._lock = None if shared else _FolderLock(settings.folder / "server.lock")
+        self.database: Database = open_database(settings.store_place)
+        migrate(self.database)
+        self.ledger = Ledger(settings.ledger_place, key=settings.ledger_key or None)
+        self.slots = Slots(settings, self.database, self.ledger)
+        self.rates = Rates(self.database)
+        self.counts: Counter[tuple[str, ...]] = Counter()
+        self._counting = threading.Lock()
+        self.ready = False
+        self.log = logging.getLogger("mosha.server")
+
+    def start(self) -> None:
+        """Begin to work on the queue."""
+        self.slots.start()
+        self.ready = True
+
+    def count(self, *labels: str) -> None:
+        with self._counting:
+            self.counts[labels] += 1
+
+    def close(self) -> None:
+        self.ready = False
+        self.slots.stop()
+        self.ledger.close()
+        self.database.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()

@@ -1,0 +1,224 @@
+"""One small door to a database: SQLite in a file, or PostgreSQL, with the same plain SQL.
+
+Statements use `?` for values. A transaction is serialised on SQLite (one writer) and runs under the locks that it
+takes on PostgreSQL. Every commit is on disk before it returns.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mosha.core.errors import MissingExtra
+from mosha.server.errors import StoreUnavailable
+
+__all__ = ["Database", "Row", "Transaction", "marks", "open_database"]
+
+Row = dict[str, Any]
+
+
+class Transaction(ABC):
+    """Statements that happen together or not at all."""
+
+    skip_locked = ""  # what a queue adds to its SELECT where several processes share it
+
+    @abstractmethod
+    def rows(self, statement: str, *values: Any) -> list[Row]: ...
+
+    @abstractmethod
+    def run(self, statement: str, *values: Any) -> int:
+        """Execute a change; how many rows it touched."""
+
+    def row(self, statement: str, *values: Any) -> Row | None:
+        found = self.rows(statement, *values)
+        return found[0] if found else None
+
+
+class Database(ABC):
+    """A place where the server keeps what it knows."""
+
+    shared = False  # whether other server processes work on it too
+
+    @abstractmethod
+    def _lend(self, *, writing: bool) -> Any: ...
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """All changes inside are committed at the end, or none."""
+        with self._lend(writing=True) as transaction:
+            yield transaction
+
+    def rows(self, statement: str, *values: Any) -> list[Row]:
+        with self._lend(writing=False) as transaction:
+            found: list[Row] = transaction.rows(statement, *values)
+        return found
+
+    def row(self, statement: str, *values: Any) -> Row | None:
+        found = self.rows(statement, *values)
+        return found[0] if found else None
+
+    def run(self, statement: str, *values: Any) -> int:
+        with self.transaction() as transaction:
+            return transaction.run(statement, *values)
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class _SQLiteTransaction(Transaction):
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, statement: str, *values: Any) -> list[Row]:
+        cursor = self._connection.execute(statement, values)
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, found, strict=True)) for found in cursor.fetchall()]
+
+    def run(self, statement: str, *values: Any) -> int:
+        return self._connection.execute(statement, values).rowcount
+
+
+class SQLiteDatabase(Database):
+    """A file: readers never wait for the writer (WAL), writers take turns."""
+
+    def __init__(self, path: Path, *, patience: float = 10.0) -> None:
+        self._path, self._patience = path, patience
+        self._turn = threading.Lock()
+        self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        self._writer = self._connect()
+        path.chmod(0o600)
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(
+                self._path, timeout=self._patience, isolation_level=None, check_same_thread=False
+            )
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error:
+            raise StoreUnavailable("server.store_unavailable") from None
+        return connection
+
+    @contextmanager
+    def _lend(self, *, writing: bool) -> Iterator[Transaction]:
+        try:
+            if writing:
+                with self._turn:
+                    yield from self._write()
+            else:
+                yield from self._read()
+        except sqlite3.OperationalError:
+            raise StoreUnavailable("server.store_unavailable") from None
+
+    def _write(self) -> Iterator[Transaction]:
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield _SQLiteTransaction(self._writer)
+        except BaseException:
+            self._writer.execute("ROLLBACK")
+            raise
+        self._writer.execute("COMMIT")
+
+    def _read(self) -> Iterator[Transaction]:
+        try:
+            connection = self._readers.get_nowait()
+        except queue.Empty:
+            connection = self._connect()
+        try:
+            yield _SQLiteTransaction(connection)
+        finally:
+            self._readers.put(connection)
+
+    def close(self) -> None:
+        self._writer.close()
+        with suppress(queue.Empty):
+            while True:
+                self._readers.get_nowait().close()
+
+
+@cache
+def _dialect(statement: str) -> str:
+    return statement.replace("%", "%%").replace("?", "%s")
+
+
+class _PostgreSQLTransaction(Transaction):
+    skip_locked = " FOR UPDATE SKIP LOCKED"
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def rows(self, statement: str, *values: Any) -> list[Row]:
+        cursor = self._connection.execute(_dialect(statement), values)
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, found, strict=True)) for found in cursor.fetchall()]
+
+    def run(self, statement: str, *values: Any) -> int:
+        return int(self._connection.execute(_dialect(statement), values).rowcount)
+
+
+class PostgreSQLDatabase(Database):
+    """A schema of a PostgreSQL database, which several server processes share."""
+
+    shared = True
+
+    def __init__(self, url: str, *, patience: float = 10.0) -> None:
+        try:
+            import psycopg  # noqa: PLC0415  (an extra)
+        except ImportError:
+            raise MissingExtra("postgres", needed_for="a server on PostgreSQL") from None
+        self._url, self._patience, self._psycopg = url, patience, psycopg
+        self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        with self._lend(writing=True) as transaction:
+            transaction.run("CREATE SCHEMA IF NOT EXISTS mosha_server")
+
+    def _connect(self) -> Any:
+        connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=max(2, int(self._patience)))
+        connection.execute("SET search_path TO mosha_server")
+        connection.execute(f"SET lock_timeout TO {int(self._patience * 1000)}")
+        return connection
+
+    @contextmanager
+    def _lend(self, *, writing: bool) -> Iterator[Transaction]:
+        connection = None
+        try:
+            try:
+                connection = self._idle.get_nowait()
+            except queue.Empty:
+                connection = self._connect()
+            if writing:
+                with connection.transaction():
+                    yield _PostgreSQLTransaction(connection)
+            else:
+                yield _PostgreSQLTransaction(connection)
+        except self._psycopg.OperationalError:
+            if connection is not None:
+                connection.close()
+            raise StoreUnavailable("server.store_unavailable") from None
+        finally:
+            if connection is not None and not connection.closed:
+                self._idle.put(connection)
+
+    def close(self) -> None:
+        with suppress(queue.Empty):
+            while True:
+                self._idle.get_nowait().close()
+
+
+def open_database(place: str | Path, *, patience: float = 10.0) -> Database:
+    """The database at a URL (PostgreSQL) or in a file (SQLite)."""
+    if str(place).startswith(("postgresql://", "postgres://")):
+        return PostgreSQLDatabase(str(place), patience=patience)
+    return SQLiteDatabase(Path(place), patience=patience)
+
+
+def marks(values: Sequence[Any]) -> str:
+    """As many question marks as there are values."""
+    return ", ".join("?" * len(values))

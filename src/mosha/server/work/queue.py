@@ -1,0 +1,75 @@
+"""The queue of requests: claimed one by one, fairly, by slots of one or several server processes.
+
+A claim names the process that holds it. A process says every few seconds that it is alive; what a silent one held is
+queued again, under the same ledger key, so that nothing is paid twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from mosha.server.clock import now
+from mosha.server.store.database import Database, Row
+
+__all__ = ["SILENT", "beat", "claim", "finish", "forget_instance", "requeue_lost", "waiting_numbers"]
+
+SILENT = 10_000_000  # microseconds after which a process that said nothing is taken to be gone
+MOST_ATTEMPTS = 2
+
+_NEXT = """
+SELECT r.id FROM requests r
+LEFT JOIN (SELECT principal, COUNT(*) AS many FROM requests WHERE state = 'running' GROUP BY principal) busy
+    ON busy.principal = r.principal
+LEFT JOIN (SELECT principal, MAX(started) AS last FROM requests WHERE started IS NOT NULL GROUP BY principal) served
+    ON served.principal = r.principal
+WHERE r.state = 'queued' AND COALESCE(busy.many, 0) < ?
+ORDER BY COALESCE(busy.many, 0), COALESCE(served.last, 0), r.created LIMIT 1"""
+
+
+def claim(database: Database, holder: str, *, most_running: int) -> Row | None:
+    """Take the next request: of whoever has the fewest running, and among those of whoever waited longest."""
+    with database.transaction() as transaction:
+        if database.shared:
+            transaction.rows("SELECT pg_advisory_xact_lock(?)", 0x6D6F7132)
+        found = transaction.row(_NEXT, most_running)
+        if found is None:
+            return None
+        change = "UPDATE requests SET state = 'running', holder = ?, started = ?, attempts = attempts + 1 WHERE id = ?"
+        transaction.run(change, holder, now(), found["id"])
+        return transaction.row("SELECT * FROM requests WHERE id = ?", found["id"])
+
+
+def finish(database: Database, row: Row, holder: str, outcome: str, result: Mapping[str, Any], visible: int) -> bool:
+    """Write down how a request ended, to be seen from `visible` on; False where another process has taken it over."""
+    change = (
+        "UPDATE requests SET state = 'done', outcome = ?, result = ?, visible = ?"
+        " WHERE id = ? AND state = 'running' AND holder = ?"
+    )
+    return database.run(change, outcome, json.dumps(result), visible, row["id"], holder) == 1
+
+
+def beat(database: Database, holder: str) -> None:
+    """Say that this process is alive."""
+    statement = "INSERT INTO instances (id, seen) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seen = excluded.seen"
+    database.run(statement, holder, now())
+
+
+def forget_instance(database: Database, holder: str) -> None:
+    database.run("DELETE FROM instances WHERE id = ?", holder)
+
+
+def requeue_lost(database: Database, *, alone: bool) -> int:
+    """Queue what a process held that is gone. `alone`: this process has just begun and is the only one."""
+    gone = "" if alone else " AND (holder IS NULL OR holder NOT IN (SELECT id FROM instances WHERE seen > ?))"
+    statement = f"UPDATE requests SET state = 'queued', holder = NULL WHERE state = 'running'{gone}"  # noqa: S608
+    return database.run(statement, *(() if alone else (now() - SILENT,)))
+
+
+def waiting_numbers(database: Database) -> dict[str, int]:
+    """How many requests are in each state that is not an end."""
+    statement = (
+        "SELECT state, COUNT(*) AS many FROM requests WHERE state IN ('waiting', 'queued', 'running') GROUP BY state"
+    )
+    return {str(row["state"]): int(row["many"]) for row in database.rows(statement)}

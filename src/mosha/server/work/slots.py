@@ -1,0 +1,210 @@
+"""Slots: each runs one question at a time in its own worker process, and is free again at the question's tick."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mosha.ledger import Ledger
+from mosha.server.asking.requests import expire_requests, ledger_key
+from mosha.server.catalogue.datasets import declaration_of, find_dataset
+from mosha.server.catalogue.declarations import plain_declaration
+from mosha.server.catalogue.grants import find_grant
+from mosha.server.catalogue.sources import open_place
+from mosha.server.clock import now
+from mosha.server.errors import ServerError
+from mosha.server.settings import Settings
+from mosha.server.store.database import Database, Row
+from mosha.server.work.process import Lost, TooLate, WorkerProcess
+from mosha.server.work.queue import MOST_ATTEMPTS, beat, claim, finish, forget_instance, requeue_lost
+from mosha.server.work.ticks import tick
+
+__all__ = ["Slots"]
+
+WRITING = 0.05  # seconds that are left for writing an end down before its tick
+FAILED = {"problem": {"code": "server.step_failed"}}
+PAUSE = 0.25  # seconds between two looks at an empty queue
+BEAT = 2.0  # seconds between two signs of life
+_log = logging.getLogger("mosha.server")
+
+
+class Slots:
+    """The workers of one server process, and the threads that feed them."""
+
+    def __init__(self, settings: Settings, database: Database, ledger: Ledger) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._database = database
+        self.holder = f"i-{secrets.token_hex(8)}"
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._options = {
+            "ledger": settings.ledger_place,
+            "ledger_key": settings.ledger_key,
+            "memory": settings.memory,
+            "spill": str(settings.folder / "spill"),
+        }
+        self._workers = [WorkerProcess(self._options) for _ in range(settings.workers)]
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Requeue what was lost, and begin to work."""
+        beat(self._database, self.holder)
+        requeue_lost(self._database, alone=not self._database.shared)
+        work = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in self._workers]
+        self._threads = [*work, threading.Thread(target=self._keep_time, daemon=True)]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, *, patience: float = 5.0) -> None:
+        """Claim nothing more, and wait a little for what runs; the rest is queued again, under its key."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+        end = time.monotonic() + patience
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        for worker in self._workers:
+            worker.kill()
+        with contextlib.suppress(ServerError):
+            change = "UPDATE requests SET state = 'queued', holder = NULL WHERE state = 'running' AND holder = ?"
+            self._database.run(change, self.holder)
+            forget_instance(self._database, self.holder)
+
+    def wake(self) -> None:
+        """There is something in the queue."""
+        with self._wake:
+            self._wake.notify()
+
+    def look(self, source: tuple[str, dict[str, Any]], *, seconds: float = 30.0) -> dict[str, Any]:
+        """The columns of a source, found by a worker of its own."""
+        worker = WorkerProcess(self._options)
+        try:
+            return worker.do({"op": "look", "source": source}, until=time.monotonic() + seconds)
+        except (Lost, TooLate):
+            return {"outcome": "crashed"}
+        finally:
+            worker.kill()
+
+    def _keep_time(self) -> None:
+        """Say that this process is alive, and end what waited too long."""
+        while not self._stopping:
+            with contextlib.suppress(ServerError):
+                beat(self._database, self.holder)
+                expire_requests(self._database)
+                if self._database.shared:
+                    requeue_lost(self._database, alone=False)
+            self._sleep(BEAT)
+
+    def _sleep(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self._stopping and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, 0.2))
+
+    def _serve(self, worker: WorkerProcess) -> None:
+        with contextlib.suppress(OSError, Lost):
+            worker.start(warm=True)
+        while not self._stopping:
+            row = None
+            try:
+                row = claim(self._database, self.holder, most_running=self._settings.running_per_principal)
+                if row is None:
+                    with self._wake:
+                        self._wake.wait(PAUSE)
+                else:
+                    self._run(worker, row)
+            except ServerError:
+                self._sleep(1.0)
+            except Exception:  # noqa: BLE001  (a slot goes on, whatever one request did)
+                _log.exception("a slot met an unexpected error")
+                self._sleep(1.0)
+
+    def _run(self, worker: WorkerProcess, row: Row) -> None:
+        """Run one request to its end; it appears at its tick, and the slot is busy until then."""
+        begun = time.monotonic()
+        dataset = find_dataset(self._database, row["dataset"])
+        deadline, timing = float(dataset["deadline"]), str(dataset["timing"])
+        job = self._job(row, dataset)
+        outcome, result = self._end_of(worker, row, job, begun)
+        if outcome == "again":
+            change = "UPDATE requests SET state = 'queued', holder = NULL WHERE id = ? AND holder = ?"
+            self._database.run(change, row["id"], self.holder)
+            self._sleep(0.5)
+            return
+        if outcome == "refused":
+            finish(self._database, row, self.holder, outcome, result, now())
+            return
+        after = tick(timing, seconds=min(time.monotonic() - begun + WRITING, deadline), deadline=deadline)
+        finish(
+            self._database, row, self.holder, outcome.removesuffix(" late"), result, row["started"] + int(after * 1e6)
+        )
+        if outcome == "failed late":  # shown at the deadline as any other failure, and counted as one
+            self._give_up(worker, job, time.monotonic() + 30)
+        self._sleep(begun + after - time.monotonic())
+
+    def _end_of(self, worker: WorkerProcess, row: Row, job: dict[str, Any], begun: float) -> tuple[str, dict[str, Any]]:
+        if row["attempts"] == 1 and self._is_stale(row):
+            return "refused", {"problem": {"code": "server.approval_stale"}}
+        try:
+            said = worker.do(job | {"op": "ask"}, until=begun + job["kill"])
+        except (Lost, TooLate):
+            return self._give_up(worker, job, begun + job["end"] - WRITING)
+        if said["outcome"] == "unreached" and row["attempts"] < MOST_ATTEMPTS:
+            return "again", {}
+        if said["outcome"] in ("unreached", "crashed"):
+            return self._give_up(worker, job, begun + job["end"] - WRITING)
+        results: dict[str, dict[str, Any]] = {"answered": {"answer": said.get("answer")}, "failed": FAILED}
+        refused = {"problem": {"error": said.get("error"), "kind": said.get("kind")}}
+        return said["outcome"], results.get(said["outcome"], refused)
+
+    def _give_up(self, worker: WorkerProcess, job: dict[str, Any], until: float) -> tuple[str, dict[str, Any]]:
+        """A step came to no end: where it was paid for, the ledger counts it as a failure."""
+        try:
+            said = worker.do(job | {"op": "give_up"}, until=until)
+        except (Lost, TooLate):
+            return "failed late", FAILED
+        if said["outcome"] == "unpaid" or (said["outcome"] != "failed" and not self._is_paid(job)):
+            return "refused", {"problem": {"code": "server.not_run"}}
+        return "failed", FAILED
+
+    def _is_paid(self, job: Mapping[str, Any]) -> bool:
+        payer = self._ledger.together([self._ledger.account(name) for name in job["accounts"]])
+        return payer.holds(job["key"])
+
+    def _is_stale(self, row: Row) -> bool:
+        """Whether the dataset or the grant is not what was asked about; it was not paid for as yet."""
+        dataset, grant = find_dataset(self._database, row["dataset"]), find_grant(self._database, row["grant_id"])
+        return bool(dataset["version"] != row["version"] or dataset["state"] != "open" or grant["state"] != "open")
+
+    def _job(self, row: Row, dataset: Row) -> dict[str, Any]:
+        """What the worker is told. The engine stops before its process is killed, and both before the deadline."""
+        end = float(dataset["deadline"])
+        kept, _ = declaration_of(self._database, row["dataset"], row["version"])
+        return {
+            "dataset": row["dataset"],
+            "source": open_place(json.loads(dataset["source"])),
+            "declaration": plain_declaration(kept),
+            "question": json.loads(row["question"]),
+            "condition": self._condition(row),
+            "accounts": json.loads(row["accounts"]),
+            "price": json.loads(row["price"]),
+            "key": ledger_key(row["id"]),
+            "deadline": max(0.5 * end, end - 4.0),
+            "kill": max(0.7 * end, end - 2.5),
+            "end": end,
+        }
+
+    def _condition(self, row: Row) -> Mapping[str, Any] | None:
+        if row["block"] is None:
+            return None
+        found = self._database.row(
+            "SELECT condition FROM blocks WHERE dataset = ? AND name = ?", row["dataset"], row["block"]
+        )
+        condition: Mapping[str, Any] | None = None if found is None else json.loads(found["condition"])
+        return condition

@@ -1,0 +1,192 @@
+"""A worker: a process that reads one job a line from its parent, and answers one line.
+
+Jobs and answers are JSON: data, never code. What goes wrong after payment is told with one word, `failed`, whatever it
+was; what was refused before payment is told in full, because it was decided without a row.
+
+    ask      pay, ask, answer
+    give_up  note that a step which was started came to no end (its process was killed): it stays paid, and counts
+    look     the columns of a source, names and types alone
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TextIO
+
+from mosha.core.errors import (
+    AccountFrozen,
+    AlreadyReleased,
+    DataError,
+    Interrupted,
+    MoshaError,
+    RunError,
+    SourceUnavailable,
+    StepFailed,
+)
+from mosha.core.private_log import note_privately
+
+__all__ = ["Worker", "main"]
+
+FAILED = {"outcome": "failed"}
+
+
+class Worker:
+    """One ledger, one engine, and the tables that were opened so far."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._options = options
+        self._ledger: Any = None
+        self._engine: Any = None
+        self._tables: dict[str, Any] = {}
+
+    def ledger(self) -> Any:
+        if self._ledger is None:
+            from mosha.ledger import Ledger  # noqa: PLC0415  (a worker is there before it has work)
+
+            key = self._options.get("ledger_key") or None
+            self._ledger = Ledger(self._options["ledger"], key=key, create=False)
+        return self._ledger
+
+    def table(self, job: Mapping[str, Any]) -> Any:
+        """The dataset as it is declared in this version."""
+        name = json.dumps([job["dataset"], job["source"], job["declaration"]], sort_keys=True)
+        if name not in self._tables:
+            from mosha.tables import protect  # noqa: PLC0415
+
+            self._tables.clear()
+            place, options = job["source"]
+            self._tables[name] = protect(place, schema=job["declaration"], **self._with_engine(place, options))
+        return self._tables[name]
+
+    def _with_engine(self, place: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        if place.startswith(("postgresql://", "postgres://")):
+            return dict(options)
+        if self._engine is None:
+            from mosha.connect.engines.duckdb import DuckDB  # noqa: PLC0415
+
+            memory = max(64, self._options["memory"] // 2_000_000)
+            self._engine = DuckDB(memory_limit=f"{memory}MB", threads=1, spill=self._options.get("spill"))
+        return {**options, "engine": self._engine}
+
+    def look(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        from mosha.connect import source  # noqa: PLC0415
+
+        place, options = job["source"]
+        found = source(place, **self._with_engine(place, options))
+        return {"outcome": "looked", "columns": {name: str(kind) for name, kind in found.schema.items()}}
+
+    def _asked(self, job: Mapping[str, Any]) -> Any:
+        from mosha.server.asking.questions import build_question  # noqa: PLC0415
+
+        asked = build_question(self.table(job), job["dataset"], job["question"], job["condition"])
+        ledger = self.ledger()
+        return asked.paid_by(ledger.together([ledger.account(name) for name in job["accounts"]]))
+
+    def ask(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """Pay and ask. Whether a payment was made decides what may be told: nothing afterwards, all before."""
+        from mosha.server.asking.answers import answer_to_dict  # noqa: PLC0415
+
+        account = None
+        try:
+            asked = self._asked(job)
+            account = asked.question.account
+            answer = asked.question.release(**job["price"], key=job["key"], deadline=job["deadline"])
+            return {"outcome": "answered", "answer": answer_to_dict(asked.show(answer))}
+        except (StepFailed, AlreadyReleased, Interrupted):
+            return FAILED
+        except SourceUnavailable:
+            return {"outcome": "unreached", "paid": self._paid(account, job)}
+        except MoshaError as error:
+            if self._paid(account, job) or isinstance(error, RunError) or getattr(error, "paid", False):
+                return FAILED
+            return {"outcome": "refused", "error": error.to_dict(), "kind": type(error).__name__}
+
+    def _paid(self, account: Any, job: Mapping[str, Any]) -> bool:
+        """Whether the ledger holds a payment of this job; where it cannot be asked, it may."""
+        try:
+            return account is not None and bool(account.holds(job["key"]))
+        except MoshaError:
+            return True
+
+    def give_up(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        """Note a step that was killed as failed, where it was paid for: the ledger counts it, and no data are read."""
+        asked = self._asked(job)
+        account = asked.question.account
+        if not account.holds(job["key"]):
+            return {"outcome": "unpaid"}
+
+        def broken(state: Any, data: Any, ask: Any, rng: Any) -> Any:  # noqa: ARG001
+            raise StepFailed
+
+        question = asked.question
+        measurement = replace(question.measurement_for(**job["price"]), step=broken, question=question.fingerprint)
+        with contextlib.suppress(StepFailed, AlreadyReleased, AccountFrozen, DataError):
+            found = account.open(measurement, key=job["key"]).step(None)
+            return {"outcome": "released"} if found is not None else FAILED
+        return FAILED
+
+    def do(self, job: Mapping[str, Any]) -> dict[str, Any]:
+        work = {"ask": self.ask, "give_up": self.give_up, "look": self.look}[job["op"]]
+        try:
+            return work(job)
+        except MoshaError as error:
+            return {"outcome": "refused", "error": error.to_dict(), "kind": type(error).__name__}
+        except (MemoryError, Exception) as error:  # noqa: BLE001  (what broke it is for the private log alone)
+            note_privately("worker", error)
+            return {"outcome": "crashed"}
+
+
+def _limit_memory(size: int) -> None:
+    """Bound what this process may hold; an allocation beyond it fails here, and not in the whole machine."""
+    try:
+        import resource  # noqa: PLC0415  (not on Windows)
+    except ImportError:
+        return
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _end_with_parent() -> None:
+    """Where the system can do it, die when the server dies, so that no orphan goes on."""
+    if sys.platform == "linux":
+        import ctypes  # noqa: PLC0415
+
+        parent_death_signal = 1
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)
+
+
+def main(incoming: TextIO, outgoing: TextIO) -> None:
+    """Answer jobs until the parent closes the line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with_parent()
+    options = json.loads(incoming.readline() or "null")
+    if options is None or os.getppid() != options["parent"]:
+        return
+    _limit_memory(options["memory"])
+    worker = Worker(options)
+    if options.get("warm"):
+        threading.Thread(target=_warm, daemon=True).start()
+    for line in incoming:
+        job = json.loads(line)
+        outgoing.write(json.dumps({"job": job["job"]} | worker.do(job)) + "\n")
+        outgoing.flush()
+
+
+def _warm() -> None:
+    """Load what the first question will need."""
+    with contextlib.suppress(Exception):
+        import mosha.server.asking.questions  # noqa: F401, PLC0415
+
+
+if __name__ == "__main__":
+    out, sys.stdout = sys.stdout, sys.stderr  # nothing that a library prints gets into the answers
+    main(sys.stdin, out)

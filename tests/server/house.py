@@ -1,0 +1,74 @@
+"""A service in a temporary folder with the demo hospital, asked through its ASGI application or as a real process."""
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import uvicorn
+
+from mosha.server.app import make_app
+from mosha.server.demo import make_demo
+from mosha.server.service import Service
+from mosha.server.settings import read_settings
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+BY_WARD = "SELECT ward, AVG(days) AS days FROM visits GROUP BY ward"
+
+
+class House:
+    """A running server and everybody's tokens."""
+
+    def __init__(self, client, tokens, service):
+        self.client, self.tokens, self.service = client, tokens, service
+
+    def call(self, who, method, path, body=None, *, key=None, headers=None):
+        sent = {"Authorization": f"Bearer {self.tokens[who]}"} if who else {}
+        sent |= {"Idempotency-Key": key} if key else {}
+        content = None if body is None else json.dumps(body)
+        return self.client.request(method, f"/api/v1{path}", content=content, headers=sent | (headers or {}))
+
+    def ask(self, who, sql=COUNT, *, key, epsilon=0.1, dataset="visits", **more):
+        body = {"dataset": dataset, "sql": sql, "price": {"epsilon": epsilon}} | more
+        return self.call(who, "POST", "/requests", body, key=key)
+
+    def wait(self, who, request, *, seconds=40):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            found = self.call(who, "GET", f"/requests/{request}").json()
+            if found["final"]:
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"no end: {found['state']}")
+
+    def answer(self, who, sql=COUNT, *, key, **more):
+        asked = self.ask(who, sql, key=key, **more)
+        assert asked.status_code == 202, asked.text
+        return self.wait(who, asked.json()["id"])
+
+
+@contextmanager
+def opened(folder: Path, **options):
+    settings = read_settings(folder, environment={}, **({"timing": "off", "demo": True, "deadline": 20.0} | options))
+    service = Service(settings)
+    tokens = make_demo(service)
+    with _running(make_app(service)) as address, httpx.Client(base_url=address, timeout=60) as client:
+        yield House(client, tokens, service)
+
+
+@contextmanager
+def _running(app):
+    """A real server in a thread, at a free port."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="on", ws="none"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
