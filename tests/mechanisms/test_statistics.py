@@ -17,6 +17,7 @@ from mosha.mechanisms import (
     ClippedVectors,
     Count,
     Histogram,
+    Quantile,
     Statistic,
     SumAndCount,
     VectorSum,
@@ -270,3 +271,25 @@ def test_sum_and_count_move_within_their_box(unit, missing):
     for first, second in all_neighbours(unit, [2.0, 10.0, float("nan")]):
         farthest = np.maximum(farthest, np.abs(statistic.evaluate(first, unit) - statistic.evaluate(second, unit)))
     assert farthest.tolist() == list(statistic.widths(unit))  # reached, and never exceeded
+
+
+def test_methods_of_statistics_answer_to_their_old_names_and_warn():
+    for call in (lambda: Count().exact([1, 2], Row()), lambda: Quantile(at=0.5, between=(0, 9)).local([1, 2], Row())):
+        with pytest.warns(DeprecationWarning, match="evaluate"):
+            call()
+    with pytest.raises(AttributeError):
+        Count().local  # noqa: B018
+
+
+def test_a_statistic_written_when_evaluate_was_called_exact_still_works():
+    class Old:
+        grid, labels = 1.0, None
+
+        def sensitivity(self, unit):
+            return Count().sensitivity(unit)
+
+        def exact(self, data, unit):
+            return Count().evaluate(data, unit)
+
+    with pytest.warns(DeprecationWarning, match="evaluate"):
+        assert laplace(Old(), unit=Row(), epsilon=1).name == "laplace(Old)"

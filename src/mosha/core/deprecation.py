@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mosha.core.errors import InvalidParameter
 
-__all__ = ["renamed_argument", "renamed_method", "warn_of_old_name"]
+__all__ = ["old_names", "renamed_argument", "renamed_method", "warn_of_old_name"]
 
 Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
 
@@ -19,6 +20,23 @@ def warn_of_old_name(old: str, new: str, *, depth: int = 3) -> None:
     warnings.warn(
         f"{old} is now called {new}; the old name goes with the next minor version.", DeprecationWarning, depth
     )
+
+
+def old_names(module: str, **renamed: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names changed (`old="new"`): the old ones still work, with a warning.
+
+    Args:
+        module: the module's `__name__`.
+        renamed: for each old name the new one.
+    """
+
+    def load(name: str) -> Any:
+        if name not in renamed:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warn_of_old_name(f"{module}.{name}", renamed[name])
+        return getattr(sys.modules[module], renamed[name])
+
+    return load
 
 
 def renamed_argument(**renamed: str) -> Callable[[Wrapped], Wrapped]:

@@ -45,18 +45,13 @@ def rows_per_unit(unit: Unit) -> int:
             return unit.at_most
         case Person(at_most=int() as rows):
             if unit.groups or unit.per_group or unit.total:
-                raise InvalidParameter(
-                    "arrays are bounded by Person(..., at_most=...) alone: leave out groups, per_group and total."
-                )
+                raise InvalidParameter("exact.only_at_most", parameter="unit")
             return rows
         case Person():
-            raise Unbounded(
-                f"Person({unit.column!r}) needs at_most=...: without it one person's rows can move a statistic "
-                "without limit."
-            )
+            raise Unbounded("exact.person_without_at_most", parameter="unit", column=unit.column)
     if isinstance(unit, _ONE_ROW_EACH):
         return 1
-    raise InvalidParameter(f"a statistic of rows cannot hide {unit.noun}: use a Row or a Person unit.")
+    raise InvalidParameter("exact.unit_without_rows", parameter="unit", noun=unit.noun)
 
 
 def read_rows(data: object, unit: Unit, column: str | None, *, any_column: bool = False) -> tuple[Any, Any]:
@@ -72,27 +67,27 @@ def read_rows(data: object, unit: Unit, column: str | None, *, any_column: bool 
         values = data[names[0] if any_column and column is None and names else _find_column(names, owner, column)]
         if owner is not None:
             if owner not in names:
-                raise DataError(f"the data have no column {owner!r}, which says whose a row is.")
+                raise DataError("exact.no_person_column", column=owner)
             persons = data[owner]
     elif isinstance(unit, Person):
         if not isinstance(data, tuple) or len(data) != 2:
-            raise DataError("for a Person the data are a pair (persons, values), or columns by name.")
+            raise DataError("exact.persons_missing")
         persons, values = data
     else:
         values = data
     if persons is not None and len(persons) != len(values):
-        raise DataError("there must be one person for every value: the two columns differ in length.")
+        raise DataError("exact.lengths_differ")
     return values, persons
 
 
 def _find_column(names: list[str], owner: str | None, column: str | None) -> str:
     if column is not None:
         if column not in names:
-            raise DataError(f"the data have no column {column!r}.")
+            raise DataError("exact.no_column", column=column)
         return column
     others = [name for name in names if name != owner]
     if len(others) != 1:
-        raise DataError("the data have several columns: say which one the statistic reads with column=...")
+        raise DataError("exact.several_columns", parameter="column")
     return others[0]
 
 
@@ -110,7 +105,7 @@ def to_numbers(values: object, *, width: int | None = None) -> NDArray[np.float6
         values = np.ma.filled(values.astype(np.float64), np.nan)
     array = to_array(values)
     if array.ndim > 1 + (width is not None) or array.dtype.kind not in "biufOUS":
-        raise DataError("the values must be numbers, in an array of the declared shape.")
+        raise DataError("exact.not_numbers")
     if array.dtype.kind in "biuf":
         table = array.astype(np.float64)
     elif width is None:
@@ -120,7 +115,7 @@ def to_numbers(values: object, *, width: int | None = None) -> NDArray[np.float6
     if width is not None and table.size == 0:
         table = table.reshape(0, width)
     if width is not None and (table.ndim != 2 or table.shape[1] != width):
-        raise DataError(f"the values must be an array with {width} columns.")
+        raise DataError("exact.wrong_width", width=width)
     return table
 
 
@@ -153,7 +148,7 @@ def _fill_masked(values: np.ma.MaskedArray[tuple[int, ...], np.dtype[np.generic]
     """What is masked is missing, row by row; the type of the result does not depend on whether anything is."""
     array, masked = np.atleast_1d(np.ma.getdata(values)), np.atleast_1d(np.ma.getmaskarray(values))
     if masked.dtype != bool:
-        raise DataError("a masked array must have entries of one simple type.")
+        raise DataError("exact.masked_records")
     if array.dtype.kind in "mM":
         return np.where(masked, np.array("NaT", array.dtype), array)
     objects = array.astype(object)
@@ -165,7 +160,7 @@ def list_entries(values: object) -> list[Any]:
     """The entries of a column one by one; dates and times stay what they are (NumPy lists nanoseconds as integers)."""
     array = to_array(values)
     if array.ndim != 1:
-        raise DataError("keys, and the column that says whose a row is, must have one value for each row.")
+        raise DataError("exact.not_one_value_per_row")
     return list(array) if array.dtype.kind in "mM" else array.tolist()
 
 

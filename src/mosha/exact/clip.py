@@ -19,7 +19,7 @@ from mosha.core.unit import Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.counts import Histogram
 from mosha.exact.grid import check_bounds, grid_for, round_to_grid, sum_steps
-from mosha.exact.statistic import Sensitivity, Steps, sum_sensitivity
+from mosha.exact.statistic import RenamedMethods, Sensitivity, Steps, sum_sensitivity
 
 __all__ = ["Clipped", "ClippedVectors", "check_order", "clip_numbers", "clip_vectors", "clipping_bias"]
 
@@ -31,7 +31,7 @@ def clip_numbers(values: NDArray[np.float64], low: float, high: float) -> NDArra
 
 def check_order(order: object) -> None:
     if order not in (1, 2):
-        raise InvalidParameter("order must be 1 (sum of absolute values) or 2 (Euclidean).")
+        raise InvalidParameter("exact.unknown_order", parameter="order")
 
 
 def clip_vectors(vectors: NDArray[np.float64], norm: int, order: int, grid: float) -> NDArray[np.int64]:
@@ -69,7 +69,7 @@ def _norm_power(steps: NDArray[np.int64], order: int) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clipped:
+class Clipped(RenamedMethods):
     """How many values lie below and above the bounds: the paid-for report on what clipping did.
 
     Guarantee:
@@ -102,7 +102,7 @@ class Clipped:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedVectors:
+class ClippedVectors(RenamedMethods):
     """How many vectors are longer than `norm`, or hold something that is no number: what `VectorSum` changes.
 
     Guarantee:
@@ -157,13 +157,13 @@ def clipping_bias(
     [-13.5, -18.0]
     """
     if (between is None) == (norm is None):
-        raise InvalidParameter("a bias is that of between=(low, high) or of norm=...: give one of them.")
+        raise InvalidParameter("exact.bias_of_what")
     vectors = np.atleast_2d(
         to_numbers(public, width=_width(public)) if norm is not None else to_numbers(public)[:, None]
     )
     vectors = vectors[np.isfinite(vectors).all(axis=1)]
     if vectors.size == 0:
-        raise InvalidParameter("a forecast of the bias needs public values to make it from.")
+        raise InvalidParameter("exact.no_public_values", parameter="public")
     if norm is None:
         low, high = check_bounds("clipping", between)
         return float((clip_numbers(vectors, low, high) - vectors).mean())
@@ -175,5 +175,5 @@ def clipping_bias(
 def _width(public: ArrayLike) -> int:
     shape = np.shape(public)
     if len(shape) != 2:
-        raise InvalidParameter("public vectors must be an array with one row for each.")
+        raise InvalidParameter("exact.public_not_vectors", parameter="public")
     return int(shape[1])

@@ -13,13 +13,13 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Neighbours, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_array, to_numbers
 from mosha.exact.grid import check_bounds, sum_steps
-from mosha.exact.statistic import Sensitivity, Steps, root_up, sum_sensitivity
+from mosha.exact.statistic import RenamedMethods, Sensitivity, Steps, root_up, sum_sensitivity
 
 __all__ = ["Count", "Histogram"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Count:
+class Count(RenamedMethods):
     """The number of rows, or of rows whose value lies in `between` (both ends count; NaN is in no range).
 
     Guarantee:
@@ -61,7 +61,7 @@ class Count:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Histogram:
+class Histogram(RenamedMethods):
     """The number of rows for each of `keys`, a public list; rows with another key count nowhere.
 
     Guarantee:
@@ -85,14 +85,14 @@ class Histogram:
     def __post_init__(self) -> None:
         given: Any = self.keys
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise InvalidParameter("keys must be a list of the public keys to count.")
+            raise InvalidParameter("exact.keys_not_a_list", parameter="keys")
         keys = tuple(key.item() if isinstance(key, np.generic) else key for key in given)
         try:
             distinct = len(set(keys))
         except TypeError:
-            raise InvalidParameter("keys must be numbers or texts (hashable values).") from None
+            raise InvalidParameter("exact.keys_not_hashable", parameter="keys") from None
         if not keys or distinct != len(keys):
-            raise InvalidParameter("keys must hold at least one key and no key twice (1, 1.0 and True are one key).")
+            raise InvalidParameter("exact.keys_not_distinct", parameter="keys")
         object.__setattr__(self, "keys", keys)
 
     @property
@@ -119,7 +119,7 @@ class Histogram:
     def _codes(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
         """The position of each row's key, or the number of keys for a row that counts nowhere."""
         if values.ndim != 1:
-            raise DataError("the values must be one key for each row.")
+            raise DataError("exact.not_one_key_per_row")
         where = {key: code for code, key in enumerate(self.keys)}
         elsewhere = len(self.keys)
         unique, inverse = _find_distinct(values)

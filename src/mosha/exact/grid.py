@@ -48,23 +48,23 @@ def power_of_two(name: str, value: object) -> float:
     """
     number = positive(name, value)
     if math.frexp(number)[0] != 0.5 or not _SMALLEST * 2.0**-32 <= number <= _LARGEST:
-        raise InvalidParameter(f"{name} must be a power of two such as 1, 0.5 or 2**-20, got {number:g}.")
+        raise InvalidParameter("exact.not_a_power_of_two", parameter=name, value=number)
     return number
 
 
 def check_bounds(name: str, between: Iterable[object] | None) -> tuple[float, float]:
     """`between=(low, high)`: two finite numbers, the first one smaller."""
     if between is None:
-        raise Unbounded(f"{name} needs between=(low, high): without a range one unit can move it without limit.")
+        raise Unbounded("exact.no_range", parameter="between", statistic=name)
     try:
         first, second = between
     except (TypeError, ValueError):
-        raise InvalidParameter(f"between={type(between).__name__} is not a pair: write between=(low, high).") from None
+        raise InvalidParameter("exact.not_a_pair", parameter="between", kind=type(between).__name__) from None
     low, high = real("low", first), real("high", second)
     if not low < high:
-        raise InvalidParameter(f"between=(low, high) must have low < high, got ({low:g}, {high:g}).")
+        raise InvalidParameter("exact.range_reversed", parameter="between", low=low, high=high)
     if not max(abs(low), abs(high)) <= _LARGEST or not high - low >= _SMALLEST:
-        raise InvalidParameter("between=(low, high) must stay within 2**512 and not be narrower than 2**-512.")
+        raise InvalidParameter("exact.range_extreme", parameter="between")
     return low, high
 
 

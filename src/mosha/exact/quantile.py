@@ -13,7 +13,7 @@ from mosha.core.unit import Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_numbers
 from mosha.exact.grid import check_bounds, grid_for, power_of_two, round_to_grid
-from mosha.exact.statistic import Steps
+from mosha.exact.statistic import RenamedMethods, Steps
 
 __all__ = ["LocalStatistic", "Quantile"]
 
@@ -44,7 +44,7 @@ class LocalStatistic(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile:
+class Quantile(RenamedMethods):
     """The value below which a share `at` of the rows lies (0.5: the median), clamped into [low, high].
 
     Of n values, sorted, it is number floor(at * n) + 1; of none, the middle of the range. Missing values are left out.
@@ -76,7 +76,7 @@ class Quantile:
         object.__setattr__(self, "between", (low, high))
         grid = power_of_two("grid", self.grid) if self.grid else grid_for(high - low)
         if not 1 <= (high - low) / grid <= 2.0**40:
-            raise InvalidParameter("grid must have 1 to 2**40 steps between low and high: or leave it out.")
+            raise InvalidParameter("exact.grid_of_quantile", parameter="grid")
         object.__setattr__(self, "grid", grid)
 
     @property

@@ -6,16 +6,26 @@ import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
 from mosha.core.unit import Neighbours, Unit
 from mosha.exact.bounding import rows_per_unit
 
-__all__ = ["Sensitivity", "Statistic", "Steps", "check_statistic", "fingerprint", "root_up", "sum_sensitivity"]
+__all__ = [
+    "RenamedMethods",
+    "Sensitivity",
+    "Statistic",
+    "Steps",
+    "check_statistic",
+    "fingerprint",
+    "root_up",
+    "sum_sensitivity",
+]
 
 Steps: TypeAlias = NDArray[np.int64]
 """Whole numbers of grid steps, each clamped to 2**60 (see `clamp_steps`)."""
@@ -68,20 +78,35 @@ class Statistic(Protocol):
     def evaluate(self, data: object, unit: Unit) -> Steps: ...
 
 
+class RenamedMethods:
+    """A statistic that still answers to the names its methods had before: `exact`, now `evaluate`."""
+
+    _OLD: ClassVar[dict[str, str]] = {"exact": "evaluate", "local": "evaluate_with_reaches"}
+
+    def __getattr__(self, name: str) -> Any:
+        new = RenamedMethods._OLD.get(name)
+        if new is None or not hasattr(type(self), new):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        warn_of_old_name(f"{type(self).__name__}.{name}", new)
+        return getattr(self, new)
+
+
+def _name_methods_anew(kind: type) -> None:
+    """A class of a user's own, written when `evaluate` was called `exact`."""
+    if hasattr(kind, "exact") and not hasattr(kind, "evaluate"):
+        warn_of_old_name(f"{kind.__name__}.exact", "evaluate", depth=6)
+        setattr(kind, "evaluate", kind.exact)  # noqa: B010  (a class that the type checker does not know)
+
+
 def check_statistic(statistic: object) -> Statistic:
     """The statistic itself, or an error for anything else."""
     if isinstance(statistic, type):
-        raise InvalidParameter(f"a statistic is needed, not its class: call it, such as {statistic.__name__}(...).")
+        raise InvalidParameter("exact.class_of_statistic", parameter="statistic", kind=statistic.__name__)
+    _name_methods_anew(type(statistic))
     if not isinstance(statistic, Statistic):
         name = type(statistic).__name__
-        others = {
-            "Quantile": " A Quantile is for smooth_sensitivity and propose_test_release.",
-            "SumAndCount": " Sum and count together are what mean(between=...) releases.",
-        }
-        raise InvalidParameter(
-            f"a statistic is needed (Count(), ClippedSum(between=...), Histogram(...)), not {name}."
-            f"{others.get(name, '')}"
-        )
+        others = {"Quantile": "exact.quantile_elsewhere", "SumAndCount": "exact.sum_and_count_elsewhere"}
+        raise InvalidParameter(others.get(name, "exact.not_a_statistic"), parameter="statistic", kind=name)
     return statistic
 
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosha.core.errors import InvalidParameter
+from mosha.core.options import choose
 from mosha.core.unit import Neighbours, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_numbers
 from mosha.exact.grid import check_bounds, grid_for, round_to_grid, sum_steps
-from mosha.exact.statistic import Steps
+from mosha.exact.statistic import RenamedMethods, Steps
 
 __all__ = ["SumAndCount"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SumAndCount:
+class SumAndCount(RenamedMethods):
     """(sum of clamped values minus the middle of the range, number of values), the pair that makes a mean.
 
     Measured from the middle c = (low + high) / 2, a value is at most h = (high - low) / 2 away: a unit that comes or
@@ -46,8 +46,7 @@ class SumAndCount:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "between", check_bounds("mean", self.between))
-        if self.missing not in ("drop", "middle"):
-            raise InvalidParameter("missing must be 'drop' or 'middle'.")
+        choose("missing", self.missing, ("drop", "middle"))
 
     @property
     def middle(self) -> float:

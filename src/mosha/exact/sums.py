@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.number import positive, positive_integer
+from mosha.core.options import choose
 from mosha.core.unit import Neighbours, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import check_order, clip_numbers, clip_vectors
 from mosha.exact.grid import check_bounds, grid_for, power_of_two, round_to_grid, sum_steps
-from mosha.exact.statistic import Sensitivity, Steps, root_up, sum_sensitivity
+from mosha.exact.statistic import RenamedMethods, Sensitivity, Steps, root_up, sum_sensitivity
 
 __all__ = ["ClippedSum", "VectorSum"]
 
@@ -22,7 +23,7 @@ _MISSING = ("drop", "low", "middle", "high")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedSum:
+class ClippedSum(RenamedMethods):
     """The sum of a column, every value first clamped into [low, high] and rounded to the grid.
 
     `missing` says what a value that is no number (NaN, None, text) stands for: "drop", which adds nothing, or the
@@ -56,10 +57,9 @@ class ClippedSum:
         magnitude = max(abs(low), abs(high))
         grid = power_of_two("grid", self.grid) if self.grid else grid_for(magnitude)
         if magnitude > grid * 2.0**50:
-            raise InvalidParameter("grid is too fine for these bounds: at most 2**50 steps may reach a bound.")
+            raise InvalidParameter("exact.grid_too_fine", parameter="grid")
         object.__setattr__(self, "grid", grid)
-        if self.missing not in _MISSING:
-            raise InvalidParameter(f"missing must be one of {', '.join(_MISSING)}.")
+        choose("missing", self.missing, _MISSING)
 
     def _range(self) -> tuple[int, int]:
         low, high = round_to_grid(np.array(self.between), self.grid).tolist()
@@ -83,7 +83,7 @@ class ClippedSum:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VectorSum:
+class VectorSum(RenamedMethods):
     """The sum of vectors, every one first shortened to a norm of at most `norm`.
 
     `order` 2 clips the Euclidean norm (for Gaussian noise), 1 the sum of absolute values (for Laplace noise). A row
@@ -112,7 +112,7 @@ class VectorSum:
 
     def __post_init__(self) -> None:
         if self.norm is None:
-            raise Unbounded("a sum of vectors needs norm=...: without it one unit can move it without limit.")
+            raise Unbounded("exact.no_norm", parameter="norm")
         norm = positive("norm", self.norm)
         check_bounds("vector sum", (0, norm))
         object.__setattr__(self, "norm", norm)
@@ -120,7 +120,7 @@ class VectorSum:
         check_order(self.order)
         object.__setattr__(self, "grid", power_of_two("grid", self.grid) if self.grid else grid_for(norm))
         if not 1 <= norm / self.grid <= 2.0**30:
-            raise InvalidParameter("grid must be between norm / 2**30 and norm: or leave it out.")
+            raise InvalidParameter("exact.grid_of_vectors", parameter="grid")
 
     @property
     def labels(self) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from functools import singledispatch
 
 from mosha.accounting.numerics.composition import NO_COST, Cost, fold, most_expensive
 from mosha.accounting.numerics.rounding import add_up, bound_above, divide_up, times_up
+from mosha.core.deprecation import old_names
 from mosha.core.event import Event
 from mosha.core.events import (
     Approx,
@@ -37,6 +38,8 @@ from mosha.core.events import (
 )
 
 __all__ = ["amplify", "approx", "epsilon", "group_delta"]
+
+__getattr__ = old_names(__name__, amplified="amplify")
 
 LARGE = 700.0  # e^700 is still a float
 
