@@ -16,12 +16,12 @@ from scipy.signal import lfilter
 from benchmarks._peers import PeerUnavailable, peer, run
 from benchmarks._rows import Row, best_cpu
 from mosha import Event, Ledger, noise
+from mosha.core.budget import Budget
 from mosha.streams import Batches, counter
 from mosha.streams.alarms import alarm_noise
 from mosha.streams.noise.blt import design
 from mosha.streams.noise.toeplitz import lower_bound, root_coefficients
 from mosha.streams.noise.tree import binary_deviation
-from mosha.streams.plan import Budget
 from mosha.streams.service.state_text import to_plain
 from mosha.streams.stream import begin, new_tape
 from tests.streams import missed

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from mosha.core.unit import Window as Window
     from mosha.core.weakness import WeakPromise as WeakPromise
     from mosha.ledger import Ledger as Ledger
+    from mosha.protection import protect as protect
     from mosha.sql import query as query
-    from mosha.tables import protect as protect
 
 _MODULES = [
     "accounting",
@@ -82,7 +82,7 @@ _NAMES = {
     "WeakPromise": "core.weakness",
     "col": "connect.language.expression",
     "keep_private_log": "core.private_log",
-    "protect": "tables",
+    "protect": "protection",
     "query": "sql",
     "set_language": "core.language",
 } | dict.fromkeys(

@@ -69,6 +69,6 @@ def test_the_exact_optimum_is_within_a_quarter_of_what_is_certified():
     for graph in graphs():
         if graph.edge_count:
             mixture = forests._Mixture(graph.pairs().astype(np.int64), graph.vertices, 2)
-            exact = mixture.exactly_best()
+            exact = mixture.exact_optimum()
             assert 0 <= bounded_forest(graph, 2) - exact + Fraction(1, 2) <= Fraction(5, 4)
     assert lipschitz.TOLERANCE == forests.TOLERANCE == 0.25

@@ -89,7 +89,7 @@ def reports(odd):
     yield lambda: Shuffler(CATEGORIES, at_least=10).add(odd)
     yield lambda: shuffled_event(odd, 1000)
     yield lambda: shuffled_event(CATEGORIES, odd)
-    yield lambda: Device(odd)
+    yield lambda: Device(account=odd)
 
 
 def places(odd):
@@ -97,15 +97,15 @@ def places(odd):
     yield lambda: Location((odd, 0.0), 100.0, 0.01)
     yield lambda: Location((0.0, 0.0), odd, 0.01)
     yield lambda: Location((0.0, 0.0), 100.0, odd)
-    yield lambda: Location.hidden(centre=(0.0, 0.0), within=odd, radius=1, level=2)
-    yield lambda: Location.hidden(centre=(0.0, 0.0), within=9, radius=odd, level=2)
-    yield lambda: Location.hidden(centre=(0.0, 0.0), within=9, radius=1, level=odd)
+    yield lambda: Location.with_level(center=(0.0, 0.0), radius=odd, distance=1, level=2)
+    yield lambda: Location.with_level(center=(0.0, 0.0), radius=9, distance=odd, level=2)
+    yield lambda: Location.with_level(center=(0.0, 0.0), radius=9, distance=1, level=odd)
     yield lambda: REGION.report(odd)
     yield lambda: REGION.report((odd, 0.0))
     yield lambda: REGION.trajectory(odd, at_most=3)
     yield lambda: REGION.trajectory([odd], at_most=3)
     yield lambda: REGION.trajectory([(0.0, 0.0)], at_most=odd)
-    yield lambda: REGION.radius(odd)
+    yield lambda: REGION.error_radius(odd)
     yield lambda: REGION.price(odd)
     yield lambda: distance(odd, (0.0, 0.0))
     yield lambda: remap(odd, (0.0, 0.0), cells=[(0.0, 0.0)], prior=[1.0])
@@ -120,16 +120,16 @@ def estimates(odd):
     yield lambda: shares.error(odd)
     yield lambda: shares.sum(odd)
     yield lambda: shares.sum(["a"], confidence=odd)
-    yield lambda: shares.poisoned(odd)
-    yield lambda: shares.poisoned(1, of=odd)
+    yield lambda: shares.bound_poisoning(odd)
+    yield lambda: shares.bound_poisoning(1, of=odd)
     yield lambda: shares.table(odd)
     yield lambda: MEAN.estimate(MEAN.reports([0.5] * 50)).error(odd)
     density = DENSITY.estimate(DENSITY.reports([0.5] * 50))
     yield lambda: density.quantile(odd)
     yield lambda: density.below(odd)
     yield lambda: density.below_interval(odd)
-    yield lambda: AGAIN.simulated(odd)
-    yield lambda: AGAIN.simulated([odd])
+    yield lambda: AGAIN.simulate(odd)
+    yield lambda: AGAIN.simulate([odd])
     yield lambda: best(odd, 1.0)
     yield lambda: best(10, odd)
     yield lambda: best(10, 1.0, bytes_per_report=odd)
@@ -156,7 +156,7 @@ def test_every_call_answers_or_refuses(calls, odd):
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd)[:12])
 def test_a_device_pays_nothing_for_what_it_refuses(odd):
     account = mosha.Ledger.memory().account("phone", unit=mosha.Self(), epsilon=4)
-    device = Device(account)
+    device = Device(account=account)
     for call in (
         lambda: device.report(odd, "a"),
         lambda: device.report(AGAIN, odd),

@@ -47,7 +47,7 @@ def test_a_repeated_survey_makes_no_batch_of_people_either():
         AGAIN.reports(["a"])
     with pytest.raises(InvalidParameter, match="Device"):
         local.Several({"x": AGAIN})
-    assert AGAIN.estimate(AGAIN.simulated(["a", "b"] * 50)).reports == 100
+    assert AGAIN.estimate(AGAIN.simulate(["a", "b"] * 50)).reports == 100
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_text_is_no_place(place):
 def test_a_place_outside_the_region_is_moved_to_its_edge():
     """The noise is 20 cm: 20 metres of it have a probability of e^-100 (1 + 100)."""
     city = local.Location((48.86, 2.0), 5000, 5.0)
-    assert abs(local.distance(city.centre, city.report((49.5, 2.0))) - 5000) < 20
+    assert abs(local.distance(city.center, city.report((49.5, 2.0))) - 5000) < 20
 
 
 @pytest.mark.parametrize("odd", [None, "3", math.nan, math.inf, True, [1.0], b"3"])

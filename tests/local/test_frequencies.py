@@ -91,12 +91,12 @@ def test_fake_devices_move_an_estimate_no_further_than_the_bound(kind):
     clean = survey.decode(protocol.tally(honest), 2000)
     honest[:200] = fakes
     attacked = survey.decode(protocol.tally(honest), 2000)
-    assert abs(attacked.raw[3] - clean.raw[3]) <= attacked.poisoned(200)
-    assert attacked.poisoned(200) == pytest.approx(poisoning(protocol, 200, 2000))
+    assert abs(attacked.raw[3] - clean.raw[3]) <= attacked.bound_poisoning(200)
+    assert attacked.bound_poisoning(200) == pytest.approx(poisoning(protocol, 200, 2000))
     several = [1, 3, 5]
     moved = abs(attacked.sum(several).value - clean.sum(several).value)
-    assert moved <= attacked.poisoned(200, of=several)
-    assert attacked.raw[3] - clean.raw[3] > 0.2 * attacked.poisoned(200)
+    assert moved <= attacked.bound_poisoning(200, of=several)
+    assert attacked.raw[3] - clean.raw[3] > 0.2 * attacked.bound_poisoning(200)
 
 
 def _rng():

@@ -88,7 +88,7 @@ def test_fake_devices_move_a_mean_no_further_than_the_bound():
     clean = survey.decode(survey.randomiser.tally(rows), 1000)
     rows[:50] = 0xFF  # the upper end
     attacked = survey.decode(survey.randomiser.tally(rows), 1000)
-    assert abs(attacked.value - clean.value) <= attacked.poisoned(50)
+    assert abs(attacked.value - clean.value) <= attacked.bound_poisoning(50)
 
 
 def wasserstein(density, values):

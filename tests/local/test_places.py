@@ -86,11 +86,11 @@ def test_distances_in_the_plane_stretch_no_more_than_promised():
 
 
 def test_reports_are_as_far_away_as_announced():
-    place = Location.hidden(centre=PARIS, within=20_000, radius=200, level=4)
+    place = Location.with_level(center=PARIS, radius=20_000, distance=200, level=4)
     assert place.epsilon == pytest.approx(math.log(4) / 200)
     away = np.array([distance(PARIS, place.report(PARIS)) for _ in range(600)])
-    assert abs(np.mean(away <= place.radius(0.9)) - 0.9) < DEVIATIONS * math.sqrt(0.09 / 600) + 0.005
-    assert place.radius(0.95) == pytest.approx(684, rel=0.01)
+    assert abs(np.mean(away <= place.error_radius(0.9)) - 0.9) < DEVIATIONS * math.sqrt(0.09 / 600) + 0.005
+    assert place.error_radius(0.95) == pytest.approx(684, rel=0.01)
 
 
 def test_a_place_outside_is_moved_to_the_edge():

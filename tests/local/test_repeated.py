@@ -27,7 +27,7 @@ def test_one_report_has_exactly_the_law_of_randomized_response_at_epsilon():
 def test_a_lifetime_of_reports_costs_one_permanent_answer_across_restarts(tmp_path):
     for _ in range(3):
         purse = account(tmp_path / "phone.db")
-        device = Device(purse)
+        device = Device(account=purse)
         for value in "abcab":
             device.report(SURVEY, value)
         assert purse.spent == pytest.approx(2.0)
@@ -47,7 +47,7 @@ def test_later_values_are_not_read(tmp_path):
     """
     purse = account(tmp_path / "phone.db", epsilon=13.0)
     survey = Repeated(["a", "b", "c"], permanent=12.0, epsilon=8.0)
-    device = Device(purse)
+    device = Device(account=purse)
     device.report(survey, "a")
     permanent = purse.open(survey.permanent_measurement, key=f"{survey.id.hex()}/always").step("c").value[0]
     for later in "bc":
@@ -57,7 +57,7 @@ def test_later_values_are_not_read(tmp_path):
 
 
 def test_a_new_period_costs_again_and_the_limit_holds(tmp_path):
-    device = Device(account(tmp_path / "phone.db"))
+    device = Device(account=account(tmp_path / "phone.db"))
     device.report(SURVEY, "a", period="2026")
     device.report(SURVEY, "b", period="2027")
     with pytest.raises(BudgetExceeded):
@@ -68,7 +68,7 @@ def test_a_new_period_costs_again_and_the_limit_holds(tmp_path):
 def test_a_value_that_cannot_be_told_costs_nothing(tmp_path):
     purse = account(tmp_path / "phone.db")
     with pytest.raises(InvalidParameter, match="outside the domain"):
-        Device(purse).report(SURVEY, "zebra")
+        Device(account=purse).report(SURVEY, "zebra")
     assert purse.spent == 0
 
 
@@ -85,11 +85,11 @@ def test_bad_declarations_and_devices_are_refused(tmp_path):
     with pytest.raises(InvalidParameter):
         Repeated(["a", "b"], permanent=1.0, epsilon=1.0)
     with pytest.raises(InvalidParameter):
-        Device(mosha.Ledger.memory().account("table", unit=mosha.Row(), epsilon=1.0))
+        Device(account=mosha.Ledger.memory().account("table", unit=mosha.Row(), epsilon=1.0))
     with pytest.raises(InvalidParameter):
-        Device(account(tmp_path / "p.db")).report(Frequency(["a", "b"], epsilon=1.0), "a")
+        Device(account=account(tmp_path / "p.db")).report(Frequency(["a", "b"], epsilon=1.0), "a")
     with pytest.raises(InvalidParameter):
-        Device(account(tmp_path / "p.db")).report(SURVEY, "a", period="")
+        Device(account=account(tmp_path / "p.db")).report(SURVEY, "a", period="")
     assert Survey.from_json(SURVEY.to_json()).id == SURVEY.id
 
 
@@ -98,7 +98,7 @@ def test_the_device_and_its_ledger_load_no_numpy(tmp_path):
         "import sys, mosha\n"
         f"purse = mosha.Ledger({str(tmp_path / 'phone.db')!r}).account('phone', unit=mosha.Self(), epsilon=4)\n"
         "survey = mosha.local.Repeated(['a', 'b'], permanent=2, epsilon=1)\n"
-        "for _ in range(3): mosha.local.Device(purse).report(survey, 'a')\n"
+        "for _ in range(3): mosha.local.Device(account=purse).report(survey, 'a')\n"
         "mosha.local.Location((10, 20), 100, 0.01).report((10, 20))\n"
         "print('numpy' in sys.modules)"
     )

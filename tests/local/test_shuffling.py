@@ -17,7 +17,7 @@ SURVEY = Frequency(["a", "b", "c"], epsilon=1.0, protocol="k-ary")
 def test_fewer_reports_than_promised_stay_where_they_are():
     shuffler = Shuffler(SURVEY, at_least=100)
     assert shuffler.add([SURVEY.report("a") for _ in range(99)]) == 99
-    with pytest.raises(DataError, match="nothing is lost"):
+    with pytest.raises(DataError, match="none is lost"):
         shuffler.release()
     shuffler.add([SURVEY.report("b")])
     assert len(shuffler.release()) == 100

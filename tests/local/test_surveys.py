@@ -196,7 +196,7 @@ def test_the_bytes_of_version_one_stay_what_they_are():
         '"protocol": "k-ary", "survey": "frequency", "values": ["red", "green", "blue"], "version": 1}'
     )
     assert survey.id.hex() == ID
-    assert survey.report_for_tests("blue", rng=SeededRandom(1)).hex() == REPORT
+    assert survey.reproduce_report("blue", rng=SeededRandom(1)).hex() == REPORT
     batch = Batch(survey.id, np.array([[0], [2]], np.uint8), bytes(range(16)))
     assert batch.to_bytes().hex() == (
         "4d4f534841010100" + ID + "000102030405060708090a0b0c0d0e0f02000000000000000002" + SEAL

@@ -8,11 +8,11 @@ from scipy.stats import binom
 
 from mosha import Event, Person, Window, errors, noise
 from mosha.accounting.measures import concentrated, pure
+from mosha.core.budget import Budget
 from mosha.mechanisms import ClippedSum, Histogram
 from mosha.noise.unbounded import unbounded_geometric
 from mosha.streams import Sliding, alarm
 from mosha.streams.alarms import alarm_noise
-from mosha.streams.plan import Budget
 from tests.streams import missed
 
 RNG = noise.secure()

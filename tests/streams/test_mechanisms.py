@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from mosha import Event, Person, Window, noise
+from mosha.core.budget import Budget
 from mosha.mechanisms import Count
 from mosha.streams import Decayed, Instant, Running, Sliding, counter, histogram
 from mosha.streams.candidates import Question, candidates
 from mosha.streams.noise.exact_toeplitz import BandedToeplitz, LiftedToeplitz
 from mosha.streams.noise.tape import Law, Tape
 from mosha.streams.noise.tree import SignedTree
-from mosha.streams.plan import Budget
 from mosha.streams.presence import presence_of
 from mosha.streams.stream import begin, new_tape, take_step
 

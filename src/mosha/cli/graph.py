@@ -11,6 +11,7 @@ import typer
 from mosha.cli.terminal import Json, console, write_json
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive, positive_integer, probability, strict_probability
+from mosha.core.options import SyntheticGraph, choose
 from mosha.core.unit import Edge, Node, Unit
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def synthesise(
     with closing(mosha.Ledger(ledger or f"{file}.privacy.db", key=find_key_file())) as book:
         paying = book.account(account, unit=Edge(), epsilon=limit_epsilon, delta=limit_delta)
         graph = mosha.graphs.protect(file, unit=Edge(), account=paying, vertices=vertices, columns=ends)
-        answer = graph.synthetic(kind).release(epsilon=epsilon, key=key)
+        answer = graph.synthetic(choose("--kind", kind, SyntheticGraph)).release(epsilon=epsilon, key=key)
     output.write_text("".join(f"{a} {b}\n" for a, b in answer.value.tolist()), encoding="utf-8")
     if as_json:
         write_json({"edges": len(answer.value), "output": str(output), "receipt": answer.receipt.to_dict()})

@@ -88,7 +88,7 @@ def triangle_report(
 
 def _check_graph(data: Any, count: int) -> Graph:
     if data.vertices != count:
-        raise DataError("this graph does not have the declared vertices.")
+        raise DataError("graphs.wrong_vertices")
     return data  # type: ignore[no-any-return]
 
 
@@ -116,7 +116,7 @@ def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
     """
     cap, half = positive_integer("cap", cap), epsilon / 2
     if not 2 <= count <= MOST_VERTICES:
-        raise InvalidParameter(f"two-round triangles are simulated for 2 to {MOST_VERTICES} vertices.")
+        raise InvalidParameter("graphs.simulation_size", parameter="count", most=MOST_VERTICES)
     flipped = -math.expm1(-float(flip_rate(half)))
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:

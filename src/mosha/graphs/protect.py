@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
+from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
+from mosha.core.options import ArcReading, SubgraphMethod, SyntheticGraph
 from mosha.core.unit import Edge, Node, Unit
-from mosha.graphs.data.graph import Graph
+from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.data.reading import read
 from mosha.graphs.question import Question
 from mosha.graphs.sensitivity_table import sensitivities
@@ -35,7 +37,7 @@ def protect(
     unit: Unit,
     account: Account | None = None,
     vertices: Any = None,
-    directed: str = "refuse",
+    directed: ArcReading = "refuse",
     columns: tuple[str, str] | None = None,
 ) -> ProtectedGraph:
     """Put a graph behind glass; see `mosha.graphs.read` for what it may be.
@@ -56,17 +58,17 @@ def protect(
     """
     check_unit(unit)
     if account is not None and not isinstance(account, Account):
-        raise InvalidParameter("account=... is one of a ledger: mosha.Ledger(...).account(...).")
+        raise InvalidParameter("graphs.not_an_account", parameter="account")
     if account is not None and not account.unit.covers(unit):
         raise WrongUnit(
-            f"account {account.name!r} protects {account.unit.describe()}, and this graph {unit.describe()}. Open an "
-            "account for that unit. Nothing was spent."
+            "graphs.account_of_other_unit",
+            account=account.name,
+            spent="nothing",
+            theirs=account.unit.describe(),
+            ours=unit.describe(),
         )
     if isinstance(vertices, str):
-        raise InvalidParameter(
-            "say which vertices there are: a number or a list. Those that happen to have an edge are private, for an "
-            "edge less may take two of them away."
-        )
+        raise InvalidParameter("graphs.private_vertices", parameter="vertices")
     if type(source).__module__.startswith("pyspark."):
         from mosha.graphs.data.spark import SparkGraph  # noqa: PLC0415  (Spark is heavy)
 
@@ -78,7 +80,7 @@ def protect(
 class ProtectedGraph:
     """Questions that may be asked of a graph. Nothing is spent before `release`."""
 
-    graph: Any = field(repr=False)
+    graph: AnyGraph = field(repr=False)
     unit: Unit
     account: Account | None = field(repr=False, default=None)
 
@@ -96,15 +98,13 @@ class ProtectedGraph:
         vertices = self._count if isinstance(self.unit, Edge) else None
         return sensitivities(self.unit, vertices=vertices, leaves=leaves, max_degree=max_degree)
 
-    def _bound_for_edges(self, max_degree: int | None, method: str | None) -> None:
+    def _bound_for_edges(self, max_degree: int | None, method: SubgraphMethod | None) -> None:
         if max_degree is not None and (method is not None or not isinstance(self.unit, Edge)):
-            raise InvalidParameter(
-                "max_degree=... is asked at edge level without a method; at node level it is Node(max_degree=...)."
-            )
+            raise InvalidParameter("graphs.max_degree_at_node_level", parameter="max_degree")
 
     def _require_memory(self, needed: bool = True) -> None:  # noqa: FBT001, FBT002  (one line says when)
         if needed and not isinstance(self.graph, Graph):
-            raise InvalidParameter("this question needs a graph in memory, not on Spark. Nothing was spent.")
+            raise InvalidParameter("graphs.needs_memory", spent="nothing")
 
     @property
     def labels(self) -> Sequence[Any]:
@@ -115,15 +115,30 @@ class ProtectedGraph:
         ['ann', 'cleo']
         """
         if not isinstance(self.unit, Edge):
-            raise InvalidParameter("which vertices there are is private at node level.")
+            raise InvalidParameter("graphs.vertices_private", parameter="unit")
         known = self.graph.labels
         return range(self._count) if known is None else tuple(getattr(known, "tolist", lambda: known)())
 
-    def _ask(self, title: str, build: Any, guess: Any = None) -> Question:
-        worst = self.sensitivities().get(title)
-        return Question(title, build, self.graph, self.account, worst, guess)
+    def _ask(
+        self,
+        title: str,
+        build: Callable[[float, float], Measurement],
+        guess: Callable[[Graph], Mapping[str, float] | None] | None = None,
+        **options: object,
+    ) -> Question:
+        return Question(
+            title=title,
+            unit=self.unit,
+            verb=title.replace(" ", "_"),
+            options={name: value for name, value in options.items() if value is not None},
+            build=build,
+            graph=self.graph,
+            account=self.account,
+            sensitivity=self.sensitivities().get(title),
+            guess=guess,
+        )
 
-    def _guess_from(self, like: Any) -> Any:
+    def _guess_from(self, like: Graph) -> Mapping[str, float] | None:
         """What a public graph says of the bound on degrees, for a forecast."""
         return expect_on_public(self.unit, like, 1 - CHOICE_SHARE) if isinstance(self.unit, Node) else None
 
@@ -159,12 +174,12 @@ class ProtectedGraph:
         return self._ask("degree sequence", lambda e, _: build(self.unit, e, count=self._count))
 
     def degree_histogram(self, *, up_to: int | None = None) -> Question:
-        """How many vertices have degree 0, 1, ..., `up_to` (4095 unless told); higher degrees count as the last one."""
+        """How many vertices have degree 0, 1, ..., `up_to` (4095 by default); higher degrees count as the last one."""
         if up_to is not None:
             positive_integer("up_to", up_to)
         length = max(1, min(self._count, MOST_BINS) if up_to is None else up_to + 1)
         build = degree_questions.degree_histogram
-        return self._ask("degree histogram", lambda e, _: build(self.unit, e, length=length))
+        return self._ask("degree histogram", lambda e, _: build(self.unit, e, length=length), up_to=up_to)
 
     def cumulative_degrees(self) -> Question:
         """How many vertices have degree at most 0, 1, ..."""
@@ -176,7 +191,7 @@ class ProtectedGraph:
         build = degree_questions.degree_distribution
         return self._ask("degree distribution", lambda e, _: build(self.unit, e, count=self._count))
 
-    def triangles(self, *, method: str | None = None, max_degree: int | None = None) -> Question:
+    def triangles(self, *, method: SubgraphMethod | None = None, max_degree: int | None = None) -> Question:
         """How many triangles there are: the ladder, or smooth sensitivity where delta is paid; or under a bound.
 
         At node level a forecast is that of the noise alone, and the answer has no error bar: see `node_triangles`.
@@ -188,22 +203,27 @@ class ProtectedGraph:
             "triangles",
             lambda e, d: build(self.unit, e, d, count=self._count, method=method, max_degree=max_degree),
             lambda like: {"width": like.most_common_neighbours, "cap": like.most_common_neighbours},
+            method=method,
+            max_degree=max_degree,
         )
 
-    def stars(self, leaves: int, *, method: str | None = None, max_degree: int | None = None) -> Question:
-        """How many stars with so many leaves there are; at edge level perhaps with degrees clamped to a bound."""
+    def stars(self, leaves: int, *, method: SubgraphMethod | None = None, max_degree: int | None = None) -> Question:
+        """How many stars with this many leaves there are; at edge level degrees may be clamped to a bound."""
         self._bound_for_edges(max_degree, method)
         build = subgraph_questions.stars
         return self._ask(
             "stars",
             lambda e, d: build(self.unit, leaves, e, d, count=self._count, method=method, max_degree=max_degree),
             lambda like: {"width": like.highest_degrees()[0], "max_degree": like.highest_degrees()[0]},
+            leaves=leaves,
+            method=method,
+            max_degree=max_degree,
         )
 
     def seeds(self, k: int) -> Question:
         """The numbers of k vertices whose neighbourhoods together cover the most."""
         self._require_memory()
-        return self._ask("seeds", lambda e, _: seeds(self.unit, e, k=k, count=self._count))
+        return self._ask("seeds", lambda e, _: seeds(self.unit, e, k=k, count=self._count), k=k)
 
     def communities(self) -> Question:
         """A community for each vertex."""
@@ -216,6 +236,8 @@ class ProtectedGraph:
         return self._ask(
             "best partition",
             lambda e, _: best_partition(self.unit, e, partitions=partitions, density=density, count=self._count),
+            partitions=partitions,
+            density=density,
         )
 
     def adjacency(self) -> Question:
@@ -223,10 +245,10 @@ class ProtectedGraph:
         self._require_memory()
         return self._ask("adjacency", lambda e, _: adjacency(self.unit, e, count=self._count))
 
-    def synthetic(self, kind: str = "clustered") -> Question:
+    def synthetic(self, kind: SyntheticGraph = "clustered") -> Question:
         """A whole graph, as pairs of vertices: "clustered", "communities" or "filter"."""
         self._require_memory()
-        return self._ask("synthetic", lambda e, _: synthetic(self.unit, e, count=self._count, kind=kind))
+        return self._ask("synthetic", lambda e, _: synthetic(self.unit, e, count=self._count, kind=kind), kind=kind)
 
     def clustering(self) -> Question:
         """The global clustering coefficient; at node level without an error bar, as its triangles have none."""

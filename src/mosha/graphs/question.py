@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mosha.accounting.measures import concentrated
 from mosha.core.account import Account
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
+from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
-from mosha.core.number import positive, probability, strict_probability
+from mosha.core.number import strict_probability
+from mosha.core.question import choose_budget, find_least_budget
 from mosha.core.release import Receipt, Release
+from mosha.core.unit import Edge, Unit
+from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.data.reading import read
 
-__all__ = ["Answer", "Question"]
+if TYPE_CHECKING:
+    from mosha.graphs.protect import ProtectedGraph
+
+__all__ = ["VERBS", "Answer", "Question"]
+
+VERBS = frozenset(
+    [
+        "adjacency",
+        "average_degree",
+        "best_partition",
+        "clustering",
+        "communities",
+        "components",
+        "cumulative_degrees",
+        "degree_distribution",
+        "degree_histogram",
+        "degree_sequence",
+        "density",
+        "edges",
+        "maximum_degree",
+        "seeds",
+        "stars",
+        "synthetic",
+        "triangles",
+        "vertices",
+    ]
+)
+"""The methods of a protected graph that make a question."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +62,15 @@ class Answer:
 
     @property
     def receipt(self) -> Receipt:
+        """Who paid how much for it."""
         return self.release.receipt
 
     def error(self, confidence: float = 0.95) -> Any:
-        """Half-width of the error bar: the noise stays within it with this probability."""
+        """Half-width of the error bar: the noise stays within it with this probability.
+
+        Args:
+            confidence: the probability.
+        """
         return self.release.error(confidence)
 
     def plot(self) -> Any:
@@ -37,66 +78,255 @@ class Answer:
         return self.release.plot()
 
     def map(self, function: Callable[[Any], Any]) -> Answer:
-        """Post-processing: free, under the same receipt."""
+        """Post-processing: free, under the same receipt.
+
+        Args:
+            function: what is made of the value.
+        """
         return replace(self, value=function(self.value), release=self.release.map(function))
 
+    def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Plain data: the value, its error bar (None if it has none), the details and the receipt.
 
-@dataclass(frozen=True)
+        Args:
+            confidence: of the error bar.
+        """
+        try:
+            bar = _to_plain(self.error(confidence))
+        except InvalidParameter:
+            bar = None
+        details = {name: _to_plain(part) for name, part in self.details.items()}
+        return {"value": _to_plain(self.value), "error": bar, "details": details, "receipt": self.receipt.to_dict()}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Question:
-    """One question about one protected graph.
+    """One question about one protected graph; it holds public facts and a reference to the graph, and no answer.
 
     Guarantee:
-        `measurement(...)` proves its own price; reading the value out of its answer is post-processing.
+        `measurement_for(...)` proves its own price; reading the value out of its answer is post-processing.
 
     Fields:
         title: what is asked.
+        unit: whose presence is hidden.
+        verb: the method of `ProtectedGraph` that asks it.
+        options: the public arguments of that method.
         build: (epsilon, delta) -> the measurement; the data of its step is the graph.
-        sensitivity: how far one unit moves the statistic in the worst case; None where there is no such bound.
+        graph: what is asked about.
+        account: who pays.
+        sensitivity: how far one unit moves the statistic in the worst case; None if there is no such bound.
+        guess: (public graph) -> what a forecast assumes.
+
+    >>> import mosha
+    >>> edges = mosha.graphs.protect([(0, 1), (1, 2)], unit=mosha.Edge(), vertices=10).edges()
+    >>> edges.forecast(epsilon=1), edges.plan(within=3)
+    (3.0, Budget(epsilon=...))
     """
 
     title: str
+    unit: Unit
+    verb: str
     build: Callable[[float, float], Measurement]
-    graph: Any
-    account: Account | None
+    options: Mapping[str, object] = field(default_factory=dict)
+    graph: AnyGraph
+    account: Account | None = None
     sensitivity: float | None = None
-    guess: Callable[[Any], Any] | None = None
+    guess: Callable[[Graph], Mapping[str, float] | None] | None = None
 
-    def measurement(self, *, epsilon: float, delta: float = 0.0) -> Measurement:
-        """The whole release as one measurement; give its step a graph."""
-        return self.build(positive("epsilon", epsilon), probability("delta", delta))
+    def __repr__(self) -> str:
+        """Public words only."""
+        return f"Question({self.title}, unit={self.unit!r})"
 
-    def measurement_for(self, *, epsilon: float, delta: float = 0.0) -> Measurement:
-        """What a release for this budget would run; `account.how_many(question, epsilon=...)` asks for it."""
-        return self.measurement(epsilon=epsilon, delta=delta)
+    @property
+    def vertices(self) -> int | None:
+        """How many vertices there are, at edge level, where that is public."""
+        return int(self.graph.vertices) if isinstance(self.unit, Edge) else None
 
-    def forecast(self, *, epsilon: float, delta: float = 0.0, confidence: float = 0.95, like: Any = None) -> Any:
+    @property
+    def fingerprint(self) -> str:
+        """What tells this question from others that cost the same: a hash of its public fields."""
+        options = {name: _to_plain(value) for name, value in sorted(self.options.items())}
+        return fingerprint("graph", self.unit, self.vertices, self.verb, options)
+
+    def measurement(self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> Measurement:
+        """The whole release as one measurement; give its step a graph.
+
+        Args:
+            epsilon: the price, or
+            rho: the price in zero-concentrated differential privacy.
+            delta: goes with epsilon; it allows smooth sensitivity.
+        """
+        return self._measurement(Budget(epsilon=epsilon, delta=delta, rho=rho))
+
+    def measurement_for(
+        self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
+    ) -> Measurement:
+        """What a release for this budget would run; `account.how_many(question, epsilon=...)` asks for it.
+
+        Args:
+            epsilon: as for `release`.
+            delta: as for `release`.
+            rho: as for `release`.
+        """
+        return self.measurement(epsilon=epsilon, delta=delta, rho=rho)
+
+    def _measurement(self, budget: Budget) -> Measurement:
+        if budget.epsilon is not None:
+            return self.build(budget.epsilon, budget.delta)
+        if budget.rho is None or budget.delta:
+            raise InvalidParameter("graphs.budget_measure", spent="nothing")
+        return self.build(self._epsilon_for(budget.rho), 0.0)
+
+    def _epsilon_for(self, rho: float) -> float:
+        """The largest epsilon, to a part in a thousand, whose release costs at most `rho`.
+
+        Guarantee:
+            What is returned was priced and costs at most `rho`; `build` is asked for the same number again.
+        """
+        low = math.sqrt(2 * rho) * (1 - 2.0**-30)  # pure epsilon is (epsilon^2 / 2)-zCDP
+        if not self._costs_at_most(low, rho):
+            raise InvalidParameter("graphs.no_rho", parameter="rho", question=self.title, spent="nothing")
+        high = 2 * low
+        while self._costs_at_most(high, rho):
+            low, high = high, 2 * high
+        while high > low * 1.001:
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if self._costs_at_most(middle, rho) else (low, middle)
+        return low
+
+    def _costs_at_most(self, epsilon: float, rho: float) -> bool:
+        amount, delta = concentrated.rho(self.build(epsilon, 0.0).event)
+        return amount <= rho and delta == 0.0
+
+    def forecast(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        confidence: float = 0.95,
+        like: object = None,
+    ) -> Any:
         """The half-width of the error bar, before anything is spent.
 
         Args:
-            epsilon: the price, as for `release`.
+            epsilon: the price, as for `release`; or
+            rho: the same.
             delta: the same.
             confidence: how often the noise stays within the bar.
             like: a public graph of the kind that is expected, as `read` takes it: bars that depend on the graph are
-                those of this one.
-                Without it they are those of the worst graph.
+                those of this one. Without it they are those of the worst graph.
         """
-        measurement = self.measurement(epsilon=epsilon, delta=delta)
+        return self._forecast(Budget(epsilon=epsilon, delta=delta, rho=rho), confidence, self._assume(like))
+
+    def _assume(self, like: object) -> Mapping[str, float] | None:
+        return self.guess(read(like)) if self.guess is not None and like is not None else None
+
+    def _forecast(self, budget: Budget, confidence: float, assumed: Mapping[str, float] | None) -> Any:
+        measurement = self._measurement(budget)
         if measurement.error is None:
-            raise InvalidParameter(
-                f"{self.title} has no forecast: try it on a public graph with .measurement(...).step."
-            )
-        assumed = self.guess(read(like)) if self.guess is not None and like is not None else None
+            raise InvalidParameter("graphs.no_forecast", question=self.title)
         return measurement.error(strict_probability("confidence", confidence), assumed)
 
-    def release(self, *, epsilon: float, delta: float = 0.0, key: str | None = None) -> Answer:
-        """Pay, ask, and answer with an error bar; `key` makes a retry free."""
-        measurement = self.measurement(epsilon=epsilon, delta=delta)
+    def plan(self, *, within: float, confidence: float = 0.95, delta: float = 0.0, like: object = None) -> Budget:
+        """The least epsilon whose widest error bar is at most `within`, to one part in a thousand.
+
+        Args:
+            within: how wide the widest error bar may be.
+            confidence: how often the noise stays within it.
+            delta: goes with epsilon.
+            like: a public graph, as for `forecast`.
+        """
+        assumed = self._assume(like)
+
+        def widest(budget: Budget) -> float:
+            try:
+                return float(np.max(self._forecast(budget, confidence, assumed)))
+            except InvalidParameter:
+                if budget.amount >= 1:  # not for being too small
+                    raise
+                return math.inf
+
+        return find_least_budget(widest, within=within, delta=delta)
+
+    def explain(self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> str:
+        """What will run, and what it costs.
+
+        Args:
+            epsilon: as for `release`.
+            delta: as for `release`.
+            rho: as for `release`.
+        """
+        measurement = self.measurement(epsilon=epsilon, delta=delta, rho=rho)
+        moved = "" if self.sensitivity is None else f", which one of them moves by at most {self.sensitivity:g}"
+        return f"-- {self.title}: {measurement.event}\n{measurement.name}{moved}; hides {self.unit.describe()}"
+
+    def release(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        within: float | None = None,
+        confidence: float | None = None,
+        like: object = None,
+        key: str | None = None,
+    ) -> Answer:
+        """Pay, ask, and answer with an error bar.
+
+        Args:
+            epsilon: the price, or one of
+            rho: the price in zero-concentrated differential privacy, or
+            within: how wide the widest error bar may be; with `confidence`, the least epsilon for it is paid.
+            delta: goes with epsilon; it allows smooth sensitivity.
+            confidence: with `within`; 0.95 if it is left out.
+            like: with `within`: a public graph of the kind that is expected.
+            key: makes a retry free: the same key finds the payment and the answer again.
+        """
+        if like is not None and within is None:
+            raise InvalidParameter("graphs.like_without_within", parameter="like")
         if self.account is None:
-            raise InvalidParameter("this graph has no account to pay from: protect(..., account=...).")
-        run = self.account.open(measurement, key=key)
+            raise InvalidParameter("graphs.no_account", parameter="account")
+        budget = choose_budget(
+            lambda width, level: self.plan(within=width, confidence=level, delta=delta, like=like),
+            epsilon=epsilon, delta=delta, rho=rho, within=within, confidence=confidence,
+        )  # fmt: skip
+        run = self.account.open(replace(self._measurement(budget), question=self.fingerprint), key=key)
         released = run.step(self.graph)
         run.close()
         return answer_of(released)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The question as plain data, which `from_dict` reads again; nothing of the graph is in it.
+
+        >>> import mosha
+        >>> graph = mosha.graphs.protect([(0, 1), (1, 2)], unit=mosha.Edge(), vertices=10)
+        >>> Question.from_dict(graph.stars(3).to_dict(), graph).fingerprint == graph.stars(3).fingerprint
+        True
+        """
+        options = {name: _to_plain(value) for name, value in self.options.items()}
+        return {"graph": self.verb, "options": options, "unit": self.unit.to_dict(), "vertices": self.vertices}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any], graph: ProtectedGraph) -> Question:
+        """The question that `to_dict` described, about this graph; anything else is refused.
+
+        Args:
+            data: what `to_dict` gave.
+            graph: the graph to ask, with the same unit and as many vertices.
+        """
+        if not isinstance(data, Mapping) or set(data) != {"graph", "options", "unit", "vertices"}:
+            raise InvalidParameter("graphs.not_a_question", parameter="data")
+        verb, options = data["graph"], data["options"]
+        if verb not in VERBS or not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
+            raise InvalidParameter("graphs.not_a_question", parameter="data")
+        try:
+            asked: Question = getattr(graph, verb)(**options)
+        except TypeError:
+            raise InvalidParameter("graphs.not_a_question", parameter="data") from None
+        if (asked.unit.to_dict(), asked.vertices) != (data["unit"], data["vertices"]):
+            raise InvalidParameter("graphs.question_of_other_graph", parameter="graph")
+        return asked
 
 
 def answer_of(released: Release) -> Answer:
@@ -105,3 +335,12 @@ def answer_of(released: Release) -> Answer:
     if isinstance(value, dict) and "value" in value:
         return Answer(value["value"], {name: part for name, part in value.items() if name != "value"}, released)
     return Answer(value, {}, released)
+
+
+def _to_plain(value: object) -> Any:
+    """Arrays and numpy numbers as lists and numbers."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_to_plain(part) for part in value]
+    return value

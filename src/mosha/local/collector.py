@@ -67,13 +67,13 @@ class Collector:
         """
         before = self.accepted
         if delivery is not None and not isinstance(delivery, bytes):
-            raise InvalidParameter("delivery is bytes, such as the hash of a file; nothing was counted.")
+            raise InvalidParameter("local.delivery_not_bytes", parameter="delivery")
         if isinstance(reports, Batch):
             self._add_batch(reports)
         elif isinstance(reports, bytes | bytearray | memoryview):
             self._add_bytes(bytes(reports))
         elif not isinstance(reports, Iterable):
-            raise InvalidParameter(f"reports are bytes or batches, not {type(reports).__name__}.")
+            raise InvalidParameter("local.not_reports", parameter="reports", kind=type(reports).__name__)
         elif delivery is not None and delivery in self._batches:
             self.rejected["replayed"] += sum(1 for _ in reports)
         else:
@@ -105,7 +105,7 @@ class Collector:
         listed = list(reports) if tickets is not None else reports
         if tickets is not None:
             if not isinstance(tickets, Sequence) or len(tickets) != len(listed):  # type: ignore[arg-type]
-                raise InvalidParameter("there must be one ticket for each report.")
+                raise InvalidParameter("local.ticket_per_report", parameter="tickets")
             self._tickets = self._tickets or Tickets(self._ticket_bits)
             fresh = self._tickets.take_new(tickets)
             self.rejected["replayed"] += int(len(fresh) - fresh.sum())
@@ -143,11 +143,11 @@ class Collector:
         Batches that both have counted cannot be told apart any more: then nothing is merged.
         """
         if not isinstance(other, Collector):
-            raise InvalidParameter("a collector merges with another collector; nothing was changed.")
+            raise InvalidParameter("local.not_a_collector", parameter="other")
         if other.survey.id != self.survey.id:
-            raise DataError("only collectors of one survey can be merged; nothing was changed.")
+            raise DataError("local.collectors_of_two_surveys", parameter="other")
         if other is self or self._batches & other._batches or self.deliveries.overlaps(other.deliveries):
-            raise DataError("both collectors have counted some of the same batches or files; nothing was changed.")
+            raise DataError("local.counted_twice", parameter="other")
         if other._tickets is not None:
             if self._tickets is None:
                 self._tickets = Tickets(other._tickets.bits)
@@ -161,12 +161,13 @@ class Collector:
     def estimate(self) -> Any:
         """What the survey asks, with error bars; free."""
         if not self.has_enough:
-            refusal = DataError(
-                f"{self.summary}: at least {FEWEST} reports are needed for an estimate with an error bar"
-                f"{', of each question' if self.survey.kind == 'several' else ''}."
+            raise DataError(
+                "local.not_enough_of_each" if self.survey.kind == "several" else "local.not_enough",
+                summary=self.summary,
+                accepted=self.accepted,
+                rejected=dict(self.rejected),
+                needed=FEWEST,
             )
-            vars(refusal).update(accepted=self.accepted, rejected=dict(self.rejected), needed=FEWEST)
-            raise refusal
         return self.survey.decode(self.counters, self.accepted)
 
     @property
@@ -202,7 +203,7 @@ class Collector:
         try:
             state = json.loads(data)
             if state["mosha-collector"] != _STATE or state["survey"] != survey.id.hex():
-                raise DataError("this is the state of a collector of another survey or version.")
+                raise DataError("local.state_of_another_survey", parameter="data")
             found = Collector(survey, ticket_bits=int(state["ticket_bits"]))
             counters = np.frombuffer(_unpack(state["counters"]), "<i8").astype(np.int64)
             found.accepted = int(state["accepted"])
@@ -213,9 +214,9 @@ class Collector:
                 seen = np.frombuffer(_unpack(state["tickets"]), np.uint8).copy()
                 found._tickets = Tickets(8 * len(seen), seen)
         except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
-            raise DataError("this is not the state of a collector.") from None
+            raise DataError("local.not_a_state", parameter="data") from None
         if counters.shape != found.counters.shape:
-            raise DataError("this is not the state of a collector of this survey.")
+            raise DataError("local.not_a_state_of_survey", parameter="data")
         found.counters = counters
         return found
 

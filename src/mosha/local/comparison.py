@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mosha.accounting.measures import blanket, shuffle
+from mosha.core.deprecation import renamed_argument
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.local.protocols.choice import best
@@ -79,8 +80,9 @@ class Comparison:
         return figure
 
 
-def compare(n: int, size: int, epsilon: float, *, delta: float = 1e-6) -> Comparison:
-    """The error of a count of `size` values among `n` people in three models, by theory and by simulation.
+@renamed_argument(n="population")
+def compare(population: int, size: int, epsilon: float, *, delta: float = 1e-6) -> Comparison:
+    """The error of a count of `size` values among `population` people in three models, by theory and by simulation.
 
     Central: discrete Laplace noise on each count, where one person's value is replaced. Shuffle: the largest local
     epsilon whose shuffled reports keep (epsilon, delta). Local: every report keeps epsilon by itself.
@@ -93,10 +95,10 @@ def compare(n: int, size: int, epsilon: float, *, delta: float = 1e-6) -> Compar
     >>> central < shuffled < local
     True
     """
-    people, size = positive_integer("n", n), positive_integer("size", size)
+    people, size = positive_integer("population", population), positive_integer("size", size)
     epsilon, delta = positive("epsilon", epsilon), strict_probability("delta", delta)
     if not 2 <= people <= _MOST_PEOPLE or size < 2:
-        raise InvalidParameter(f"a comparison needs from two to {_MOST_PEOPLE:,} people, and at least two values.")
+        raise InvalidParameter("local.comparison_size", most=_MOST_PEOPLE)
     local = best(size, epsilon).protocol
     shuffled = _shuffled_model(people, size, epsilon, delta)
     models = (

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import MissingExtra
 from mosha.core.number import positive, probability, real
+from mosha.core.options import DensitySmoothing, choose
 from mosha.local.mean import check_range, share_of_range, shares_of_range
 from mosha.local.protocols.odds import Odds
 from mosha.local.protocols.window import Window
@@ -142,7 +143,7 @@ class Distribution(Survey):
     Args:
         between: (low, high), public.
         epsilon: what one report may reveal.
-        smoothing: "averaged" densities (less error on smooth data), or "em": expectation maximisation with smoothing.
+        smoothing: "averaged" densities (less error on smooth data), or "em": expectation maximization with smoothing.
 
     >>> import numpy as np
     >>> survey = Distribution(between=(0, 10), epsilon=3)
@@ -154,12 +155,12 @@ class Distribution(Survey):
     kind = "distribution"
     randomiser: Window
 
-    def __init__(self, *, between: tuple[float, float], epsilon: float, smoothing: str = "averaged") -> None:
+    def __init__(
+        self, *, between: tuple[float, float], epsilon: float, smoothing: DensitySmoothing = "averaged"
+    ) -> None:
         self.epsilon = positive("epsilon", epsilon)
         self.between = check_range(between)
-        if smoothing not in ("averaged", "em"):
-            raise InvalidParameter("smoothing is 'averaged' or 'em'.")
-        self.smoothing = smoothing
+        self.smoothing = choose("smoothing", smoothing, DensitySmoothing)
         self.randomiser = square_wave(self.epsilon)
 
     def _question_fields(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive_integer, strict_probability
 from mosha.local.collect.consistency import consistent
@@ -103,7 +104,7 @@ class Shares:
         spread = _sum_variance(self.protocol, len(places), min(1.0, max(0.0, total)))
         return Interval(total, deviations(confidence) * math.sqrt(spread / self.reports))
 
-    def poisoned(self, fakes: int, *, of: Iterable[Any] | None = None) -> float:
+    def bound_poisoning(self, fakes: int, *, of: Iterable[Any] | None = None) -> float:
         """How far `fakes` fake devices among those that reported can have moved a share, or the sum of several.
 
         Guarantee:
@@ -112,6 +113,11 @@ class Shares:
         """
         count = 1 if of is None else max(1, len(self._places(of)))
         return poisoning(self.protocol, fakes, self.reports, values=count)
+
+    def poisoned(self, fakes: int, *, of: Iterable[Any] | None = None) -> float:
+        """The old name of `bound_poisoning`."""
+        warn_of_old_name("poisoned", "bound_poisoning")
+        return self.bound_poisoning(fakes, of=of)
 
     def table(self, confidence: float = 0.95) -> list[dict[str, Any]]:
         """One row a value."""
@@ -139,14 +145,14 @@ class Shares:
 
     def _places(self, values: Any) -> set[int]:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise InvalidParameter("give a list of values of the survey.")
+            raise InvalidParameter("local.not_values", parameter="values")
         return {self._place(value) for value in values}
 
     def _place(self, value: Any) -> int:
         try:
             return self._numbers[identify_label(value)]
         except (KeyError, TypeError):
-            raise InvalidParameter("this is no value of the survey.") from None
+            raise InvalidParameter("local.not_a_value", parameter="value") from None
 
     @cached_property
     def _numbers(self) -> dict[tuple[str, Any], int]:
@@ -161,10 +167,10 @@ def poisoning(protocol: Protocol, fakes: int, reports: int, *, values: int = 1) 
     0.0216
     """
     if not isinstance(protocol, Protocol):
-        raise InvalidParameter("a bound on poisoning is told of a protocol, such as survey.protocol.")
+        raise InvalidParameter("local.not_a_protocol", parameter="protocol")
     fakes, reports = positive_integer("fakes", fakes), positive_integer("reports", reports)
     if fakes > reports:
-        raise InvalidParameter("there cannot be more fake devices than reports.")
+        raise InvalidParameter("local.more_fakes_than_reports", parameter="fakes")
     most = min(positive_integer("values", values), protocol.largest_support)
     return float(Fraction(fakes * most, reports) / (protocol.truth - protocol.lie))
 

@@ -94,10 +94,7 @@ class Frequency(Survey):
     def _encode(self, value: Any) -> int:
         place = self._place(value)
         if place is None:
-            raise InvalidParameter(
-                "this value is outside the domain of the survey: nothing was drawn and nothing was sent. "
-                "Declare the survey with other=... to count such values."
-            )
+            raise InvalidParameter("local.outside_domain", parameter="value")
         return place
 
     def _place(self, value: Any) -> int | None:
@@ -117,17 +114,17 @@ class Frequency(Survey):
         import numpy as np
 
         if isinstance(values, str | bytes | Mapping | AbstractSet) or getattr(values, "ndim", 1) != 1:
-            raise InvalidParameter("values must be a list, one value for each report: nothing was drawn.")
+            raise InvalidParameter("local.not_one_value_each", parameter="values")
         if self._places is None:
             array = np.asarray(values)
             if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-                raise InvalidParameter("the values of a range are whole numbers, in one flat list.")
+                raise InvalidParameter("local.range_values", parameter="values")
             if array.size and (array.min() < 0 or array.max() >= len(self.values)):
-                raise InvalidParameter("a value is outside the domain of the survey: nothing was drawn.")
+                raise InvalidParameter("local.some_outside_domain", parameter="values")
             return array.astype(np.int64)
         listed = values.tolist() if isinstance(values, np.ndarray) else values
         if not isinstance(listed, Iterable):
-            raise InvalidParameter("values must be a list, one value for each report: nothing was drawn.")
+            raise InvalidParameter("local.not_one_value_each", parameter="values")
         return np.fromiter((self._encode(value) for value in listed), np.int64)
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Shares:
@@ -153,15 +150,13 @@ def identify_label(value: Any) -> tuple[str, Any]:
 def _check_labels(values: Any, other: Any) -> Sequence[Any]:
     listed = check_sequence(values)
     if len(listed) + (other is not None) < 2:
-        raise InvalidParameter(
-            "a survey of categories needs at least two values; a label for all others is one of them."
-        )
+        raise InvalidParameter("local.too_few_values", parameter="values")
     if isinstance(listed, range) and (listed.start, listed.step) == (0, 1) and other is None:
         return listed
     labels = [*listed, *([] if other is None else [other])]
     for label in labels:
         if not isinstance(label, str | int):
-            raise InvalidParameter("labels are texts, whole numbers or booleans: JSON must carry them.")
+            raise InvalidParameter("local.label_type", parameter="values")
     if len({identify_label(label) for label in labels}) != len(labels):
-        raise InvalidParameter("two values of the survey are the same.")
+        raise InvalidParameter("local.values_repeat", parameter="values")
     return tuple(labels)

@@ -1,4 +1,4 @@
-"""Where somebody is, to within a circle: geo-indistinguishability on the sphere, metres in and metres out."""
+"""Where somebody is, to within a circle: geo-indistinguishability on the sphere, meters in and meters out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mosha.core.deprecation import renamed_argument, warn_of_old_name
 from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.events import Pure
 from mosha.core.measurement import Measurement
@@ -18,13 +19,13 @@ from mosha.local.protocols.planar import STEPS, planar_steps, radius_quantile
 
 __all__ = ["EARTH", "Location", "check_place", "distance"]
 
-EARTH = 6_371_008.8  # mean radius in metres
+EARTH = 6_371_008.8  # mean radius in meters
 Point = tuple[float, float]
 _MOST_REPORTS = 1_000_000
 
 
 def distance(one: Point, other: Point) -> float:
-    """The distance of two places (latitude, longitude) on the sphere, in metres.
+    """The distance of two places (latitude, longitude) on the sphere, in meters.
 
     >>> round(distance((48.8566, 2.3522), (51.5074, -0.1278)) / 1000)
     344
@@ -34,62 +35,79 @@ def distance(one: Point, other: Point) -> float:
     return 2 * EARTH * math.asin(min(1.0, math.sqrt(half)))
 
 
+@renamed_argument(centre="center", within="radius")
 @dataclass(frozen=True)
 class Location:
-    """Reports a place within `within` metres of a public `centre`, with planar Laplace noise.
+    """Reports a place within `radius` meters of a public `center`, with planar Laplace noise.
 
     Guarantee:
-        Two places of the region at distance d (on the sphere) are told apart by no more than epsilon (d + 0.012 /
-        epsilon): any report is at most so many nats likelier under one than under the other. `location.md` proves it.
+        Two places of the region at distance d (on the sphere) can be told apart by no more than epsilon (d + 0.012 /
+        epsilon): any report is at most this many nats likelier under one than under the other. Proof: `location.md`.
 
     Units:
-        `epsilon` is per metre: `Location.hidden(within=200, ...)` asks for it in words. Places are (latitude,
+        `epsilon` is per meter; `Location.with_level` derives it from a distance and a factor. Places are (latitude,
         longitude) in degrees.
 
     Args:
-        centre: a public place, the same for all; not the person's own.
-        within: how far from it places may lie, in metres; public. A place outside is moved to the edge.
-        epsilon: per metre.
+        center: a public place, the same for everybody; not the person's own.
+        radius: how far from it places may lie, in meters; public. A place outside is moved to the edge.
+        epsilon: per meter.
 
-    >>> paris = Location(centre=(48.8566, 2.3522), within=20_000, epsilon=math.log(4) / 200)
-    >>> round(paris.radius(0.95))
+    >>> paris = Location(center=(48.8566, 2.3522), radius=20_000, epsilon=math.log(4) / 200)
+    >>> round(paris.error_radius(0.95))
     687
     """
 
-    centre: Point
-    within: float
+    center: Point
+    radius: float
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "centre", check_place(self.centre))
-        object.__setattr__(self, "within", positive("within", self.within))
+        object.__setattr__(self, "center", check_place(self.center))
+        object.__setattr__(self, "radius", positive("radius", self.radius))
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-        if abs(self.centre[0]) + math.degrees(self.within / EARTH) > 85:
-            raise InvalidParameter("the region must stay five degrees away from the poles.")
+        if abs(self.center[0]) + math.degrees(self.radius / EARTH) > 85:
+            raise InvalidParameter("local.near_a_pole", parameter="center")
         if not 1e-9 < self.epsilon < 1e3:
-            raise InvalidParameter("epsilon is per metre: between 1e-9 and 1000.")
+            raise InvalidParameter("local.epsilon_per_meter", parameter="epsilon")
+
+    @staticmethod
+    def with_level(*, center: Point, radius: float, distance: float, level: float) -> Location:
+        """A location whose reports are at most `level` times likelier from one place than from another nearby.
+
+        Args:
+            center: a public place, the same for everybody.
+            radius: how far from it places may lie, in meters.
+            distance: how far apart two places may be for the level to hold, in meters.
+            level: the factor (4: "four times likelier").
+
+        >>> Location.with_level(center=(0.0, 0.0), radius=5000, distance=200, level=4).epsilon == math.log(4) / 200
+        True
+        """
+        factor = real("level", level)
+        if factor <= 1:
+            raise InvalidParameter("local.level_too_low", parameter="level")
+        return Location(center, radius, math.log(factor) / positive("distance", distance))
 
     @staticmethod
     def hidden(*, centre: Point, within: float, radius: float, level: float) -> Location:
-        """Places within `radius` metres of each other differ by at most a factor `level` (4: "four times likelier")."""
-        factor = real("level", level)
-        if factor <= 1:
-            raise InvalidParameter("level is a factor above 1.")
-        return Location(centre, within, math.log(factor) / positive("radius", radius))
+        """The old name of `with_level`, with its old arguments."""
+        warn_of_old_name("Location.hidden", "Location.with_level(center=..., radius=..., distance=..., level=...)")
+        return Location.with_level(center=centre, radius=within, distance=radius, level=level)
 
     @property
     def stretch(self) -> float:
         """By how much the plane on which noise is added stretches distances at most."""
-        latitude = abs(math.radians(self.centre[0]))
-        return math.cos(latitude) / math.cos(latitude + self.within / EARTH) * (1 + 1e-9)
+        latitude = abs(math.radians(self.center[0]))
+        return math.cos(latitude) / math.cos(latitude + self.radius / EARTH) * (1 + 1e-9)
 
     @property
     def step(self) -> float:
-        """The distance of two points of the grid, in metres: 1/256 of one over epsilon."""
+        """The distance of two points of the grid, in meters: 1/256 of one over epsilon."""
         return self.stretch / (self.epsilon * STEPS)
 
-    def radius(self, confidence: float = 0.95) -> float:
-        """How far a report is from the place at most, with this probability, in metres."""
+    def error_radius(self, confidence: float = 0.95) -> float:
+        """How far a report is from the place at most, with this probability, in meters."""
         return radius_quantile(strict_probability("confidence", confidence)) * self.stretch / self.epsilon
 
     @property
@@ -99,23 +117,27 @@ class Location:
             unit=Self(),
             event=Pure(self.price(1)),
             step=lambda state, data, ask, rng: (self._report(data, rng), state),  # noqa: ARG005
-            error=lambda confidence, answer: self.radius(confidence),  # noqa: ARG005
+            error=lambda confidence, answer: self.error_radius(confidence),  # noqa: ARG005
             name="location",
-            question=repr((self.centre, self.within, self.epsilon)),
+            question=repr((self.center, self.radius, self.epsilon)),
         )
 
     def price(self, reports: int) -> float:
-        """What so many reports cost at most, as epsilon between any two places of the region."""
-        each = self.epsilon * 2 * self.within + 2 * math.sqrt(2) / STEPS
+        """The most that this many reports cost, as epsilon between any two places of the region.
+
+        Args:
+            reports: how many reports a device makes.
+        """
+        each = self.epsilon * 2 * self.radius + 2 * math.sqrt(2) / STEPS
         count = positive_integer("reports", reports)
         if count > _MOST_REPORTS:
-            raise InvalidParameter(f"reports must be at most {_MOST_REPORTS:,}.")
+            raise InvalidParameter("local.too_many_reports", parameter="reports", most=_MOST_REPORTS)
         return count * each * (1 + 1e-12)
 
     def report(self, place: Point) -> Point:
         """The place with noise, rounded to the grid: this needs the standard library alone.
 
-        A place outside the region is moved to its edge first, on the way to the centre.
+        A place outside the region is moved to its edge first, on the way to the center.
         """
         return self._report(place, DeviceRandom())
 
@@ -125,19 +147,23 @@ class Location:
         return self._place_of(x + i, y + j)
 
     def trajectory(self, places: Sequence[Point], *, at_most: int) -> list[Point]:
-        """`at_most` reports of one way, at this epsilon for all together: each gets its share of it.
+        """`at_most` reports of one trajectory, at this epsilon for all together: each gets its share of it.
 
-        Reports of one way can be averaged, so their epsilons add up. How long a way was is private: longer ones are
-        cut, shorter ones stay at their last place (an empty one at the centre), so that there are always `at_most`.
+        Reports of one trajectory can be averaged, so their epsilons add up. Its length is private: longer ones are
+        cut, shorter ones stay at their last place (an empty one at the center), so there are always `at_most` reports.
+
+        Args:
+            places: where the device was, in order.
+            at_most: how many reports there are, whatever the length; public.
 
         >>> len(Location((0.0, 0.0), 5000, 0.05).trajectory([(0.0, 0.0)] * 3, at_most=10))
         10
         """
         count = positive_integer("at_most", at_most)
         if count > _MOST_REPORTS or not isinstance(places, Iterable):
-            raise InvalidParameter(f"a way is a list of places, at_most up to {_MOST_REPORTS:,}: nothing was drawn.")
-        share = Location(self.centre, self.within, self.epsilon / count)
-        way = [check_place(place) for place in places][:count] or [self.centre]
+            raise InvalidParameter("local.not_a_way", parameter="places", most=_MOST_REPORTS)
+        share = Location(self.center, self.radius, self.epsilon / count)
+        way = [check_place(place) for place in places][:count] or [self.center]
         way += [way[-1]] * (count - len(way))
         return [share.report(place) for place in way]
 
@@ -154,7 +180,7 @@ class Location:
         up = math.degrees(1 / EARTH)
         across = up / math.cos(math.radians(latitude))
         for share, alpha in ((0.99, 0.1), (0.9, 0.2), (0.5, 0.35)):
-            r = self.radius(share)
+            r = self.error_radius(share)
             east = [longitude + r * across * math.cos(t) for t in turn]
             north = [latitude + r * up * math.sin(t) for t in turn]
             axes.fill(east, north, color="C0", alpha=alpha, label=f"{share:.0%}: {r:,.0f} m")
@@ -165,23 +191,23 @@ class Location:
         return figure
 
     def _move_inside(self, place: Point) -> Point:
-        """The place itself, or where the way to it from the centre leaves the region."""
-        away = distance(self.centre, place)
-        if away <= self.within:
+        """The place itself, or where the way to it from the center leaves the region."""
+        away = distance(self.center, place)
+        if away <= self.radius:
             return place
-        return destination(self.centre, bearing(self.centre, place), self.within)
+        return destination(self.center, bearing(self.center, place), self.radius)
 
     def _cell(self, place: Point) -> tuple[int, int]:
         """The nearest point of the grid, in the plane of the region."""
-        east = (place[1] - self.centre[1] + 180) % 360 - 180
-        x = EARTH * math.cos(math.radians(self.centre[0])) * math.radians(east)
-        y = EARTH * math.radians(place[0] - self.centre[0])
+        east = (place[1] - self.center[1] + 180) % 360 - 180
+        x = EARTH * math.cos(math.radians(self.center[0])) * math.radians(east)
+        y = EARTH * math.radians(place[0] - self.center[0])
         return round(x / self.step), round(y / self.step)
 
     def _place_of(self, i: int, j: int) -> Point:
-        latitude = self.centre[0] + math.degrees(j * self.step / EARTH)
-        east = math.degrees(i * self.step / EARTH) / math.cos(math.radians(self.centre[0]))
-        return max(-90.0, min(90.0, latitude)), (self.centre[1] + east + 180) % 360 - 180
+        latitude = self.center[0] + math.degrees(j * self.step / EARTH)
+        east = math.degrees(i * self.step / EARTH) / math.cos(math.radians(self.center[0]))
+        return max(-90.0, min(90.0, latitude)), (self.center[1] + east + 180) % 360 - 180
 
 
 def bearing(one: Point, other: Point) -> float:
@@ -192,9 +218,9 @@ def bearing(one: Point, other: Point) -> float:
     return math.atan2(math.sin(east) * math.cos(c), north)
 
 
-def destination(start: Point, direction: float, metres: float) -> Point:
-    """The place so many metres away in this direction."""
-    a, way = math.radians(start[0]), metres / EARTH
+def destination(start: Point, direction: float, meters: float) -> Point:
+    """The place this many meters away in this direction."""
+    a, way = math.radians(start[0]), meters / EARTH
     c = math.asin(math.sin(a) * math.cos(way) + math.cos(a) * math.sin(way) * math.cos(direction))
     east = math.atan2(math.sin(direction) * math.sin(way) * math.cos(a), math.cos(way) - math.sin(a) * math.sin(c))
     return math.degrees(c), (start[1] + math.degrees(east) + 180) % 360 - 180
@@ -207,5 +233,5 @@ def check_place(place: Any) -> Point:
     except (TypeError, ValueError, OverflowError):
         latitude = longitude = math.nan
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
-        raise InvalidParameter("a place is (latitude, longitude) in degrees: nothing was drawn and nothing was sent.")
+        raise InvalidParameter("local.not_a_place", parameter="place")
     return latitude, longitude

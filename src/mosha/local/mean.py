@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer, real
+from mosha.core.options import MeanMethod
 from mosha.local.protocols.numeric import METHODS, Numeric, numeric_by_name
 from mosha.local.survey import Survey, require_reports
 
@@ -40,11 +42,16 @@ class Average:
 
         return deviations(confidence) * self.deviation / math.sqrt(self.reports)
 
-    def poisoned(self, fakes: int) -> float:
+    def bound_poisoning(self, fakes: int) -> float:
         """How far `fakes` fake devices among those that reported can have moved the mean: no report reaches further."""
         if positive_integer("fakes", fakes) > self.reports:
-            raise InvalidParameter("there cannot be more fake devices than reports.")
+            raise InvalidParameter("local.more_fakes_than_reports", parameter="fakes")
         return fakes * self.reach / self.reports
+
+    def poisoned(self, fakes: int) -> float:
+        """The old name of `bound_poisoning`."""
+        warn_of_old_name("poisoned", "bound_poisoning")
+        return self.bound_poisoning(fakes)
 
     def __str__(self) -> str:
         return f"{self.value:.4g} ± {self.error():.2g}"
@@ -73,7 +80,7 @@ class Mean(Survey):
     kind = "mean"
     randomiser: Numeric
 
-    def __init__(self, *, between: tuple[float, float], epsilon: float, method: str = "hybrid") -> None:
+    def __init__(self, *, between: tuple[float, float], epsilon: float, method: MeanMethod = "hybrid") -> None:
         self.epsilon = positive("epsilon", epsilon)
         self.between = check_range(between)
         self.method = method
@@ -85,7 +92,7 @@ class Mean(Survey):
     @classmethod
     def _from_fields(cls, fields: dict[str, Any]) -> Mean:
         if fields["method"] not in METHODS:
-            raise InvalidParameter("this survey has an unknown method.")
+            raise InvalidParameter("local.unknown_method", parameter="method")
         low, high = fields["between"]
         return cls(between=(low, high), epsilon=fields["epsilon"], method=fields["method"])
 
@@ -112,10 +119,10 @@ def check_range(between: Any) -> tuple[float, float]:
     try:
         low, high = between
     except (TypeError, ValueError):
-        raise InvalidParameter("between must be a pair (low, high).") from None
+        raise InvalidParameter("local.not_a_range", parameter="between") from None
     low, high = real("between", low), real("between", high)
     if not low < high or not math.isfinite(high - low):
-        raise InvalidParameter("between must be (low, high) with low below high, and not too far apart for a float.")
+        raise InvalidParameter("local.range_reversed", parameter="between")
     return low, high
 
 
@@ -126,7 +133,7 @@ def share_of_range(value: Any, between: tuple[float, float]) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if math.isnan(number):
-        raise InvalidParameter("the survey asks for a number: nothing was drawn and nothing was sent.")
+        raise InvalidParameter("local.not_a_number", parameter="value")
     low, high = between
     return (min(max(number, low), high) - low) / (high - low)
 
@@ -141,9 +148,9 @@ def shares_of_range(values: Any, between: tuple[float, float]) -> NDArray[np.flo
         known = not given.size or (given.dtype.kind in "iufO" and not any(_is_no_number(value) for value in listed))
         array: NDArray[np.float64] = given.astype(np.float64) if known else np.array([math.nan])
     except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter("the survey asks for numbers: nothing was drawn.") from None
+        raise InvalidParameter("local.not_numbers", parameter="values") from None
     if array.ndim != 1 or np.isnan(array).any():
-        raise InvalidParameter("the survey asks for numbers, in one flat list: nothing was drawn.")
+        raise InvalidParameter("local.numbers_not_flat", parameter="values")
     low, high = between
     return (np.clip(array, low, high) - low) / (high - low)
 

@@ -34,24 +34,24 @@ def remap(location: Location, reported: Point, *, cells: Sequence[Point], prior:
     (0.0, 0.0)
     """
     if not isinstance(location, Location):
-        raise InvalidParameter("remap needs the Location by which the place was reported.")
+        raise InvalidParameter("local.no_location", parameter="location")
     try:
         places, weights = np.asarray(cells, dtype=np.float64), np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter("remap needs cells that are (latitude, longitude) and a number for each.") from None
+        raise InvalidParameter("local.not_cells", parameter="cells") from None
     if places.ndim != 2 or places.shape[1] != 2 or weights.shape != places.shape[:1] or not len(places):
-        raise InvalidParameter("remap needs one prior weight for each cell, and cells are (latitude, longitude).")
+        raise InvalidParameter("local.prior_per_cell", parameter="prior")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any() or not np.isfinite(places).all():
-        raise InvalidParameter("prior weights are finite and zero or above, and not all zero.")
-    away = _metres(places, np.asarray([check_place(reported)]))[:, 0]
+        raise InvalidParameter("local.prior_weights", parameter="prior")
+    away = _meters(places, np.asarray([check_place(reported)]))[:, 0]
     with np.errstate(divide="ignore"):
         likely = np.log(weights) - location.epsilon / location.stretch * away
     chances = np.exp(likely - likely.max())
-    found = int(np.argmin(_metres(places, places) @ chances))
+    found = int(np.argmin(_meters(places, places) @ chances))
     return float(places[found, 0]), float(places[found, 1])
 
 
-def _metres(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+def _meters(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
     """All distances on the sphere."""
     a, c = np.radians(one)[:, None, :], np.radians(other)[None, :, :]
     half = np.sin((c[..., 0] - a[..., 0]) / 2) ** 2

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from mosha.core.account import Account
+from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
 from mosha.core.events import RandomizedResponse
 from mosha.core.measurement import Measurement
@@ -53,12 +54,12 @@ class Repeated(Frequency):
         super().__init__(values, epsilon=epsilon, other=other, protocol=KAry.name)
         self.permanent = positive("permanent", permanent)
         if self.permanent <= self.epsilon:
-            raise InvalidParameter("permanent must be above epsilon: a report tells less than what it is made of.")
+            raise InvalidParameter("local.permanent_below_epsilon", parameter="permanent")
         self._first = KAry(self.randomiser.size, self.permanent)
 
     @property
     def truth_rate(self) -> Fraction:
-        """The probability that a report tells the permanent answer."""
+        """The probability that a report is the permanent answer."""
         others = self.randomiser.size - 1
         truth = self._first.truth
         lie = (1 - truth) / others
@@ -81,24 +82,26 @@ class Repeated(Frequency):
 
     def report(self, value: Any) -> bytes:  # noqa: ARG002
         """Refused: a survey alone remembers nothing, so that every report would cost `epsilon` again."""
-        raise InvalidParameter(
-            "a repeated survey is told by Device(account).report(survey, value), which remembers the permanent answer. "
-            "Nothing was drawn."
-        )
+        raise InvalidParameter("local.needs_device")
 
     def reports(self, values: Any) -> Batch:  # noqa: ARG002
-        """Refused like `report`; a collection is simulated by `simulated`."""
-        raise InvalidParameter(
-            "a repeated survey is told by Device(account).report(survey, value), which remembers the permanent answer; "
-            "simulated(values) makes up a collection for tests. Nothing was drawn."
-        )
+        """Refused like `report`; `simulate` makes up a collection."""
+        raise InvalidParameter("local.needs_devices")
 
-    def simulated(self, values: Any) -> Batch:
+    def simulate(self, values: Any) -> Batch:
         """What a collector would get on one day, one report of each value, to try a survey out.
 
-        Never of people's values: nothing is remembered, so that every call would cost `epsilon` again.
+        Never use it for people's values: nothing is remembered, so every call would cost `epsilon` again.
+
+        Args:
+            values: made-up values, one for each device.
         """
         return super().reports(values)
+
+    def simulated(self, values: Any) -> Batch:
+        """The old name of `simulate`."""
+        warn_of_old_name("Repeated.simulated", "Repeated.simulate")
+        return self.simulate(values)
 
     def _describe(self) -> str:
         return f"{super()._describe()}, permanent {self.permanent:g}"
@@ -116,7 +119,7 @@ class Repeated(Frequency):
         )
 
     def report_permanent(self, permanent: bytes, rng: Rng) -> bytes:
-        """A report made of a permanent answer: free, as often as one likes."""
+        """A report made from a permanent answer: free, however often it is made."""
         answer, kept = int.from_bytes(permanent, "little"), self.truth_rate
         if not flip_coin(kept.numerator, kept.denominator, rng):
             other = draw_below(self.randomiser.size - 1, rng)
@@ -127,6 +130,9 @@ class Repeated(Frequency):
 class Device:
     """A device with its own account: permanent answers are paid once and remembered in its ledger, across restarts.
 
+    Args:
+        account: the account of this device, for the unit that is its own value.
+
     Guarantee:
         A permanent answer is opened in `account` under a key made of the survey and the public `period`. The ledger
         charges it before the value is read and keeps it; later reports of the period find it and read no value. So all
@@ -134,20 +140,23 @@ class Device:
 
     >>> import mosha
     >>> account = mosha.Ledger.memory().account("phone", unit=mosha.Self(), epsilon=4)
-    >>> device = Device(account)
+    >>> device = Device(account=account)
     >>> survey = Repeated(["on", "off"], permanent=2.0, epsilon=1.0)
     >>> reports = [device.report(survey, "on") for _ in range(365)]
     >>> round(account.spent, 6)
     2.0
     """
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, *positional: Account, account: Account | None = None) -> None:
+        if positional:
+            warn_of_old_name("Device(account)", "Device(account=account)")
+            (account,) = positional
         if not isinstance(account, Account) or not isinstance(account.unit, Self):
-            raise InvalidParameter("a device needs an account of its own, for the unit mosha.Self().")
+            raise InvalidParameter("local.device_without_account", parameter="account")
         self.account = account
 
     def report(self, survey: Repeated, value: Any, *, period: str = "always") -> bytes:
-        """A report of this period; the value is read for the first one alone.
+        """A report of this period; the value is read for the first one only.
 
         Args:
             survey: what is asked.
@@ -155,10 +164,10 @@ class Device:
             period: a public name, the same for all devices ("2026"): a new one draws a new permanent answer.
         """
         if not isinstance(survey, Repeated):
-            raise InvalidParameter("repeated collection needs a Repeated survey; others are paid report by report.")
+            raise InvalidParameter("local.not_repeated", parameter="survey")
         if not isinstance(period, str) or not period:
-            raise InvalidParameter("period must be a non-empty text.")
-        survey._encode(value)  # a value that cannot be told is refused before anything is paid
+            raise InvalidParameter("local.no_period", parameter="period")
+        survey._encode(value)  # a value that cannot be reported is refused before anything is paid
         rng = DeviceRandom()
         run = self.account.open(survey.permanent_measurement, key=f"{survey.id.hex()}/{period}", rng=rng)
         return survey.report_permanent(run.step(value).value, rng)

@@ -115,17 +115,15 @@ class Several(Survey):
 
     def __init__(self, questions: Mapping[str, Survey]) -> None:
         if not isinstance(questions, Mapping) or not 1 <= len(questions) <= _MOST:
-            raise InvalidParameter(f"Several takes a mapping of 1 to {_MOST} names to surveys.")
+            raise InvalidParameter("local.questions_missing", parameter="questions", most=_MOST)
         if not all(isinstance(name, str) for name in questions):
-            raise InvalidParameter("the names of questions are texts.")
+            raise InvalidParameter("local.question_names", parameter="questions")
         if not all(isinstance(survey, Survey) and not isinstance(survey, Several) for survey in questions.values()):
-            raise InvalidParameter("each question is a survey of one value.")
+            raise InvalidParameter("local.not_single_surveys", parameter="questions")
         if any(survey.kind == "repeated" for survey in questions.values()):
-            raise InvalidParameter(
-                "a repeated survey is told by a Device alone: it cannot be one of several questions."
-            )
+            raise InvalidParameter("local.repeated_among_several", parameter="questions")
         if len({survey.epsilon for survey in questions.values()}) != 1:
-            raise InvalidParameter("all questions must have one epsilon: it is what the one answer costs.")
+            raise InvalidParameter("local.epsilons_differ", parameter="questions")
         self.questions = dict(sorted(questions.items()))
         self.epsilon = next(iter(questions.values())).epsilon
         self.randomiser = OneOf(self.epsilon, tuple(survey.randomiser for survey in self.questions.values()))
@@ -148,7 +146,7 @@ class Several(Survey):
         self._check_names(values)
         columns = [survey._encode_many(values[name]) for name, survey in self.questions.items()]
         if len({len(column) for column in columns}) != 1:
-            raise InvalidParameter("there must be as many values for each question.")
+            raise InvalidParameter("local.values_per_question", parameter="values")
         return columns
 
     def _check_names(self, values: Any) -> None:
@@ -157,7 +155,7 @@ class Several(Survey):
         except (AttributeError, TypeError):
             complete = False
         if not complete:
-            raise InvalidParameter("a device gives one value for each question: nothing was drawn.")
+            raise InvalidParameter("local.value_per_question", parameter="value")
 
     def _describe(self) -> str:
         return "of " + ", ".join(f"{name!r}: {survey.kind}" for name, survey in self.questions.items())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.core.deprecation import renamed_argument
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import Shuffled
 from mosha.core.number import positive_integer
@@ -19,21 +20,19 @@ from mosha.local.survey import Survey
 __all__ = ["Shuffler", "shuffled_event"]
 
 
-def shuffled_event(survey: Survey, people: int) -> Shuffled:
-    """What so many shuffled reports cost each of their senders; k-ary reports cost less.
+@renamed_argument(people="population")
+def shuffled_event(survey: Survey, population: int) -> Shuffled:
+    """What shuffled reports of this many people cost each of them; k-ary reports cost less.
 
     Reports of a `Repeated` survey are refused: those of one device share its permanent answer, so that batches of
     several days do not compose as events do, and the crowd may be another each day.
     """
     if not isinstance(survey, Survey):
-        raise InvalidParameter("what shuffled reports cost is told of a survey.")
+        raise InvalidParameter("local.not_a_survey", parameter="survey")
     if isinstance(survey, Repeated):
-        raise InvalidParameter(
-            "shuffled batches of a repeated survey are not independent of each other: what all of them cost is the "
-            "permanent answer, which devices have paid. Shuffle a Frequency survey instead."
-        )
+        raise InvalidParameter("local.shuffled_repeated", parameter="survey")
     categories = survey.randomiser.size if isinstance(survey.randomiser, KAry) else None
-    return Shuffled(survey.randomiser.epsilon, people, categories)
+    return Shuffled(survey.randomiser.epsilon, population, categories)
 
 
 class Shuffler:
@@ -79,7 +78,7 @@ class Shuffler:
         else:
             many: Any = reports
             if isinstance(many, str | bytes) or not isinstance(many, Iterable):
-                raise InvalidParameter("reports are a batch, or reports one by one; nothing was taken.")
+                raise InvalidParameter("local.not_shuffled_reports", parameter="reports")
             listed: list[Any] = list(many)
             tag = tag_of(self.survey.id)
             ours = [r for r in listed if isinstance(r, bytes) and len(r) == width + 1 and r[0] == tag]
@@ -92,7 +91,7 @@ class Shuffler:
     def release(self) -> Batch:
         """All reports that are held, if they are enough."""
         if len(self) < self.at_least:
-            raise DataError(f"fewer than {self.at_least} reports are held: nothing is let go, nothing is lost.")
+            raise DataError("local.batch_too_small", at_least=self.at_least)
         rows = np.concatenate(self._held)
         self._held = []
         order = np.lexsort(rows.T[::-1])

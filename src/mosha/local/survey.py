@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
@@ -105,9 +106,9 @@ class Survey(ABC):
         except InvalidParameter:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise InvalidParameter("this is not the declaration of a local survey.") from None
+            raise InvalidParameter("local.not_a_declaration", parameter="text") from None
         if json.loads(survey.to_json()) != fields:
-            raise InvalidParameter("the odds or settings of this survey are not those of its epsilon. Do not report.")
+            raise InvalidParameter("local.odds_do_not_match")
         return survey
 
     @property
@@ -118,14 +119,15 @@ class Survey(ABC):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_id" in vars(self):
-            raise InvalidParameter("a survey that was declared cannot be changed: declare another one.")
+            raise InvalidParameter("local.survey_is_fixed")
         super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise InvalidParameter("a survey that was declared cannot be changed: declare another one.")
+        raise InvalidParameter("local.survey_is_fixed")
 
     @property
     def bytes_per_report(self) -> int:
+        """The length of one report."""
         return 1 + self.randomiser.width
 
     @property
@@ -141,21 +143,40 @@ class Survey(ABC):
         )
 
     def report(self, value: Any) -> bytes:
-        """One report of one's own value, to be sent: this needs the standard library alone.
+        """One report of the device's own value, to be sent: this needs the standard library alone.
 
         Its randomness is the operating system's: there is no seed to give, to guess or to use twice.
-        """
-        return self.report_for_tests(value, rng=DeviceRandom())
 
-    def report_for_tests(self, value: Any, *, rng: Rng) -> bytes:
+        Args:
+            value: the device's own value.
+        """
+        return self._draw_report(value, DeviceRandom())
+
+    def reproduce_report(self, value: object, *, rng: Rng) -> bytes:
         """The report that `report` would make of these random bytes, to compare two implementations.
 
-        Never of a person's value: whoever knows the bytes knows the value.
+        Never use it for a person's value: whoever knows the bytes knows the value.
+
+        Args:
+            value: a made-up value of the survey.
+            rng: the source of the random bytes, such as `mosha.noise.SeededRandom(1)`.
         """
+        return self._draw_report(value, rng)
+
+    def report_for_tests(self, value: object, *, rng: Rng) -> bytes:
+        """The old name of `reproduce_report`."""
+        warn_of_old_name("report_for_tests", "reproduce_report")
+        return self.reproduce_report(value, rng=rng)
+
+    def _draw_report(self, value: object, rng: Rng) -> bytes:
         return bytes([tag_of(self.id)]) + self.randomiser.draw(self._encode(value), rng)
 
     def reports(self, values: Any) -> Batch:
-        """A report of each value, for simulations and for gateways that speak for many devices."""
+        """A report of each value, for simulations and for gateways that report for many devices.
+
+        Args:
+            values: one value for each device.
+        """
         from mosha.local.protocols.wire import Batch
         from mosha.noise import secure
 
@@ -163,13 +184,21 @@ class Survey(ABC):
         return Batch(self.id, self.randomiser.draw_many(own, secure()))
 
     def collector(self, *, ticket_bits: int = 1 << 20) -> Collector:
-        """An empty collector of this survey."""
+        """An empty collector of this survey.
+
+        Args:
+            ticket_bits: the memory for tickets that were seen, in bits; a power of two.
+        """
         from mosha.local.collector import Collector
 
         return Collector(self, ticket_bits=ticket_bits)
 
     def estimate(self, reports: Batch | bytes | Iterable[bytes]) -> Any:
-        """What the survey asks, from these reports; those that are not of this survey are left out."""
+        """What the survey asks, from these reports; reports of other surveys are left out.
+
+        Args:
+            reports: a batch, its bytes, or single reports.
+        """
         collector = self.collector()
         collector.add(reports)
         return collector.estimate()
@@ -178,12 +207,12 @@ class Survey(ABC):
 def _kind(fields: Any) -> type[Survey]:
     """The class of the survey that is declared by these fields."""
     if not isinstance(fields, dict) or fields.get("mosha") != "local survey":
-        raise InvalidParameter("this is not the declaration of a local survey.")
+        raise InvalidParameter("local.not_a_declaration", parameter="text")
     if fields.get("version") != VERSION:
-        raise InvalidParameter(f"this survey is not of version {VERSION}: read it with the mosha that made it.")
+        raise InvalidParameter("local.survey_of_another_version", version=VERSION)
     name = fields.get("survey")
     if name not in _KINDS:
-        raise InvalidParameter("this survey is of an unknown kind.")
+        raise InvalidParameter("local.unknown_kind")
     importlib.import_module(f"mosha.local.{name}")
     return Survey.kinds[name]
 
@@ -191,15 +220,13 @@ def _kind(fields: Any) -> type[Survey]:
 def require_reports(reports: int) -> int:
     """The number of reports, or a refusal."""
     if reports < FEWEST:
-        raise DataError(
-            f"{reports} report(s) were counted: at least {FEWEST} are needed for an estimate with an error bar."
-        )
+        raise DataError("local.too_few_reports", reports=reports, least=FEWEST)
     return reports
 
 
 def check_sequence(values: Any) -> Sequence[Any]:
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
-        raise InvalidParameter("values must be a list, a tuple or a range.")
+        raise InvalidParameter("local.not_a_sequence", parameter="values")
     return values
 
 
@@ -208,9 +235,9 @@ def _name_on_creation(kind: type[Survey]) -> None:
     make = kind.__init__
 
     @wraps(make)
-    def made(self: Survey, *arguments: Any, **named: Any) -> None:
+    def construct(self: Survey, *arguments: Any, **named: Any) -> None:
         make(self, *arguments, **named)
         if type(self) is kind:  # and not on its way to become one of a kind below
             vars(self)["_id"] = hashlib.sha256(self.to_json().encode()).digest()[:8]
 
-    kind.__init__ = made  # type: ignore[method-assign, assignment]
+    kind.__init__ = construct  # type: ignore[method-assign, assignment]

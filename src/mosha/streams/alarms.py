@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from mosha.accounting.measures import concentrated
+from mosha.core.budget import Budget
 from mosha.core.errors import HorizonExceeded, InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import SparseVector
@@ -23,7 +24,7 @@ from mosha.mechanisms.sparse_vector import split_epsilon
 from mosha.noise import LARGEST_SCALE
 from mosha.noise.unbounded import unbounded_geometric
 from mosha.streams.bounding import Memory, exact_step
-from mosha.streams.plan import Budget
+from mosha.streams.plan import make_budget
 from mosha.streams.planner import VERY_LONG
 from mosha.streams.presence import Presence, contribution, presence_of
 from mosha.streams.readout import Instant, Readout, Running, Sliding, readout_of
@@ -83,19 +84,19 @@ def alarm_noise(budget: Budget, *, alarms: int, moved: int, monotone: bool) -> A
     found = []
     if budget.epsilon is not None:
         found.append(_noise(budget.epsilon, alarms, moved, monotone=monotone, renewed=False))
-    if budget.epsilon is None or budget.delta is not None:
+    if budget.epsilon is None or budget.delta:
         rho = budget.rho
-        if budget.epsilon is not None and budget.delta is not None:
+        if budget.epsilon is not None and budget.delta:
             rho = concentrated.rho_from_epsilon(budget.epsilon, budget.delta)
         if rho is None:
-            raise InvalidParameter("alarms are paid by epsilon, by epsilon and delta, or by rho.")
+            raise InvalidParameter("streams.alarm_budget")
         found += [
             _noise(_epsilon_at(rho, alarms, monotone=monotone), alarms, moved, monotone=monotone, renewed=True),
             _noise(_epsilon_at(rho, alarms, monotone=monotone, together=True), alarms, moved, monotone=monotone),
         ]
     best = min(found, key=lambda noise: noise.deviation)
     if max(best.answer, best.threshold) > LARGEST_SCALE:
-        raise InvalidParameter("this budget is too small for this grid: the noise would leave 64-bit integers.")
+        raise InvalidParameter("streams.noise_too_large_for_grid")
     return best
 
 
@@ -121,7 +122,7 @@ def _epsilon_at(rho: float, alarms: int, *, monotone: bool, together: bool = Fal
         middle = (low + high) / 2
         low, high = (middle, high) if cost(middle) <= rho else (low, middle)
         if high < 1e-200:
-            raise InvalidParameter("this rho is too small for alarms.")
+            raise InvalidParameter("streams.rho_too_small_for_alarms", parameter="rho")
     return low
 
 
@@ -144,7 +145,7 @@ def alarm(
     alarms: int,
     horizon: int | None,
     epsilon: float | None = None,
-    delta: float | None = None,
+    delta: float = 0.0,
     rho: float | None = None,
     release: Any = "instant",
     apart: int = 1,
@@ -171,21 +172,24 @@ def alarm(
     """
     asked = check_statistic(Count() if statistic is None else statistic)
     if asked.labels is not None:
-        raise InvalidParameter("a threshold is compared with a single number, such as Count() or ClippedSum(...).")
+        raise InvalidParameter("streams.threshold_needs_number", parameter="statistic")
     steps = VERY_LONG if horizon is None else positive_integer("horizon", horizon)
     count, readout = positive_integer("alarms", alarms), readout_of(release)
     presence = presence_of(unit, steps, apart)
     moved = contribution(asked)
     monotone = moved.monotone and unit.neighbours is Neighbours.ADD_REMOVE
     noise = alarm_noise(
-        Budget(epsilon, delta, rho), alarms=count, moved=_largest_move(moved.l1, presence, readout), monotone=monotone
+        make_budget(epsilon=epsilon, delta=delta, rho=rho),
+        alarms=count,
+        moved=_largest_move(moved.l1, presence, readout),
+        monotone=monotone,
     )
     levels = _levels(threshold, asked.grid)
 
     def step(state: AlarmState, data: object, ask: object, rng: Rng) -> tuple[dict[str, Any], AlarmState]:
         del ask
         if state.left == 0:
-            raise HorizonExceeded(f"all {count} alarms were given: open another run. No data was read.")
+            raise HorizonExceeded("streams.alarms_used_up", alarms=count)
         exact, memory = exact_step(asked, presence, data, state.time, state.memory)
         value, kept = readout.step(state.readout, int(exact[0]))
         shift = state.shift
@@ -227,12 +231,10 @@ def _largest_move(each: int, presence: Presence, readout: Readout) -> int:
             times = min(presence.most, -(-steps // presence.apart))
         case Running():
             if presence.within is not None:
-                raise InvalidParameter(
-                    "a window hides a window: compare the instant or a sliding sum, not the running one."
-                )
+                raise InvalidParameter("streams.running_sum_in_window", parameter="release")
             times = presence.most
         case _:
-            raise InvalidParameter('alarms compare the "instant", a Sliding(steps) sum or the "running" one.')
+            raise InvalidParameter("streams.alarm_readout", parameter="release")
     return each * times * presence.sides
 
 
@@ -240,5 +242,5 @@ def _levels(threshold: float | Sequence[float], grid: float) -> tuple[tuple[int,
     given = list(threshold) if isinstance(threshold, Sequence) else [threshold]
     numbers = sorted({real("threshold", limit) for limit in given}, reverse=True)
     if not numbers:
-        raise InvalidParameter("an alarm needs a threshold.")
+        raise InvalidParameter("streams.no_threshold", parameter="threshold")
     return tuple((math.ceil(Fraction(limit) / Fraction(grid)), limit) for limit in numbers)

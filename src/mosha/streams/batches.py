@@ -41,7 +41,7 @@ class Batches:
 
     def __init__(self, batches: Iterable[Any]) -> None:
         if isinstance(batches, Mapping | str | bytes) or hasattr(batches, "columns"):
-            raise InvalidParameter("Batches([...]) takes a list of batches, one for each step, or use Batches.at(...).")
+            raise InvalidParameter("streams.not_batches", parameter="batches")
         self._batches: list[Any] | None = list(batches)
         self._count = positive_integer("the number of steps", len(self._batches))
         self.rows: Any = None
@@ -56,14 +56,14 @@ class Batches:
         made._batches = None  # noqa: SLF001
         offsets = to_array(steps)
         if offsets.ndim != 1 or (offsets.size and offsets.dtype.kind not in "iufO"):
-            raise DataError("steps=... has a whole number for each row: which of these steps it is in.")
+            raise DataError("streams.steps_not_whole", parameter="steps")
         if rows is None or isinstance(rows, str | bytes | int | float) or getattr(rows, "ndim", 1) == 0:
-            raise DataError("Batches.at takes rows: a list, an array, columns by name or a data frame.")
+            raise DataError("streams.batches_without_rows", parameter="rows")
         named = read_columns(rows)
         made.rows = to_array(rows) if named is None else named
         columns = [made.rows] if named is None else list(named.values())
         if not columns or any(column.shape[:1] != offsets.shape for column in columns):
-            raise DataError("steps=... and every column have an entry for each row.")
+            raise DataError("streams.batch_lengths_differ", parameter="steps")
         if offsets.dtype.kind not in "iu":  # one by one: what is no number is NaN, which is in no step
             offsets = to_numbers(offsets)
             offsets = np.where(offsets == np.floor(offsets), offsets, -1)

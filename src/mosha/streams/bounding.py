@@ -37,7 +37,8 @@ def exact_step(statistic: Statistic, presence: Presence, data: Any, time: int, m
     try:
         return _bound_and_sum(statistic, presence, _batch(data), time, memory)
     except DataError as problem:
-        raise SourceUnavailable(str(problem)) from None
+        facts: Any = problem.public
+        raise SourceUnavailable(*problem.args, parameter=problem.parameter, **facts) from None
 
 
 def exact_steps(
@@ -58,9 +59,9 @@ def exact_steps(
 def _batch(data: Any) -> Any:
     """Rows or columns in a form that all statistics read: what kind of thing a batch is, is public."""
     if isinstance(data, Batches):
-        raise DataError("this measurement takes one step at a time: alarms and adaptive windows wait for each answer.")
+        raise DataError("streams.one_step_at_a_time")
     if data is None or isinstance(data, str | bytes | int | float) or getattr(data, "ndim", 1) == 0:
-        raise DataError("a step takes the rows of a step: a list, an array, columns by name or a data frame.")
+        raise DataError("streams.step_without_rows")
     named = read_columns(data)
     if named is not None:
         return named
@@ -104,12 +105,10 @@ def _columns(data: Any, owner: str) -> dict[str, Any]:
     if isinstance(data, tuple) and len(data) == 2:
         data = {owner: data[0], "value": data[1]}
     if not (isinstance(data, Mapping) or (hasattr(data, "keys") and hasattr(data, "__getitem__"))):
-        raise DataError(
-            f"a step needs columns by name, with {owner!r} for whose a row is, or a pair (persons, values)."
-        )
+        raise DataError("streams.persons_missing", column=owner)
     columns = {str(name): to_array(data[name]) for name in data.keys()}  # noqa: SIM118  (data frames)
     if owner not in columns:
-        raise DataError(f"the data have no column {owner!r}, which says whose a row is.")
+        raise DataError("streams.no_person_column", column=owner)
     if len({len(column) for column in columns.values()}) > 1:
-        raise DataError("the columns of a step differ in length.")
+        raise DataError("streams.column_lengths_differ")
     return columns

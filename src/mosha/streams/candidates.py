@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.exact.statistic import Statistic, root_up
 from mosha.streams import profile
@@ -17,7 +18,7 @@ from mosha.streams.noise.exact_toeplitz import BandedToeplitz, LiftedToeplitz, l
 from mosha.streams.noise.per_step import Increments
 from mosha.streams.noise.toeplitz import decoder, pattern_norm, root_coefficients
 from mosha.streams.noise.tree import best_tree
-from mosha.streams.plan import FINE, Budget, Plan, gaussian_law, laplace_law
+from mosha.streams.plan import FINE, Plan, allows_gaussian, gaussian_law, laplace_law, noise_multiplier
 from mosha.streams.presence import Presence, contribution
 from mosha.streams.readout import Readout
 
@@ -45,12 +46,12 @@ class Question:
 def candidates(question: Question, budget: Budget) -> Iterator[Plan]:
     """The plans that keep the budget and the memory; each is private whatever the data are."""
     if contribution(question.statistic).l1 == 0:
-        raise InvalidParameter("one contribution does not move this statistic: it is public and needs no stream.")
+        raise InvalidParameter("streams.public_statistic", parameter="statistic")
     ways: list[Callable[[Question, Budget], Iterator[Plan]]] = []
-    ways += [_laplace_steps, _tree] if budget.pure else []
-    ways += [_gaussian_steps, _buffers, _bands] if budget.gaussian else []
+    ways += [_laplace_steps, _tree] if budget.epsilon is not None else []
+    ways += [_gaussian_steps, _buffers, _bands] if allows_gaussian(budget) else []
     found: list[Plan] = []
-    problem = InvalidParameter("no mechanism keeps this budget. Nothing was spent.")
+    problem = InvalidParameter("streams.no_mechanism", spent="nothing")
     for way in ways:
         try:
             found += way(question, budget)
@@ -81,7 +82,7 @@ def _tree(question: Question, budget: Budget) -> Iterator[Plan]:
 def _gaussian_steps(question: Question, budget: Budget) -> Iterator[Plan]:
     presence, moved = question.presence, contribution(question.statistic)
     l2 = root_up(math.ceil(Fraction(moved.l2) ** 2) * presence.most) * presence.sides
-    finer = 1 << max(0, math.ceil(math.log2(2 * FINE / (budget.multiplier() * l2))))
+    finer = 1 << max(0, math.ceil(math.log2(2 * FINE / (noise_multiplier(budget) * l2))))
     law, event = gaussian_law(budget, l2 * finer, question.horizon * question.width)
     shape = profile.profile_increments(question.readout, question.horizon)
     mechanism = Increments(finer)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.exact.statistic import root_up
 from mosha.streams import profile
@@ -13,7 +14,7 @@ from mosha.streams.candidates import Question, plan_fields, toeplitz_sensitivity
 from mosha.streams.noise.exact_toeplitz import BandedToeplitz, lifted_unit
 from mosha.streams.noise.honaker import BinaryTree
 from mosha.streams.noise.toeplitz import pattern_norm, root_coefficients
-from mosha.streams.plan import FINE, Budget, Plan, gaussian_law, laplace_law
+from mosha.streams.plan import FINE, Plan, allows_gaussian, gaussian_law, laplace_law, noise_multiplier
 from mosha.streams.presence import contribution
 from mosha.streams.profile import Profile
 from mosha.streams.readout import Running
@@ -36,9 +37,9 @@ def comparisons(question: Question, budget: Budget) -> Iterator[Plan]:
         return
     for combined in (True, False):
         for gaussian in (True, False):
-            if budget.gaussian if gaussian else budget.pure:
+            if allows_gaussian(budget) if gaussian else budget.epsilon is not None:
                 yield from _select_affordable(_tree(question, budget, combined=combined, gaussian=gaussian), question)
-    if budget.gaussian and 4 <= question.horizon <= LONGEST_ROOT:
+    if allows_gaussian(budget) and 4 <= question.horizon <= LONGEST_ROOT:
         yield from _select_affordable(_root(question, budget), question)
 
 
@@ -54,7 +55,7 @@ def _tree(question: Question, budget: Budget, *, combined: bool, gaussian: bool)
     levels, finer = horizon.bit_length(), 1
     if gaussian:
         l2 = root_up(math.ceil(Fraction(moved.l2) ** 2) * levels) * presence.most * presence.sides
-        finer = 1 << max(0, math.ceil(math.log2(2 * FINE / (budget.multiplier() * l2))))
+        finer = 1 << max(0, math.ceil(math.log2(2 * FINE / (noise_multiplier(budget) * l2))))
         law, event = gaussian_law(budget, l2 * finer, 2 * horizon * question.width)
     else:
         law, event = laplace_law(budget, moved.l1 * levels * presence.most * presence.sides)

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import DiscreteGaussian, DiscreteLaplace
-from mosha.core.number import positive, strict_probability
+from mosha.core.number import strict_probability
 from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import Statistic
 from mosha.mechanisms.error_bars import laplace_width
 from mosha.mechanisms.gaussian import discrete_multiplier, gaussian_multiplier
 from mosha.mechanisms.laplace import laplace_multiplier
-from mosha.mechanisms.noisy_statistic import find_given
 from mosha.noise import LARGEST_SCALE
 from mosha.streams.bounding import Memory
 from mosha.streams.noise.per_step import Increments
@@ -28,45 +28,31 @@ from mosha.streams.presence import Presence
 from mosha.streams.profile import Profile
 from mosha.streams.readout import Instant, Readout
 
-__all__ = ["FINE", "Budget", "Plan", "gaussian_law", "laplace_law"]
+__all__ = ["FINE", "Plan", "allows_gaussian", "gaussian_law", "laplace_law", "make_budget", "noise_multiplier"]
 
 FINE = 1 << 10
-"""A standard deviation of Gaussian noise has at least so many steps."""
+"""A standard deviation of Gaussian noise has at least this many steps."""
 
 
-@dataclass(frozen=True)
-class Budget:
-    """What may be spent: epsilon (pure), epsilon and delta, rho or mu."""
+def make_budget(*, epsilon: float | None, delta: float | None, rho: float | None, mu: float | None = None) -> Budget:
+    """What a stream may spend: epsilon (pure), epsilon and delta, rho or mu.
 
-    epsilon: float | None = None
-    delta: float | None = None
-    rho: float | None = None
-    mu: float | None = None
+    >>> make_budget(epsilon=1, delta=1e-6, rho=None)
+    Budget(epsilon=1.0, delta=1e-06)
+    """
+    if delta and epsilon is None:
+        raise InvalidParameter("streams.delta_without_epsilon", parameter="delta")
+    return Budget(epsilon=epsilon, delta=delta or 0.0, rho=rho, mu=mu)
 
-    def __post_init__(self) -> None:
-        chosen = find_given(epsilon=self.epsilon, rho=self.rho, mu=self.mu)
-        positive(chosen, getattr(self, chosen))
-        if self.delta is not None:
-            if chosen != "epsilon":
-                raise InvalidParameter("delta goes with epsilon; rho and mu need none.")
-            if self.delta == 0:
-                object.__setattr__(self, "delta", None)
-            else:
-                strict_probability("delta", self.delta)
 
-    @property
-    def pure(self) -> bool:
-        """Whether Laplace noise can keep it."""
-        return self.epsilon is not None
+def allows_gaussian(budget: Budget) -> bool:
+    """Whether Gaussian noise can keep it: a delta below 2**-90 is too small to calibrate for."""
+    return budget.epsilon is None or budget.delta >= 2.0**-90
 
-    @property
-    def gaussian(self) -> bool:
-        """Whether Gaussian noise can keep it."""
-        return self.epsilon is None or (self.delta is not None and self.delta >= 2.0**-90)
 
-    def multiplier(self) -> float:
-        """The noise multiplier of Gaussian noise that keeps it."""
-        return gaussian_multiplier(epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu)
+def noise_multiplier(budget: Budget) -> float:
+    """The noise multiplier of Gaussian noise that keeps it."""
+    return gaussian_multiplier(epsilon=budget.epsilon, delta=budget.delta or None, rho=budget.rho, mu=budget.mu)
 
 
 def laplace_law(budget: Budget, sensitivity: int) -> tuple[Law, Event]:
@@ -80,9 +66,9 @@ def laplace_law(budget: Budget, sensitivity: int) -> tuple[Law, Event]:
 
 def gaussian_law(budget: Budget, sensitivity: float, coordinates: int) -> tuple[Law, Event]:
     """Gaussian noise for an l2 sensitivity in steps, and its price."""
-    multiplier = budget.multiplier()
+    multiplier = noise_multiplier(budget)
     if sensitivity > 1 << 60:
-        raise InvalidParameter("this stream is too long for its grid: its sensitivity would leave 64-bit integers.")
+        raise InvalidParameter("streams.sensitivity_too_large")
     if budget.rho is None:
         multiplier = discrete_multiplier(multiplier, sensitivity, coordinates)
     scale = enlarge_scale(Fraction(multiplier) * Fraction(sensitivity))
@@ -92,11 +78,9 @@ def gaussian_law(budget: Budget, sensitivity: float, coordinates: int) -> tuple[
 
 def _check(scale: Fraction, law: str) -> None:
     if scale > LARGEST_SCALE:
-        raise InvalidParameter(
-            "this budget is too small for so long a stream and so fine a grid: the noise would leave 64-bit integers."
-        )
+        raise InvalidParameter("streams.noise_too_large")
     if scale < (Fraction(1, 1 << 30) if law == "laplace" else FINE):
-        raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+        raise InvalidParameter("streams.noise_vanishes")
 
 
 @dataclass(frozen=True)

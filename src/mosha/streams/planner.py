@@ -11,7 +11,7 @@ from mosha.exact.statistic import Statistic, check_statistic
 from mosha.mechanisms import Count
 from mosha.streams.candidates import Question, candidates
 from mosha.streams.comparisons import comparisons
-from mosha.streams.plan import Budget, Plan
+from mosha.streams.plan import Plan, make_budget
 from mosha.streams.presence import presence_of
 from mosha.streams.readout import readout_of
 from mosha.streams.stream import Stream, stream_of
@@ -28,7 +28,7 @@ def best(
     unit: Unit,
     horizon: int | None,
     epsilon: float | None = None,
-    delta: float | None = None,
+    delta: float = 0.0,
     rho: float | None = None,
     mu: float | None = None,
     release: Any = "running",
@@ -71,7 +71,7 @@ def best(
     """
     steps = VERY_LONG if horizon is None else positive_integer("horizon", horizon)
     if steps > 1 << 40:
-        raise InvalidParameter("a horizon is at most 2**40 steps: leave it out for a very long one.")
+        raise InvalidParameter("streams.horizon_too_long", parameter="horizon")
     asked = Question(
         check_statistic(Count() if statistic is None else statistic),
         presence_of(unit, steps, apart),
@@ -79,17 +79,17 @@ def best(
         steps,
         positive_integer("memory", memory),
     )
-    budget = Budget(epsilon, delta, rho, mu)
+    budget = make_budget(epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     plans = sorted(candidates(asked, budget), key=lambda plan: plan.root_mean_square)
     if mechanism is not None:
         plans = [plan for plan in [*plans, *comparisons(asked, budget)] if mechanism in plan.name]
         plans.sort(key=lambda plan: plan.root_mean_square)
     if not plans:
-        raise InvalidParameter("no mechanism of that name keeps this budget within this memory. Nothing was spent.")
+        raise InvalidParameter("streams.no_such_mechanism", parameter="mechanism", spent="nothing")
     told = {"alternatives": tuple((plan.name, plan.root_mean_square) for plan in plans), "reason": _reason(plans)}
     options = {"statistic": statistic, "horizon": horizon, "release": release, "apart": apart, "memory": memory}
     options |= {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    return stream_of(plans[0], unit, name=name, options=options, delta=budget.delta, **told)
+    return stream_of(plans[0], unit, name=name, options=options, delta=budget.delta or None, **told)
 
 
 def _reason(plans: list[Plan]) -> str:

@@ -48,24 +48,18 @@ def presence_of(unit: Unit, horizon: int, apart: int = 1) -> Presence:
     """
     apart = positive_integer("apart", apart)
     if not isinstance(unit, Event | Person | Window):
-        raise InvalidParameter(
-            "a stream hides an Event() (one reading), a Person(column, at_most=...) or a Window(column, steps): "
-            "say which with unit=..."
-        )
+        raise InvalidParameter("streams.unit_of_stream", parameter="unit")
     sides = 2 if unit.neighbours is Neighbours.REPLACE_ONE else 1
     if isinstance(unit, Event):
         if apart != 1:
-            raise InvalidParameter("apart=... is for persons: one event is at one step.")
+            raise InvalidParameter("streams.apart_of_reading", parameter="apart")
         return Presence(1, 1, sides, None)
     if isinstance(unit, Window):
         if apart != 1:
-            raise InvalidParameter(
-                "apart=... is for a Person: which later rows are kept would depend on rows inside a window, so that a "
-                "window could move the stream for ever. Hide a Person, or leave apart=... out."
-            )
+            raise InvalidParameter("streams.apart_in_window", parameter="apart")
         return Presence(unit.steps, 1, sides, unit.column, unit.steps)
     if unit.groups or unit.per_group or unit.total:
-        raise InvalidParameter("a stream bounds a person by at_most=... and apart=...: leave out the other limits.")
+        raise InvalidParameter("streams.other_limits", parameter="unit")
     room = math.ceil(horizon / apart)
     most = min(unit.at_most or room, room)
     return Presence(most, apart, sides, unit.column, limited=most < room)

@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
     """The budget, and what `best` may choose from."""
 
     epsilon: float | None
-    delta: float | None
+    delta: float
     rho: float | None
     mu: float | None
     release: Any

@@ -156,4 +156,4 @@ def readout_of(release: Any) -> Readout:
         return release
     if release in ("running", "instant"):
         return Running() if release == "running" else Instant()
-    raise InvalidParameter('release must be "running", "instant", Sliding(steps) or Decayed(factor).')
+    raise InvalidParameter("streams.unknown_readout", parameter="release")

@@ -36,7 +36,7 @@ def _check_series(values: Any, deviations: Any) -> tuple[Vector, Vector]:
     except (TypeError, ValueError, OverflowError):
         series, noise = np.zeros(0), np.zeros(0)
     if series.ndim != 1 or series.size == 0 or not np.all(np.isfinite(series)) or not np.all(noise > 0):
-        raise InvalidParameter("smoothing takes published values, one for each step, and deviations above zero.")
+        raise InvalidParameter("streams.not_published_values", parameter="values")
     return series, noise
 
 

@@ -22,7 +22,7 @@ __all__ = ["KeyedSum", "MeanParts", "mean_of"]
 
 def _require_one_row(unit: Unit) -> None:
     if rows_per_unit(unit) != 1 or unit.neighbours is not Neighbours.ADD_REMOVE:
-        raise InvalidParameter("at one step one row of a unit is added or removed: this statistic is for streams.")
+        raise InvalidParameter("streams.statistic_of_streams", parameter="unit")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class KeyedSum:
     @np.errstate(all="ignore")
     def evaluate(self, data: Any, unit: Unit) -> Steps:
         if not (hasattr(data, "keys") and self.key in data and self.column in data):
-            raise DataError(f"a step needs the columns {self.key!r} and {self.column!r}.")
+            raise DataError("streams.columns_missing", columns=[self.key, self.column])
         keys, _ = read_rows(data, unit, self.key)
         values, persons = read_rows(data, unit, self.column)
         codes = self._keyed._codes(to_array(keys))  # noqa: SLF001  (one definition of what a key is)

@@ -68,7 +68,7 @@ def take_steps(plan: Plan, state: StreamState, batches: Batches) -> tuple[Any, S
     inner, readout, end = state.inner, state.readout, state.time + len(exact)  # what is answered is what counts
     if end > plan.horizon:
         raise SourceUnavailable(
-            f"{len(exact)} steps were given, and {plan.horizon - state.time} of {plan.horizon} are left. No answer."
+            "streams.too_many_steps", given=len(exact), left=plan.horizon - state.time, horizon=plan.horizon
         )
     if plan.width == 1 and isinstance(plan.mechanism, LiftedToeplitz):
         increments, inner = plan.mechanism.step_many(inner, exact[:, 0], state.tape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.events import Pure
 from mosha.core.measurement import Measurement
 from mosha.core.number import non_negative, positive
+from mosha.core.options import WindowMethod, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit, Window
 from mosha.exact.statistic import Statistic, check_statistic, fingerprint
@@ -63,7 +64,7 @@ def window(
     *,
     unit: Window,
     epsilon: float | None = None,
-    delta: float | None = None,
+    delta: float = 0.0,
     rho: float | None = None,
     changes: float | None = None,
     horizon: int | None = None,
@@ -84,24 +85,22 @@ def window(
     ('window(Count)', 'absorption(Count)')
     """
     if not isinstance(unit, Window):
-        raise InvalidParameter("window(...) hides a Window(column, steps).")
+        raise InvalidParameter("streams.window_unit", parameter="unit")
     options: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "apart": apart}
     plainly = best(statistic, unit=unit, horizon=horizon, release="instant", name="window", **options)
     if changes is None or epsilon is None:
         return plainly
     guess = non_negative("changes", changes)
-    told = {
-        method: predict_error(method, steps=unit.steps, changes=guess, epsilon=epsilon)
-        for method in ("distribution", "absorption")
-    }
-    method = min(told, key=lambda name: told[name])
-    if told[method] >= 0.75 * plainly.plan.root_mean_square:
+    methods: tuple[WindowMethod, ...] = get_args(WindowMethod)
+    errors = {method: predict_error(method, steps=unit.steps, changes=guess, epsilon=epsilon) for method in methods}
+    method = min(methods, key=lambda name: errors[name])
+    if errors[method] >= 0.75 * plainly.plan.root_mean_square:
         return plainly
     return adaptive(statistic, unit=unit, epsilon=epsilon, method=method, horizon=horizon)
 
 
 def adaptive(
-    statistic: Statistic | None = None, *, unit: Unit, epsilon: float, method: str, horizon: int | None = None
+    statistic: Statistic | None = None, *, unit: Unit, epsilon: float, method: WindowMethod, horizon: int | None = None
 ) -> Measurement:
     """Budget distribution ("distribution") or absorption ("absorption") over a sliding window.
 
@@ -120,10 +119,9 @@ def adaptive(
     >>> adaptive(unit=Window("meter", 4), epsilon=1, method="absorption", horizon=100).event
     Pure(epsilon=1.0)
     """
-    if method not in ("distribution", "absorption"):
-        raise InvalidParameter('method must be "distribution" or "absorption".')
+    choose("method", method, WindowMethod)
     if not isinstance(unit, Window):
-        raise InvalidParameter("budget distribution and absorption hide a Window(column, steps).")
+        raise InvalidParameter("streams.adaptive_window_unit", parameter="unit")
     asked = check_statistic(Count() if statistic is None else statistic)
     steps, whole = unit.steps, Fraction(positive("epsilon", epsilon))
     horizon = VERY_LONG if horizon is None else horizon

@@ -40,7 +40,7 @@ def ends_in_rows(rows: Any) -> Ends:
     rows = list(rows)
     kept = [row for row in rows if isinstance(row, tuple | list | np.ndarray) and len(row) == 2]
     if len(kept) < len(rows) and not all(_may_be_an_edge(row) for row in rows):
-        raise DataError("a list of edges holds pairs: (first, second). A row of another type is in it.")
+        raise DataError("graphs.not_pairs")
     try:
         numbers = np.array(kept) if kept and all(type(end) is int for end in kept[0]) else None
     except (ValueError, TypeError, OverflowError):
@@ -108,7 +108,7 @@ def _find_columns(names: list[str], columns: tuple[str, str] | None) -> tuple[in
     """The places of the two columns of ends: by name, which is needed where there are more than two."""
     chosen = tuple(names) if columns is None else tuple(columns)
     if len(chosen) != 2 or any(name not in names for name in chosen):
-        raise DataError("an edge table has two columns of ends: name them with columns=(first, second).")
+        raise DataError("graphs.two_columns", parameter="columns")
     return (0, 1) if columns is None else (names.index(chosen[0]), names.index(chosen[1]))
 
 
@@ -154,4 +154,4 @@ def _fetch_columns(relation: Any, one: int, two: int) -> Ends:
             return first, second
         return _label_rows(rows.fetchall())
     except duckdb.Error:
-        raise DataError("these edges could not be read.") from None
+        raise DataError("graphs.edges_unreadable") from None

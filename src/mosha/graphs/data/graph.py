@@ -5,17 +5,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mosha.core.errors import InvalidParameter
 
-__all__ = ["Graph", "kernels"]
+__all__ = ["AnyGraph", "Graph", "kernels"]
 
 Integers = NDArray[np.int64]
 MOST_VERTICES = 2**31 - 2
@@ -26,6 +26,36 @@ def kernels() -> Any:
     """The compiled loops where numba is installed (the extra `graphs`), those of SciPy elsewhere."""
     compiled = importlib.util.find_spec("numba") is not None
     return importlib.import_module("mosha.graphs.data.compiled" if compiled else "mosha.graphs.data.sparse")
+
+
+class AnyGraph(Protocol):
+    """What statistics need of a graph, wherever its edges are: in memory (`Graph`) or on Spark (`SparkGraph`)."""
+
+    @property
+    def vertices(self) -> int: ...
+
+    @property
+    def labels(self) -> Sequence[object] | NDArray[np.generic] | None: ...
+
+    @property
+    def edge_count(self) -> int: ...
+
+    @property
+    def triangles(self) -> int: ...
+
+    @property
+    def most_common_neighbours(self) -> int: ...
+
+    @property
+    def components(self) -> int: ...
+
+    def degree_counts(self, length: int) -> Integers: ...
+
+    def highest_degrees(self) -> tuple[int, int]: ...
+
+    def stars(self, k: int) -> int: ...
+
+    def projected_degrees(self, bound: int) -> Integers: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,19 +72,21 @@ class Graph:
 
     starts: Integers
     ends: NDArray[np.int32]
-    labels: tuple[Any, ...] | NDArray[Any] | None = field(default=None)
+    labels: tuple[object, ...] | NDArray[np.generic] | None = field(default=None)
 
     @classmethod
-    def of(cls, pairs: Any, *, vertices: int, labels: Any = None) -> Graph:
+    def of(
+        cls, pairs: ArrayLike, *, vertices: int, labels: tuple[object, ...] | NDArray[np.generic] | None = None
+    ) -> Graph:
         """The simple graph of pairs of numbers below `vertices`: loops are dropped, repetitions merged."""
         if not 0 <= vertices <= MOST_VERTICES:
-            raise InvalidParameter("a graph has between 0 and 2**31 - 2 vertices.")
+            raise InvalidParameter("graphs.vertex_count", parameter="vertices")
         array = np.asarray(pairs)
         array = array.reshape(-1, 2) if array.size else np.zeros((0, 2), np.int32)
         if array.dtype.kind not in "iu":
-            raise InvalidParameter("the ends of edges are numbers of vertices here: integers.")
+            raise InvalidParameter("graphs.ends_not_integers", parameter="pairs")
         if array.size and not (int(array.min()) >= 0 and int(array.max()) < vertices):
-            raise InvalidParameter("an edge ends outside of the vertices.")
+            raise InvalidParameter("graphs.end_outside", parameter="pairs")
         first, second = (array[:, side].astype(np.int32, copy=False) for side in (0, 1))
         starts, ends = kernels().compress_rows(first, second, vertices)
         return cls(starts, ends, labels)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.core.options import ArcReading, choose
 from mosha.graphs.data.edge_lists import Ends, ends_in_file, ends_in_rows, ends_in_table
 from mosha.graphs.data.graph import MOST_VERTICES, Graph
 from mosha.graphs.data.labels import read_label, sort_rank, whole_numbers
@@ -32,7 +33,7 @@ NO_EDGE_LISTS = (".json", ".jsonl", ".ndjson", ".xml", ".graphml", ".gexf", ".gm
 
 
 def read(
-    source: Any, *, vertices: Any = None, directed: str = "refuse", columns: tuple[str, str] | None = None
+    source: Any, *, vertices: Any = None, directed: ArcReading = "refuse", columns: tuple[str, str] | None = None
 ) -> Graph:
     """The simple undirected graph in `source`.
 
@@ -41,7 +42,7 @@ def read(
             Parquet, the first two also as gz); a pandas, Polars or Arrow table or a DuckDB relation of edges; a Graph.
         vertices: the vertex set where it is not in the source: a number n for 0, ..., n - 1, a list of labels, or
             "endpoints" for those that have an edge (in a public graph). Edges that end elsewhere are dropped.
-        directed: "refuse", or "symmetrise" to read arcs as edges; it is about graph objects that say what they are. A
+        directed: "refuse", or "symmetrize" to read arcs as edges; it is about graph objects that say what they are. A
             matrix or a list of pairs does not, and to tell from what is in it would be to tell of its edges: there a
             pair that is written in either direction is an edge.
         columns: the two columns of a table or csv that hold the ends, where it has more than two.
@@ -49,18 +50,17 @@ def read(
     >>> read(np.array([[0, 1], [1, 0], [2, 2]]), vertices=4).edge_count
     1
     """
-    if directed not in {"refuse", "symmetrise"}:
-        raise InvalidParameter("directed must be 'refuse' or 'symmetrise'.")
+    directed = choose("directed", directed, ArcReading, renamed={"symmetrise": "symmetrize"})
     if isinstance(source, Graph):
         return source
     known = _read_object(source, directed)
     ends, found = known if known is not None else (_read_table(source, columns), None)
     if found is not None and vertices is not None:
-        raise InvalidParameter("this source brings its vertices: leave vertices=... out.")
+        raise InvalidParameter("graphs.source_has_vertices", parameter="vertices")
     return _number_vertices(ends, found if found is not None else vertices)
 
 
-def _read_object(source: Any, directed: str) -> tuple[Ends, Any] | None:
+def _read_object(source: Any, directed: ArcReading) -> tuple[Ends, Any] | None:
     """Graph objects bring their vertices."""
     kind = type(source).__module__.split(".")[0]
     if kind == "networkx":
@@ -74,7 +74,7 @@ def _read_object(source: Any, directed: str) -> tuple[Ends, Any] | None:
     if kind == "scipy":
         matrix = source.tocoo()
         if matrix.shape[0] != matrix.shape[1]:
-            raise DataError("an adjacency matrix is square.")
+            raise DataError("graphs.matrix_not_square")
         real = matrix.data != 0  # on either side of the diagonal: whether both are there is private
         return (matrix.row[real], matrix.col[real]), int(matrix.shape[0])
     return None
@@ -87,9 +87,9 @@ class _Numbered:
         self.labels = labels
 
 
-def _check_direction(is_directed: Any, directed: str) -> None:
+def _check_direction(is_directed: Any, directed: ArcReading) -> None:
     if is_directed and directed == "refuse":
-        raise DataError("this graph is directed: say directed='symmetrise' to read arcs as edges.")
+        raise DataError("graphs.directed_graph", parameter="directed")
 
 
 def _split_columns(pairs: NDArray[Any]) -> Ends:
@@ -103,27 +103,25 @@ def _read_table(source: Any, columns: tuple[str, str] | None) -> Ends:
         return ends_in_table(source, columns)
     if isinstance(source, np.ndarray):
         if source.size and (source.ndim != 2 or source.shape[1] != 2):
-            raise DataError("an array of edges has two columns of ends.")
+            raise DataError("graphs.array_without_ends")
         return ends_in_rows(source.reshape(-1, 2))
     if not isinstance(source, Iterable) or isinstance(source, Mapping | bytes | bytearray | memoryview):
-        raise DataError(f"a {type(source).__name__} is no graph that Mosha can read: give pairs of vertices.")
+        raise DataError("graphs.not_a_graph", kind=type(source).__name__)
     return ends_in_rows(source)
 
 
 def _read_file(path: Path, columns: tuple[str, str] | None) -> Ends:
     kind = "".join(path.suffixes[-2:]).lower()
     if kind.removesuffix(".gz").endswith(NO_EDGE_LISTS):
-        raise DataError("an edge list is a txt, csv or Parquet file, or a gz of the first two, and this name is none.")
+        raise DataError("graphs.unknown_file_type")
     if kind.endswith(".parquet"):
         return _read_parquet(path, columns)
     try:
         text = gzip.decompress(path.read_bytes()) if kind.endswith(".gz") else path.read_bytes()
     except FileNotFoundError:
-        raise DataError("there is no such file.") from None
+        raise DataError("graphs.no_such_file") from None
     except (OSError, EOFError, zlib.error):
-        raise DataError(
-            "this file could not be read to its end: it is damaged, cut short, or not compressed."
-        ) from None
+        raise DataError("graphs.file_damaged") from None
     return ends_in_file(text, columns, header=kind.endswith((".csv", ".csv.gz")))
 
 
@@ -131,12 +129,12 @@ def _read_parquet(path: Path, columns: tuple[str, str] | None) -> Ends:
     import duckdb  # noqa: PLC0415  (Parquet is read by the engine that all tables use)
 
     if not path.exists():
-        raise DataError("there is no such file.")
+        raise DataError("graphs.no_such_file")
     try:
         with duckdb.connect() as connection:
             return ends_in_table(connection.read_parquet(str(path)), columns)
     except duckdb.Error:
-        raise DataError("this file could not be read as a table of edges.") from None
+        raise DataError("graphs.file_not_a_table") from None
 
 
 def _number_vertices(ends: Ends, vertices: Any) -> Graph:
@@ -148,18 +146,15 @@ def _number_vertices(ends: Ends, vertices: Any) -> Graph:
     if isinstance(vertices, str) and vertices == "endpoints":
         return _number_labels(ends, {label for side in ends for label in _list_distinct(side)})
     if vertices is None:
-        raise InvalidParameter(
-            "an edge list does not say which vertices there are: vertices=n for 0, ..., n - 1, a list of labels, or, "
-            "to read a public graph, 'endpoints' for those that have an edge."
-        )
+        raise InvalidParameter("graphs.vertices_not_given", parameter="vertices")
     if isinstance(vertices, str) or not isinstance(vertices, Iterable):
-        raise InvalidParameter("vertices is a number, a list of labels, or 'endpoints'.")
+        raise InvalidParameter("graphs.vertices_option", parameter="vertices")
     return _number_labels(ends, {read_label(label) for label in vertices})
 
 
 def _keep_within(ends: Ends, vertices: int) -> Graph:
     if not 0 <= vertices <= MOST_VERTICES:
-        raise InvalidParameter("vertices must lie between 0 and 2**31 - 2.")
+        raise InvalidParameter("graphs.vertices_out_of_range", parameter="vertices")
     first, second = (whole_numbers(side) for side in ends)
     inside = (first >= 0) & (first < vertices) & (second >= 0) & (second < vertices)
     if not inside.all():

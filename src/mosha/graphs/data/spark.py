@@ -35,7 +35,7 @@ def _vertices(vertices: Any) -> tuple[tuple[Any, ...] | None, int]:
         labels = tuple(sorted({read_label(label) for label in vertices}, key=sort_rank))
         return labels, len(labels)
     if isinstance(vertices, bool) or not isinstance(vertices, int) or not 0 <= vertices <= MOST_VERTICES:
-        raise InvalidParameter("a Spark graph has vertices=n, for the numbers 0, ..., n - 1, or a list of labels.")
+        raise InvalidParameter("graphs.spark_vertices", parameter="vertices")
     return None, vertices
 
 
@@ -50,7 +50,7 @@ def _read_end(frame: Any, name: str, side: str) -> tuple[Any, Any]:
     elif kind in _NUMBERS:
         number, label = column.cast("bigint"), column.cast("string")
     else:
-        raise DataError("the ends of edges on Spark are whole numbers or text: cast these columns first.")
+        raise DataError("graphs.spark_ends")
     return number.alias(side), label.alias(f"label_{side}")
 
 
@@ -76,7 +76,7 @@ class SparkGraph:
         labels, count = _vertices(vertices)
         names = tuple(columns or frame.columns)
         if len(names) != 2 or any(frame.columns.count(name) != 1 for name in names):
-            raise DataError("an edge table has two columns of ends: name them with columns=(first, second).")
+            raise DataError("graphs.two_columns", parameter="columns")
         ends = frame.select(
             *(part for name, side in zip(names, "ab", strict=True) for part in _read_end(frame, name, side))
         )

@@ -21,7 +21,7 @@ LARGEST = 1 << 60
 
 def _single_sensitivity(step: int, unit: Unit) -> Sensitivity:
     if not isinstance(unit, Edge):
-        raise InvalidParameter("these statistics are bounded for one edge: at node level others stand in.")
+        raise InvalidParameter("graphs.edge_level_only", parameter="unit")
     return Sensitivity(l0=1, l1=step, l2=root_up(step * step), linf=step, span=min(step, 2 * step), monotone=False)
 
 
@@ -43,7 +43,7 @@ class TrianglesOfBounded:
 
     def __post_init__(self) -> None:
         if positive_integer("max_degree", self.max_degree) < 2:
-            raise InvalidParameter("a graph of these degrees has no triangles.")
+            raise InvalidParameter("graphs.no_triangles", parameter="max_degree")
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return _single_sensitivity(self.max_degree, unit)
@@ -72,9 +72,9 @@ class StarsOfClamped:
 
     def __post_init__(self) -> None:
         if positive_integer("leaves", self.leaves) < 2 or positive_integer("max_degree", self.max_degree) < self.leaves:
-            raise InvalidParameter("stars have at least 2 leaves, and degrees at least as many.")
+            raise InvalidParameter("graphs.star_leaves", parameter="leaves")
         if 2 * math.comb(self.max_degree - 1, self.leaves - 1) >= LARGEST:
-            raise InvalidParameter("one edge of a graph of these degrees may change this count by more than 2**60.")
+            raise InvalidParameter("graphs.count_too_large_for_degrees")
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         return _single_sensitivity(2 * math.comb(self.max_degree - 1, self.leaves - 1), unit)

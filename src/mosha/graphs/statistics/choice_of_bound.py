@@ -57,7 +57,7 @@ def choose_bound(values: Sequence[int], steps: Sequence[int], *, epsilon: float,
     1
     """
     if len(values) != len(steps) or not values or min(steps) < 1:
-        raise InvalidParameter("a choice of a bound needs one step, of at least 1, for each value.")
+        raise InvalidParameter("graphs.bound_steps", parameter="steps")
     weight = PENALTY / Fraction(noise)
     losses = [weight * step - value for value, step in zip(values, steps, strict=True)]
     scores = [
@@ -88,7 +88,7 @@ def balanced_bound(values: Sequence[int], steps: Sequence[int], *, epsilon: floa
     1
     """
     if len(values) != len(steps) or not values or min(steps) < 1 or list(steps) != sorted(steps):
-        raise InvalidParameter("a choice of a bound needs one step, of at least 1, for each value, and rising ones.")
+        raise InvalidParameter("graphs.bound_steps_rising", parameter="steps")
     scores = []
     for i, (value, step) in enumerate(zip(values, steps, strict=True)):
         larger = zip(values[i + 1 :], steps[i + 1 :], strict=True)

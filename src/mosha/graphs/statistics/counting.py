@@ -64,7 +64,7 @@ def components(unit: Unit, epsilon: float, *, most: int) -> Measurement:
 def maximum_degree(unit: Unit, epsilon: float, *, most: int | None) -> Measurement:
     """The highest degree; at node level within the declared bound, which is as far as one vertex can move it."""
     if isinstance(unit, Node) and unit.max_degree is None:
-        raise InvalidParameter("the maximum degree at node level needs Node(max_degree=...), and is hardly worth it.")
+        raise InvalidParameter("graphs.maximum_degree_bound", parameter="unit")
     limit = unit.max_degree if isinstance(unit, Node) else most
     return clamp_answer(laplace(MaximumDegree(), unit=unit, epsilon=epsilon), 0, limit)
 
@@ -107,7 +107,7 @@ def _ratio(unit: Node, epsilon: float, combine: Callable[[float, float], float],
 
     def error(confidence: float, answer: Any) -> float:
         if answer is None or "edges" not in answer:
-            raise InvalidParameter(f"the {title} at node level is a ratio: its error bar comes with the answer.")
+            raise InvalidParameter("graphs.ratio_without_forecast", statistic=title)
         half = 1 - (1 - confidence) / 2
         wide = first.error(half, answer) if first.error else 0.0
         tall = second.error(half, None) if second.error else 0.0

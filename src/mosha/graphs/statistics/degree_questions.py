@@ -103,7 +103,7 @@ def _cumulative_error(sequence: Measurement) -> Callable[[float, Any], Any]:
 
     def error(confidence: float, answer: Any) -> Any:
         if answer is None:
-            raise InvalidParameter("a cumulative histogram at edge level has its error bar with the answer.")
+            raise InvalidParameter("graphs.cumulative_without_forecast")
         assert sequence.error is not None
         width = math.ceil(sequence.error(confidence, None)) + 1
         counts = np.asarray(answer, np.float64)

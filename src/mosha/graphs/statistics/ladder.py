@@ -51,7 +51,7 @@ class Rungs:
         more = Fraction(0) if constant else Fraction(order, self.floor + 1 - order)  # growth - 1
         self.decay = Fraction(epsilon) - _logarithm_up(more)
         if self.decay <= 0:
-            raise InvalidParameter("epsilon is too small for a ladder.")
+            raise InvalidParameter("graphs.ladder_epsilon_too_small", parameter="epsilon")
 
     def raise_to_floor(self, widths: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(max(w, self.floor) for w in widths)
@@ -139,7 +139,7 @@ def ladder(statistic: SubgraphCount, *, unit: Unit, epsilon: float) -> Measureme
     """
     epsilon = positive("epsilon", epsilon)
     if not 2.0**-20 <= epsilon <= 2.0**10:
-        raise InvalidParameter("epsilon must lie between 2**-20 and 1024 for a ladder.")
+        raise InvalidParameter("graphs.ladder_epsilon", parameter="epsilon")
     share = epsilon * SPREAD_SHARE
     rest = round_down(Fraction(epsilon) - Fraction(share))
     rungs = Rungs(statistic, rest)

@@ -48,7 +48,7 @@ def node_components(unit: Node, epsilon: float) -> Measurement:
     rest = (epsilon - choice) * (1 - 2.0**-40) if choice else epsilon
     multiplier = laplace_multiplier(rest)
     if Fraction(multiplier) * (bounds[-1] + 2) > LARGEST_SCALE:
-        raise InvalidParameter("epsilon is too small: the noise would leave 64-bit integers.")
+        raise InvalidParameter("graphs.epsilon_too_small", parameter="epsilon")
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask

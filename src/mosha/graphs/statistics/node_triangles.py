@@ -25,11 +25,6 @@ __all__ = ["LARGEST_CAP", "node_triangles"]
 LARGEST_CAP = 1 << 16
 """Of the caps that are tried where no bound on degrees is declared."""
 
-NO_BAR = (
-    "triangles at node level have no error bar: the cap that was chosen privately may lose triangles, and how many is "
-    "private. forecast(...) gives the noise alone; or count them at edge level, where the bar holds."
-)
-
 
 def node_triangles(unit: Node, epsilon: float) -> Measurement:
     """How many triangles there are, when a vertex with all its edges comes or goes.
@@ -57,13 +52,13 @@ def node_triangles(unit: Node, epsilon: float) -> Measurement:
     epsilon = positive("epsilon", epsilon)
     most = LARGEST_CAP if unit.max_degree is None else math.comb(unit.max_degree, 2)
     if most < 1:
-        raise InvalidParameter("a graph of these degrees has no triangles.")
+        raise InvalidParameter("graphs.no_triangles", parameter="max_degree")
     caps = powers_of_two(most)
     choice = epsilon * CHOICE_SHARE
     rest = (epsilon - choice) * (1 - 2.0**-40)
     multiplier = laplace_multiplier(rest)
     if Fraction(multiplier) * (caps[-1] + 2) > LARGEST_SCALE:
-        raise InvalidParameter("epsilon is too small: the noise would leave 64-bit integers.")
+        raise InvalidParameter("graphs.epsilon_too_small", parameter="epsilon")
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
@@ -74,7 +69,7 @@ def node_triangles(unit: Node, epsilon: float) -> Measurement:
 
     def error(confidence: float, answer: Any) -> float:
         if answer is not None and "value" in answer:
-            raise InvalidParameter(NO_BAR)
+            raise InvalidParameter("graphs.triangles_without_bar")
         cap = caps[-1] if answer is None else answer["cap"]
         return float(laplace_width(multiplier * (cap + 2), confidence))
 

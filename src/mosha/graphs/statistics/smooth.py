@@ -80,16 +80,13 @@ def smooth(
     """
     epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
     if not 2.0**-20 <= epsilon <= 2.0**10 or 0 < delta < 2.0**-500 or not 0 < positive("dilation", dilation) < 1:
-        raise InvalidParameter(
-            "a smooth sensitivity needs epsilon between 2**-20 and 1024, a delta of zero or above 2**-500, and a "
-            "dilation between 0 and 1."
-        )
+        raise InvalidParameter("graphs.smooth_budget")
     share = epsilon * SPREAD_SHARE
     rest = round_down(Fraction(epsilon) - Fraction(share))
     shift = rest * (1 - dilation)
     decay = largest_decay(shift, rest, delta) if delta else (rest - shift) * _HAIR
     if decay < 2.0**-22 or statistic.global_sensitivity / shift > LARGEST_SCALE:
-        raise InvalidParameter("the noise would leave 64-bit integers: take a larger epsilon or delta.")
+        raise InvalidParameter("graphs.smooth_noise_too_large", parameter="epsilon")
 
     def scale(widths: tuple[int, ...]) -> Fraction:
         length = min(statistic.cap + 1, math.ceil(64 / decay) + 1)

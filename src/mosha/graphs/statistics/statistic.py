@@ -37,16 +37,16 @@ LONGEST = 1 << 22
 
 def _entries(length: int) -> tuple[int, ...]:
     if length > LONGEST:
-        raise InvalidParameter("a degree histogram has at most 2**22 entries: take a lower max_degree or up_to.")
+        raise InvalidParameter("graphs.histogram_too_long", parameter="max_degree")
     return tuple(range(length))
 
 
 def check_unit(unit: Any) -> Unit:
     """An Edge or a Node that comes or goes."""
     if not isinstance(unit, Edge | Node):
-        raise InvalidParameter("a graph protects mosha.Edge() or mosha.Node(max_degree=...).")
+        raise InvalidParameter("graphs.unit_of_graph", parameter="unit")
     if unit.neighbours is not Neighbours.ADD_REMOVE:
-        raise InvalidParameter("graphs are neighbours when one edge or one vertex is added or removed.")
+        raise InvalidParameter("graphs.neighbors_of_graphs", parameter="unit")
     return unit
 
 
@@ -54,7 +54,7 @@ def degree_bound(unit: Unit, name: str) -> int:
     """The public bound on degrees that a statistic at node level needs."""
     if isinstance(unit, Node) and unit.max_degree is not None:
         return unit.max_degree
-    raise Unbounded(f"{name} at node level needs mosha.Node(max_degree=...): one vertex may touch all others.")
+    raise Unbounded("graphs.needs_degree_bound", parameter="unit", statistic=name)
 
 
 def _make_sensitivity(l0: int, l1: int, linf: int, *, monotone: bool = False) -> Sensitivity:
@@ -129,7 +129,7 @@ class ComponentCount(_GraphNumber):
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Node):
-            raise Unbounded("components at node level come from a Lipschitz extension: ask protect(...).components().")
+            raise Unbounded("graphs.node_level_components", parameter="unit")
         return _make_sensitivity(1, 1, 1)
 
     def evaluate(self, data: Any, unit: Unit) -> Steps:
@@ -178,13 +178,13 @@ class SortedDegrees:
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Node):
-            raise Unbounded("sorted degrees at node level come from the cumulative histogram: use degree_sequence().")
+            raise Unbounded("graphs.node_level_degrees", parameter="unit")
         return _make_sensitivity(2, 2, 1, monotone=True)
 
     def evaluate(self, data: Any, unit: Unit) -> Steps:
         del unit
         if data.vertices != self.vertices:
-            raise DataError("this graph does not have the declared vertices.")
+            raise DataError("graphs.wrong_vertices")
         return np.repeat(np.arange(self.vertices, dtype=np.int64), data.degree_counts(self.vertices))
 
 
@@ -275,11 +275,11 @@ class StarsOfBounded(_GraphNumber):
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if isinstance(check_unit(unit), Edge):
-            raise InvalidParameter("stars at edge level come from the ladder or a smooth sensitivity.")
+            raise InvalidParameter("graphs.edge_level_stars", parameter="unit")
         bound = degree_bound(unit, "the number of stars")
         step = math.comb(bound, self.leaves) + bound * math.comb(bound - 1, self.leaves - 1)
         if step == 0:
-            raise InvalidParameter("a graph of these degrees has no such stars.")
+            raise InvalidParameter("graphs.no_stars", parameter="leaves")
         return _make_sensitivity(1, step, step)
 
     def evaluate(self, data: Any, unit: Unit) -> Steps:
@@ -291,5 +291,5 @@ class StarsOfBounded(_GraphNumber):
 def _check_length(length: int, unit: Unit) -> int:
     bound = degree_bound(unit, "a degree histogram")
     if length != bound + 1:
-        raise InvalidParameter("a degree histogram at node level has max_degree + 1 entries.")
+        raise InvalidParameter("graphs.histogram_length", parameter="length")
     return bound

@@ -8,6 +8,7 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
+from mosha.core.options import SubgraphMethod, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node, Unit
 from mosha.graphs.statistics.bounded import bound_degrees
@@ -23,22 +24,28 @@ from mosha.mechanisms.picture import make_drawing
 
 __all__ = ["clustering", "stars", "subgraphs", "triangles"]
 
-METHODS = ("ladder", "smooth")
 
-
-def subgraphs(statistic: SubgraphCount, unit: Unit, epsilon: float, delta: float, method: str | None) -> Measurement:
+def subgraphs(
+    statistic: SubgraphCount, unit: Unit, epsilon: float, delta: float, method: SubgraphMethod | None
+) -> Measurement:
     """A subgraph count at edge level: the ladder, or smooth sensitivity where delta is paid."""
-    if method is not None and method not in METHODS:
-        raise InvalidParameter(f"method must be one of {', '.join(METHODS)}.")
+    if method is not None:
+        choose("method", method, SubgraphMethod)
     if statistic.global_sensitivity == 0:
-        raise InvalidParameter("a graph of so few vertices has no such subgraphs: their number is public.")
+        raise InvalidParameter("graphs.too_few_vertices", parameter="vertices")
     if method == "smooth" or (method is None and delta > 0):
         return smooth(statistic, unit=unit, epsilon=epsilon, delta=delta)
     return ladder(statistic, unit=unit, epsilon=epsilon)
 
 
 def triangles(
-    unit: Unit, epsilon: float, delta: float, *, count: int, method: str | None = None, max_degree: int | None = None
+    unit: Unit,
+    epsilon: float,
+    delta: float,
+    *,
+    count: int,
+    method: SubgraphMethod | None = None,
+    max_degree: int | None = None,
 ) -> Measurement:
     """How many triangles there are; at edge level with a bound on degrees, by Laplace noise for that bound."""
     if isinstance(unit, Node):
@@ -57,7 +64,7 @@ def stars(
     delta: float,
     *,
     count: int,
-    method: str | None = None,
+    method: SubgraphMethod | None = None,
     max_degree: int | None = None,
 ) -> Measurement:
     """How many stars with so many leaves there are; at node level in the graph of bounded degrees."""
@@ -95,7 +102,7 @@ def clustering(unit: Unit, epsilon: float, delta: float, *, count: int) -> Measu
 
     def error(confidence: float, answer: Any) -> float:
         if answer is None:
-            raise InvalidParameter("the clustering coefficient is a ratio: its error bar comes with the answer.")
+            raise InvalidParameter("graphs.clustering_without_forecast")
         half = 1 - (1 - confidence) / 2
         return _corners(answer, *(_bar(m, half, answer[part]) for m, part in ((first, "triangles"), (second, "stars"))))
 

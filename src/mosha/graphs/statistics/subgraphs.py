@@ -35,9 +35,9 @@ class SubgraphCount:
 
     def __post_init__(self) -> None:
         if self.vertices < 0:
-            raise InvalidParameter("a graph has no negative number of vertices.")
+            raise InvalidParameter("graphs.negative_vertices", parameter="vertices")
         if 2 * math.comb(max(self.vertices - 2, 0), self.order) >= LARGEST:
-            raise InvalidParameter("one edge of a graph of this size may change this count by more than 2**62.")
+            raise InvalidParameter("graphs.count_too_large", parameter="vertices")
 
     @property
     def order(self) -> int:
@@ -84,7 +84,7 @@ class SubgraphCount:
 
     def check_graph(self, graph: Any) -> Any:
         if graph.vertices != self.vertices:
-            raise DataError("this graph does not have the declared vertices.")
+            raise DataError("graphs.wrong_vertices")
         return graph
 
 
@@ -140,7 +140,7 @@ class StarCount(SubgraphCount):
 
     def __post_init__(self) -> None:
         if positive_integer("leaves", self.leaves) < 2:
-            raise InvalidParameter("stars have at least 2 leaves; those with 1 are the ends of edges.")
+            raise InvalidParameter("graphs.two_leaves", parameter="leaves")
         super().__post_init__()
 
     @property

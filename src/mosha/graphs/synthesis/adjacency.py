@@ -118,18 +118,18 @@ def adjacency(unit: Unit, epsilon: float, *, count: int) -> Measurement:
         The answer holds the numbers of the cells that say one, see `NoisyAdjacency`.
     """
     if not isinstance(unit, Edge):
-        raise InvalidParameter("an adjacency matrix names its vertices, which are private at node level.")
+        raise InvalidParameter("graphs.matrix_names_vertices", parameter="unit")
     share = positive("epsilon", epsilon) * COUNT_SHARE
     rest = (epsilon - share) * (1 - 2.0**-40)
     total = count * (count - 1) // 2
     rate = flip_rate(rest)
     if total < 1 or total * -math.expm1(-float(rate)) > MOST_FLIPS:
-        raise InvalidParameter("this matrix is empty, or its noise alone would hold more than 50 million ones.")
+        raise InvalidParameter("graphs.matrix_too_large", parameter="epsilon")
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
         if data.vertices != count:
-            raise DataError("this graph does not have the declared vertices.")
+            raise DataError("graphs.wrong_vertices")
         low, high = data.pairs().astype(np.int64).T
         cells = np.setxor1d(high * (high - 1) // 2 + low, flip_positions(total, rate, rng), assume_unique=True)
         noisy = data.edge_count + int(unbounded_laplace(Fraction(laplace_multiplier(share)), 1, rng=rng)[0])

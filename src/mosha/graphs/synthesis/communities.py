@@ -48,7 +48,7 @@ class PartitionScores:
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         if not isinstance(unit, Edge):
-            raise InvalidParameter("a partition names its vertices, which are private at node level.")
+            raise InvalidParameter("graphs.partition_names_vertices", parameter="unit")
         k = len(self.partitions)
         return Sensitivity(l0=k, l1=k, l2=float(k), linf=1, span=1, monotone=True)
 
@@ -59,7 +59,7 @@ class PartitionScores:
         for partition in self.partitions:
             label = np.array(partition)
             if label.size != data.vertices:
-                raise DataError("a partition has one community for each declared vertex.")
+                raise DataError("graphs.partition_of_declared")
             sizes = np.unique(label, return_counts=True)[1].astype(np.float64)
             inside = int((label[pairs[:, 0]] == label[pairs[:, 1]]).sum())
             scores.append(inside - round(self.density * float((sizes * (sizes - 1) / 2).sum())))
@@ -86,14 +86,14 @@ def best_partition(
     try:
         named = [[canonical_form(community) for community in partition] for partition in partitions]
     except TypeError:
-        raise InvalidParameter("partitions are lists of communities, one for each vertex.") from None
+        raise InvalidParameter("graphs.not_partitions", parameter="partitions") from None
     if len(named) < 2:
-        raise InvalidParameter("a choice is among two partitions or more.")
+        raise InvalidParameter("graphs.one_partition", parameter="partitions")
     kept = tuple(_number_groups(partition) for partition in named)
     if any(len(partition) != count for partition in kept):
-        raise InvalidParameter("a partition has one community for each vertex.")
+        raise InvalidParameter("graphs.partition_length", parameter="partitions")
     if positive("density", density) > 1:
-        raise InvalidParameter("density is a part of all pairs of vertices: at most 1.")
+        raise InvalidParameter("graphs.density_above_one", parameter="density")
     return permute_and_flip(PartitionScores(kept, density), unit=unit, epsilon=epsilon)
 
 
@@ -126,9 +126,9 @@ def communities(unit: Unit, epsilon: float, *, count: int) -> Measurement:
         The answer is one number for each vertex, in the order of labels.
     """
     if not isinstance(unit, Edge):
-        raise InvalidParameter("a partition names its vertices, which are private at node level.")
+        raise InvalidParameter("graphs.partition_names_vertices", parameter="unit")
     if count < 1:
-        raise InvalidParameter("there are no vertices.")
+        raise InvalidParameter("graphs.no_vertices", parameter="vertices")
     half, quarter = positive("epsilon", epsilon) / 2, epsilon / 4
     multiplier = laplace_multiplier(half)
     groups = max(1, min(GROUPS, count // 4))
@@ -137,7 +137,7 @@ def communities(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
         if data.vertices != count:
-            raise DataError("this graph does not have the declared vertices.")
+            raise DataError("graphs.wrong_vertices")
         exact = group_counts(data.pairs(), first, groups)
         noisy = exact + unbounded_laplace(Fraction(multiplier), groups * groups, rng=rng).reshape(groups, groups)
         generator = np.random.default_rng(int.from_bytes(rng.bytes(32), "little"))

@@ -76,16 +76,16 @@ def seeds(unit: Unit, epsilon: float, *, k: int, count: int) -> Measurement:
     """
     k = positive_integer("k", k)
     if not isinstance(unit, Edge):
-        raise InvalidParameter("seeds are names of vertices, which are private at node level.")
+        raise InvalidParameter("graphs.seeds_name_vertices", parameter="unit")
     if k >= count:
-        raise InvalidParameter("there must be more vertices than seeds.")
+        raise InvalidParameter("graphs.too_many_seeds", parameter="k")
     each = Fraction(positive("epsilon", epsilon)) / k
     price = float(each) * (1 - 2.0**-50)
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
         if data.vertices != count:
-            raise DataError("this graph does not have the declared vertices.")
+            raise DataError("graphs.wrong_vertices")
         covered = np.zeros(count, np.bool_)
         left = np.arange(count)
         chosen: list[int] = []

@@ -13,6 +13,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.events import DiscreteLaplace, Pure
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
+from mosha.core.options import SyntheticGraph, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.statistics.counting import edges
@@ -32,7 +33,7 @@ KINDS = ("clustered", "communities", "filter")
 _LESS = 1 - 2.0**-40
 
 
-def synthetic(unit: Unit, epsilon: float, *, count: int, kind: str = "clustered") -> Measurement:
+def synthetic(unit: Unit, epsilon: float, *, count: int, kind: SyntheticGraph = "clustered") -> Measurement:
     """A whole graph on as many vertices; the answer's value is an array of pairs in lexicographic order.
 
     Guarantee:
@@ -46,16 +47,12 @@ def synthetic(unit: Unit, epsilon: float, *, count: int, kind: str = "clustered"
         Pairs of vertices. "clustered" does not know which vertex is which; the other two do.
     """
     if not isinstance(unit, Edge):
-        raise InvalidParameter(
-            "synthetic graphs are made at edge level: at node level ask for the degree distribution."
-        )
+        raise InvalidParameter("graphs.synthetic_at_node_level", parameter="unit")
     if count < 4:
-        raise InvalidParameter("a synthetic graph needs at least 4 vertices.")
+        raise InvalidParameter("graphs.synthetic_too_small", parameter="vertices")
     epsilon = positive("epsilon", epsilon) * _LESS
     kinds = {"clustered": _clustered_model, "communities": _community_model, "filter": _filter_cells}
-    if kind not in kinds:
-        raise InvalidParameter(f"kind must be one of {', '.join(KINDS)}.")
-    return kinds[kind](unit, epsilon, count).map(_sort_pairs)
+    return kinds[choose("kind", kind, SyntheticGraph)](unit, epsilon, count).map(_sort_pairs)
 
 
 def _sort_pairs(answer: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +139,7 @@ def _filter_cells(unit: Edge, epsilon: float, count: int) -> Measurement:
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         del ask
         if data.vertices != count:
-            raise DataError("this graph does not have the declared vertices.")
+            raise DataError("graphs.wrong_vertices")
         size = data.edge_count + int(unbounded_laplace(Fraction(laplace_multiplier(share)), 1, rng=rng)[0])
         rate, stay = _rates(min(max(size, 1), total - 1), total, rest)
         low, high = data.pairs().astype(np.int64).T

@@ -28,7 +28,7 @@ def consistent(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     except (TypeError, ValueError, OverflowError):
         shares = np.empty(0)
     if shares.ndim != 1 or not len(shares) or not np.isfinite(shares).all():
-        raise InvalidParameter("shares are finite numbers, one or more, in one flat list.")
+        raise InvalidParameter("local.not_shares", parameter="shares")
     ordered = np.sort(shares)[::-1]
     surplus = (np.cumsum(ordered) - 1) / np.arange(1, len(ordered) + 1)
     kept = int(np.flatnonzero(ordered > surplus)[-1])

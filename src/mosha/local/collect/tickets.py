@@ -28,14 +28,14 @@ class Tickets:
 
     def __init__(self, bits: int, seen: NDArray[np.uint8] | None = None) -> None:
         if bits < 64 or bits & (bits - 1):
-            raise InvalidParameter("the memory for tickets is a power of two of at least 64 bits.")
+            raise InvalidParameter("local.ticket_memory", parameter="ticket_bits")
         self.bits = bits
         self.seen = np.zeros(bits // 8, np.uint8) if seen is None else seen
 
     def take_new(self, tickets: Sequence[bytes]) -> NDArray[np.bool_]:
         """Which of these tickets were not seen before; all of them are seen now."""
         if any(not isinstance(ticket, bytes) for ticket in tickets):
-            raise InvalidParameter("a ticket is bytes.")
+            raise InvalidParameter("local.ticket_not_bytes", parameter="tickets")
         return np.array([self._record(ticket) for ticket in tickets], np.bool_)
 
     def _record(self, ticket: bytes) -> bool:
@@ -52,5 +52,5 @@ class Tickets:
     def merge(self, other: Tickets) -> None:
         """All that either has seen."""
         if other.bits != self.bits:
-            raise InvalidParameter("two memories for tickets merge only if they are of the same size.")
+            raise InvalidParameter("local.ticket_memories_differ")
         self.seen |= other.seen

@@ -74,7 +74,9 @@ def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
     fitting = [protocol for protocol in ordered if 1 + protocol.width <= bytes_per_report]
     if not fitting:
         least = min(1 + protocol.width for protocol in ordered)
-        raise InvalidParameter(f"no protocol reports {size} values in {bytes_per_report} byte(s): {least} are needed.")
+        raise InvalidParameter(
+            "local.reports_too_short", parameter="bytes_per_report", size=size, bytes=bytes_per_report, least=least
+        )
     others = tuple(protocol for protocol in ordered if protocol not in fitting)
     return Choice(fitting[0], tuple(fitting), others, bytes_per_report)
 
@@ -96,6 +98,6 @@ def protocol_by_name(name: str, size: int, epsilon: float) -> Protocol:
     """
     kind = Protocol.kinds.get(name) if isinstance(name, str) else None
     if kind is None:
-        known = ", ".join(sorted(kind.name for kind in PROTOCOLS))
-        raise InvalidParameter(f"there is no protocol of that name; there are: {known}.")
+        known = sorted(kind.name for kind in PROTOCOLS)
+        raise InvalidParameter("local.unknown_protocol", parameter="protocol", protocols=known)
     return kind(size, epsilon)

@@ -31,7 +31,7 @@ class DeviceRandom:
         return os.urandom(n)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise InsecureRandomness("a generator is not stored: make a new one where it is needed.")
+        raise InsecureRandomness("local.generator_not_stored")
 
 
 def draw_below(bound: int, rng: Rng) -> int:
@@ -45,7 +45,7 @@ def draw_below(bound: int, rng: Rng) -> int:
     0
     """
     if bound < 1:
-        raise InvalidParameter("there is no whole number below zero to draw.")
+        raise InvalidParameter("local.nothing_to_draw", parameter="bound")
     bits = (bound - 1).bit_length()
     size = (bits + 7) // 8
     while (drawn := int.from_bytes(rng.bytes(size), "little") >> (8 * size - bits)) >= bound:

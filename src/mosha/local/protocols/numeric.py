@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, get_args
 
-from mosha.core.errors import InvalidParameter
+from mosha.core.options import MeanMethod, choose
 from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.odds import Odds
@@ -23,7 +23,7 @@ __all__ = ["Numeric", "numeric_by_name", "worst_variance"]
 OUTPUTS = (1 << 16) - 2  # cells of the window; the two numbers above them are the two ends
 _GRID = 1 << 20  # steps of a value that is told by the two ends
 _COINS = 1 << 16
-METHODS = ("hybrid", "piecewise", "duchi")
+METHODS: tuple[MeanMethod, ...] = get_args(MeanMethod)
 
 
 @dataclass(frozen=True)
@@ -162,21 +162,18 @@ def _second_moment(window: Window, at: int, slope: float, start: float, odds: Od
     return (odds.bottom * every + (odds.top - odds.bottom) * inside) / window.total
 
 
-def numeric_by_name(method: str, epsilon: float) -> Numeric:
+def numeric_by_name(method: MeanMethod, epsilon: float) -> Numeric:
     """The randomiser of that name: "hybrid" (Wang et al. 2019), "piecewise" or "duchi".
 
     >>> round(worst_variance(numeric_by_name("hybrid", 1.0)), 3)
     4.289
     """
     Odds.of(epsilon)
-    if not isinstance(method, str):
-        raise InvalidParameter(f"a mean is told by one of {', '.join(METHODS)}.")
+    choose("method", method, MeanMethod)
     if method == "duchi":
         return Numeric(epsilon, 0)
     if method == "piecewise":
         return Numeric(epsilon, _COINS)
-    if method != "hybrid":
-        raise InvalidParameter(f"a mean is told by one of {', '.join(METHODS)}.")
     return Numeric(epsilon, round(_COINS * -math.expm1(-epsilon / 2)) if epsilon > 0.6099 else 0)
 
 

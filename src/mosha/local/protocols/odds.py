@@ -46,17 +46,14 @@ class Odds:
         epsilon = positive("epsilon", epsilon)
         if epsilon > LARGEST_EPSILON:
             raise InvalidParameter(
-                f"epsilon must be at most {LARGEST_EPSILON:g} for a local report, got {epsilon:g}: above it the report "
-                "is the value. Nothing was spent."
+                "local.epsilon_too_large", parameter="epsilon", most=LARGEST_EPSILON, value=epsilon, spent="nothing"
             )
         power = _DIGITS.exp(Decimal(epsilon))
         below = Fraction(power) * (1 - Fraction(1, 10**50))
         shift = BITS + 1 - int(below).bit_length()
         top = int(below * (1 << shift))
         if top <= 1 << shift:
-            raise InvalidParameter(
-                "epsilon is too small for a local report: a report would tell nothing at all. Nothing was spent."
-            )
+            raise InvalidParameter("local.epsilon_too_small", parameter="epsilon", spent="nothing")
         return Odds(top, 1 << shift)
 
     @property

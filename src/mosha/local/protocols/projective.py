@@ -52,7 +52,7 @@ class Projective(Protocol):
     def __post_init__(self) -> None:
         super().__post_init__()
         if _geometry(self.size, self.odds) is None:
-            raise InvalidParameter("no projective space fits so many values at this epsilon: use local hashing.")
+            raise InvalidParameter("local.no_projective_space", parameter="size")
 
     @property
     def prime(self) -> int:

@@ -51,7 +51,7 @@ class Protocol(Randomiser):
         object.__setattr__(self, "size", positive_integer("size", self.size))
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         if not 2 <= self.size <= LARGEST_SIZE:
-            raise InvalidParameter(f"a survey has from 2 to {LARGEST_SIZE} values.")
+            raise InvalidParameter("local.survey_size", parameter="size", most=LARGEST_SIZE)
         Odds.of(self.epsilon)
 
     @property

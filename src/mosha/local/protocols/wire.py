@@ -95,5 +95,5 @@ def rows_of(reports: list[bytes], width: int) -> NDArray[np.uint8]:
     import numpy as np
 
     if any(len(report) != width + 1 for report in reports):
-        raise DataError("these reports are not all as long as the survey says.")
+        raise DataError("local.report_lengths")
     return np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), width + 1)[:, 1:]

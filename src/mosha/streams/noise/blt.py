@@ -45,9 +45,9 @@ class Buffers:
     def __post_init__(self) -> None:
         order = [distance for pair in zip(self.tau, self.eta, strict=True) for distance in pair]
         if not order or order != sorted(set(order)) or not 2.0**-43 < order[0] <= order[-1] < 1:
-            raise InvalidParameter("poles and zeros must interlace strictly within (2**-43, 1).")
+            raise InvalidParameter("streams.poles_interlace")
         if any((distance * 2.0**60) % 1 for distance in order):
-            raise InvalidParameter("poles and zeros must be multiples of 2**-60.")
+            raise InvalidParameter("streams.poles_off_grid")
 
     def __len__(self) -> int:
         return len(self.tau)
@@ -184,7 +184,7 @@ def design(horizon: int, buffers: int) -> Buffers:
 
     steps, count = positive_integer("horizon", horizon), positive_integer("buffers", buffers)
     if count > MOST_BUFFERS or steps > LONGEST:
-        raise InvalidParameter(f"a design has at most {MOST_BUFFERS} buffers and 2**40 steps.")
+        raise InvalidParameter("streams.design_too_large", buffers=MOST_BUFFERS)
     deepest = math.log(max(4.0, 2.0 * steps))
     found: list[tuple[float, Buffers]] = []
     for first in (0.12, 0.3):
@@ -196,7 +196,7 @@ def design(horizon: int, buffers: int) -> Buffers:
             found.append((float(tried.fun), _place_on_grid(tried.x)))
             break
     if not found:
-        raise InvalidParameter("so few steps need fewer buffers.")
+        raise InvalidParameter("streams.too_many_buffers", parameter="buffers")
     return min(found, key=lambda pair: pair[0])[1]
 
 

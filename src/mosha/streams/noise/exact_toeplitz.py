@@ -259,9 +259,9 @@ class BandedToeplitz:
 
     def __post_init__(self) -> None:
         if self.coefficients[0] != 1 or list(self.coefficients) != sorted(self.coefficients, reverse=True):
-            raise InvalidParameter("the coefficients of a band fall from 1.")
+            raise InvalidParameter("streams.band_not_falling", parameter="coefficients")
         if self.coefficients[-1] < 0 or self.horizon > 1 << 24:
-            raise InvalidParameter("a band has no negative coefficients and at most 2**24 steps.")
+            raise InvalidParameter("streams.band_negative", parameter="coefficients")
 
     @cached_property
     def _taps(self) -> tuple[int, ...]:

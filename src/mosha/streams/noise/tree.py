@@ -54,7 +54,7 @@ class SignedTree:
         object.__setattr__(self, "base", positive_integer("base", self.base))
         object.__setattr__(self, "levels", positive_integer("levels", self.levels))
         if self.base < 3 or self.base % 2 == 0:
-            raise InvalidParameter("the base of a tree with negative digits is odd and at least 3.")
+            raise InvalidParameter("streams.tree_base", parameter="base")
 
     @property
     def reach(self) -> int:

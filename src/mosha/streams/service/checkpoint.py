@@ -62,16 +62,11 @@ class Checkpoint:
         except OSError:
             raise self._refuse_access() from None
         if lock is None:
-            raise StateRefused(
-                f"the state of stream {self._name!r} is in use by another process. Nothing was spent or read."
-            )
+            raise StateRefused("streams.state_in_use", stream=self._name, spent="nothing")
         return lock
 
     def _refuse_access(self) -> StateRefused:
-        return StateRefused(
-            f"the files of stream {self._name!r} ({str(self.path)!r} and beside it) cannot be opened: look at their "
-            "rights and their folder's, or name another file. Nothing was spent or read."
-        )
+        return StateRefused("streams.state_files_closed", stream=self._name, path=str(self.path), spent="nothing")
 
     def load(self) -> dict[str, Any] | None:
         """What was saved last, or None where nothing was."""
@@ -96,16 +91,14 @@ class Checkpoint:
         try:
             return self._seal.decrypt(body[:12], body[12:], self._name.encode())
         except (InvalidTag, ValueError):
-            raise StateRefused(
-                f"the state file is not that of stream {self._name!r}, was edited or has another key. Nothing was read."
-            ) from None
+            raise StateRefused("streams.state_of_another_stream", stream=self._name) from None
 
     def save(self, content: dict[str, Any]) -> None:
         """Replace the file in one piece and flush it."""
         try:
             self._file.write([_pad(json.dumps(content).encode())])
         except OSError:
-            raise StateRefused("the state could not be written: no output leaves before it is on disk.") from None
+            raise StateRefused("streams.state_not_written") from None
 
     def close(self) -> None:
         self._held_lock.release()
@@ -117,13 +110,13 @@ def check_place(path: str | Path) -> Path:
         place = Path(path)
         folder, inside = place.is_dir(), place.parent.is_dir()
     except (TypeError, ValueError, OSError):
-        raise InvalidParameter("the state of a stream is kept in a file: give its path. Nothing was spent.") from None
+        raise InvalidParameter("streams.no_state_path", parameter="state", spent="nothing") from None
     if "\0" in str(place):
-        raise InvalidParameter("no file has a NUL in its name: give the path of the state. Nothing was spent.")
+        raise InvalidParameter("streams.nul_in_path", parameter="state", spent="nothing")
     if folder:
-        raise InvalidParameter(f"{str(place)!r} is a folder: the state of a stream is a file. Nothing was spent.")
+        raise InvalidParameter("streams.state_is_folder", parameter="state", path=str(place), spent="nothing")
     if not inside:
-        raise InvalidParameter(f"there is no folder {str(place.parent)!r} to keep the state in. Nothing was spent.")
+        raise InvalidParameter("streams.no_state_folder", parameter="state", path=str(place.parent), spent="nothing")
     return place
 
 

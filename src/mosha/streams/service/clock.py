@@ -33,7 +33,7 @@ def seconds(text: str | float) -> float:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", text)
     unit = "" if found is None else found[2].removesuffix("s") or "sec"
     if found is None or unit not in _UNITS:
-        raise InvalidParameter(f"{text!r} is not a duration: write 30s, 15min, 1h, 1d or 1w.")
+        raise InvalidParameter("streams.not_a_duration", text=text)
     return positive("a duration", float(found[1]) * _UNITS[unit])
 
 
@@ -75,7 +75,7 @@ class Clock:
         self.every, self.column = seconds(every), column
         self.start = timestamp(start)
         if not math.isfinite(self.start):
-            raise InvalidParameter("start must be a time such as 2026-01-01 or 2026-01-01T08:00:00+08:00.")
+            raise InvalidParameter("streams.start_not_a_time", parameter="start")
         self.lateness = seconds(lateness) if isinstance(lateness, str) else non_negative("lateness", lateness)
         self.closed = 0
         self._waiting: dict[int, list[dict[str, Any]]] = {}
@@ -112,7 +112,7 @@ class Clock:
         """The batches of all steps that ended `lateness` or more before `now`, empty ones included."""
         number = (timestamp(now) - self.lateness - self.start) / self.every
         if not abs(number) < 2.0**60:
-            raise InvalidParameter("now must be a time such as 2026-01-01 or 2026-01-01T08:00:00+08:00.")
+            raise InvalidParameter("streams.now_not_a_time", parameter="now")
         due = math.floor(number)
         return [self.close_next() for _ in range(self.closed, max(self.closed, due))]
 
@@ -130,7 +130,7 @@ def _rows(rows: Any, column: str) -> Iterable[Mapping[str, Any]]:
             columns = [list(values) for values in rows.values()]
             return [dict(zip(rows, values, strict=True)) for values in zip(*columns, strict=True)]
         except (TypeError, ValueError):
-            raise DataError("columns by name are lists of one length: {'t': [...], 'id': [...]}.") from None
+            raise DataError("streams.clock_columns_differ") from None
     if hasattr(rows, "to_dict") and hasattr(rows, "columns"):
         _check_header(rows.columns, column)
         try:
@@ -142,10 +142,10 @@ def _rows(rows: Any, column: str) -> Iterable[Mapping[str, Any]]:
     except TypeError:
         listed = [rows]
     if not all(isinstance(row, Mapping) for row in listed):
-        raise DataError("a clock takes a list of dicts, one for each row, columns by name, or a data frame.")
+        raise DataError("streams.not_clock_rows")
     return listed
 
 
 def _check_header(names: Iterable[Any], column: str) -> None:
     if column not in list(names):
-        raise DataError(f"the rows have no column {column!r}, which says when they were. None of them was taken.")
+        raise DataError("streams.no_time_column", column=column)

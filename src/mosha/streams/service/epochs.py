@@ -43,7 +43,7 @@ class Epochs:
     def step(self, data: Any) -> Release:
         """The sum of all steps so far; a new epoch is opened, and paid for, when the last one is full."""
         if isinstance(data, Batches):
-            raise InvalidParameter("epochs take one step at a time. Nothing was spent or read.")
+            raise InvalidParameter("streams.epochs_one_step", spent="nothing")
         if self._run is None or self._run.remaining == 0:
             run = self._account.open(self._make(self._first << (self.epoch + 1)))
             self._carried = self._carried + self._last

@@ -55,9 +55,9 @@ class _Durable:
         found = checkpoint.load()
         question = measurement.question
         if found is not None and not found.keys() >= _PARTS:
-            raise StateRefused("this state was written by another version of Mosha. Nothing was spent or read.")
+            raise StateRefused("streams.state_of_another_version", spent="nothing")
         if found is not None and (found["question"], found["name"]) != (question, measurement.name):
-            raise StateRefused("this state is of a stream with other parameters. Nothing was spent or read.")
+            raise StateRefused("streams.state_of_other_parameters", spent="nothing")
         self.charter: str = secrets.token_hex(16) if found is None else found["charter"]
         self.time: int = 0 if found is None else found["time"]
         # a release has one step or several; where the state does not say, it was written when each had one
@@ -79,11 +79,7 @@ class _Durable:
         if found is None or moved or found.get("home") in (None, self._checkpoint.home):
             return
         if isinstance(getattr(self.state, "inner", None), TreeState):
-            raise StateRefused(
-                f"the files of stream {self.measurement.name!r} were copied or restored from a backup. If the original "
-                "goes on as well, both publish with the same noise, and their difference shows the data. If it never "
-                "will, say serve(..., moved=True). Nothing was spent or read."
-            )
+            raise StateRefused("streams.state_was_copied", stream=self.measurement.name, spent="nothing")
 
     def holds(self, answer: Any) -> bool:
         """Whether this is the last answer that the state knows of."""
@@ -131,7 +127,7 @@ class _Durable:
         if number == self.releases and (data is _PENDING or self.digest_of(data) == self.digest):
             return self.answer, _Held(number)
         if number != self.releases + 1 or data is _PENDING:
-            raise StateRefused("this does not follow from the state of the stream, or had other data. No answer.")
+            raise StateRefused("streams.step_out_of_order")
         state, digest, first = self.state, self.digest_of(data), self.time + 1
         if isinstance(self.measurement, Stream) and isinstance(state, StreamState):
             self.state = state = self._attach_tape(state, self.measurement.plan, rng)
@@ -221,10 +217,7 @@ class Service:
 
     def _refuse_overtaken(self) -> StateRefused:
         self._behind = True
-        return StateRefused(
-            f"the ledger has answers of stream {self.name!r} that this state does not know: another copy went on. "
-            "No data was read; use the newest state."
-        )
+        return StateRefused("streams.state_behind", stream=self.name)
 
     def steps(self, batches: Any, *, number: int | None = None) -> Release:
         """Publish the next steps at once: an array with the numbers that single steps give, one for each batch.
@@ -234,7 +227,7 @@ class Service:
         """
         many = batches if isinstance(batches, Batches) else Batches(batches)
         if not isinstance(self.stream, Stream):
-            raise InvalidParameter("alarms and adaptive windows take one step at a time. No data was read.")
+            raise InvalidParameter("streams.single_steps_only")
         return self.step(many, number=number)
 
     def step(self, data: Any, *, number: int | None = None) -> Release:
@@ -251,7 +244,7 @@ class Service:
         if number is not None and number != self.taken + 1:
             return self._repeat_last(data, number)
         if getattr(self._durable.state, "left", 1) == 0:
-            raise HorizonExceeded(f"all alarms of stream {self.name!r} were given. No data was read.")
+            raise HorizonExceeded("streams.service_alarms_used_up", stream=self.name)
         release = self._run.step(data)
         if self._durable.releases == self._noted:
             raise self._refuse_overtaken()
@@ -263,12 +256,10 @@ class Service:
         if number == self._durable.first and self.last is not None:
             if self._durable.digest_of(data) == self._durable.digest:
                 return self.last
-            raise StateRefused(
-                f"step {number} was published with other data. The same noise on both would show the difference."
-            )
+            raise StateRefused("streams.step_had_other_data", step=number)
         if number > self.taken + 1:
-            raise InvalidParameter(f"the next step is {self.taken + 1}, not {number}. No data was read.")
-        raise AlreadyReleased(f"step {number} was published long ago. No data was read.")
+            raise InvalidParameter("streams.wrong_step_number", parameter="number", next=self.taken + 1, number=number)
+        raise AlreadyReleased("streams.published_long_ago", step=number)
 
     def close(self) -> None:
         """Stop; the stream can be served again."""
@@ -303,7 +294,7 @@ def serve(
         moved: the files were copied from elsewhere, and the original will never be served again.
     """
     if not isinstance(name, str) or not name:
-        raise InvalidParameter("a service needs a name.")
+        raise InvalidParameter("streams.no_service_name", parameter="name")
     checkpoint = Checkpoint(state, name, secret)
     try:
         return Service(account, measurement, name, checkpoint, moved=moved)

@@ -44,7 +44,7 @@ def to_plain(value: Any) -> Any:  # noqa: PLR0911  (one line a kind)
         return {type(value).__name__: [to_plain(item) for item in value]}
     if isinstance(value, dict):
         return {"dict": [[to_plain(key), to_plain(item)] for key, item in value.items()]}
-    raise StateRefused(f"a state holds numbers and texts, not {type(value).__name__}.")
+    raise StateRefused("streams.state_holds_other", kind=type(value).__name__)
 
 
 def from_plain(stored: Any) -> Any:  # noqa: PLR0911  (one line a kind)
@@ -68,5 +68,5 @@ def from_plain(stored: Any) -> Any:  # noqa: PLR0911  (one line a kind)
     if kind == "dict":
         return {from_plain(key): from_plain(item) for key, item in body}
     if kind not in _KINDS:
-        raise StateRefused("this state was written by another version.")
+        raise StateRefused("streams.state_of_unknown_kind")
     return _KINDS[kind](**{name: from_plain(item) for name, item in body.items()})
