@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, overload
 
 from mosha.core.account import Account
-from mosha.core.unit import Edge, Node, Unit
+from mosha.core.unit import Edge, Node, Person, Row, Unit
 
 if TYPE_CHECKING:
     from mosha.graphs import ProtectedGraph
@@ -15,15 +16,19 @@ __all__ = ["protect"]
 
 
 @overload
-def protect(source: object, *, unit: Edge | Node, account: Account | None = None, **options: Any) -> ProtectedGraph: ...
+def protect(
+    source: object, *, unit: Edge | Node, account: Account | None = None, **options: object
+) -> ProtectedGraph: ...
 
 
 @overload
-def protect(source: object, *, unit: Unit | None = None, account: Account | None = None, **options: Any) -> Table: ...
+def protect(
+    source: object, *, unit: Row | Person | None = None, account: Account | None = None, **options: object
+) -> Table: ...
 
 
 def protect(
-    source: object, *, unit: Unit | None = None, account: Account | None = None, **options: Any
+    source: object, *, unit: Unit | None = None, account: Account | None = None, **options: object
 ) -> Table | ProtectedGraph:
     """Put a table or a graph behind frosted glass; the unit says which of them it is.
 
@@ -39,9 +44,11 @@ def protect(
     3.0
     """
     if isinstance(unit, Edge | Node):
-        from mosha.graphs import protect as protect_graph  # noqa: PLC0415  (loaded when it is asked for)
+        from mosha import graphs  # noqa: PLC0415  (loaded when it is asked for)
 
-        return protect_graph(source, unit=unit, account=account, **options)
-    from mosha.tables import protect as protect_table  # noqa: PLC0415
+        ask: Callable[..., Table | ProtectedGraph] = graphs.protect
+    else:
+        from mosha import tables  # noqa: PLC0415
 
-    return protect_table(source, unit=unit, account=account, **options)
+        ask = tables.protect
+    return ask(source, unit=unit, account=account, **options)

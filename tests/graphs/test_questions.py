@@ -35,7 +35,7 @@ def test_every_question_follows_the_protocol_and_survives_json():
     prints = set()
     for verb, question in every_question(asked).items():
         assert isinstance(question, QuestionProtocol)
-        again = Question.from_dict(json.loads(json.dumps(question.to_dict())), asked)
+        again = Question.from_dict(asked, json.loads(json.dumps(question.to_dict())))
         assert (again.verb, again.fingerprint) == (verb, question.fingerprint)
         prints.add(question.fingerprint)
     assert len(prints) == len(VERBS)
@@ -48,7 +48,7 @@ def test_questions_with_other_options_units_or_vertices_have_other_fingerprints(
     larger = mosha.graphs.protect(PAIRS, unit=mosha.Edge(), vertices=31)
     assert asked.edges().fingerprint != larger.edges().fingerprint
     with pytest.raises(InvalidParameter) as refused:
-        Question.from_dict(asked.edges().to_dict(), larger)
+        Question.from_dict(larger, asked.edges().to_dict())
     assert refused.value.code == "graphs.question_of_other_graph"
 
 
@@ -65,7 +65,7 @@ def test_the_fingerprint_of_a_question_at_node_level_knows_nothing_of_the_graph(
 )
 def test_what_describes_no_question_is_refused(data):
     with pytest.raises(InvalidParameter) as refused:
-        Question.from_dict(data, graph())
+        Question.from_dict(graph(), data)
     assert refused.value.code == "graphs.not_a_question"
 
 

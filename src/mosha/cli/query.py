@@ -80,7 +80,7 @@ def query(
     name = _table_name(data, table)
     whose = _unit(unit, at_most, declared.unit, name)
     place = ledger or f"{_file(data)}.privacy.db"
-    protected = mosha.protect(data, unit=whose, table=table, schema=declared, separator=separator)
+    protected = mosha.tables.protect(data, unit=whose, table=table, schema=declared, separator=separator)
     named = dict.fromkeys((name, "data"), protected)
     checked = statement(sql, named, bars=bars)
     if explain or checked.explained:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from mosha.core.release import Receipt, Release
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.data.reading import read
-
-if TYPE_CHECKING:
-    from mosha.graphs.protect import ProtectedGraph
 
 __all__ = ["VERBS", "Answer", "Question"]
 
@@ -301,19 +298,19 @@ class Question:
 
         >>> import mosha
         >>> graph = mosha.graphs.protect([(0, 1), (1, 2)], unit=mosha.Edge(), vertices=10)
-        >>> Question.from_dict(graph.stars(3).to_dict(), graph).fingerprint == graph.stars(3).fingerprint
+        >>> Question.from_dict(graph, graph.stars(3).to_dict()).fingerprint == graph.stars(3).fingerprint
         True
         """
         options = {name: _to_plain(value) for name, value in self.options.items()}
         return {"graph": self.verb, "options": options, "unit": self.unit.to_dict(), "vertices": self.vertices}
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any], graph: ProtectedGraph) -> Question:
+    def from_dict(graph: object, data: Mapping[str, Any]) -> Question:
         """The question that `to_dict` described, about this graph; anything else is refused.
 
         Args:
+            graph: the protected graph to ask, with the same unit and as many vertices.
             data: what `to_dict` gave.
-            graph: the graph to ask, with the same unit and as many vertices.
         """
         if not isinstance(data, Mapping) or set(data) != {"graph", "options", "unit", "vertices"}:
             raise InvalidParameter("graphs.not_a_question", parameter="data")
@@ -322,7 +319,7 @@ class Question:
             raise InvalidParameter("graphs.not_a_question", parameter="data")
         try:
             asked: Question = getattr(graph, verb)(**options)
-        except TypeError:
+        except (AttributeError, TypeError):
             raise InvalidParameter("graphs.not_a_question", parameter="data") from None
         if (asked.unit.to_dict(), asked.vertices) != (data["unit"], data["vertices"]):
             raise InvalidParameter("graphs.question_of_other_graph", parameter="graph")
