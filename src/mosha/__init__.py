@@ -13,6 +13,7 @@ from mosha.core.lazy import loaded_when_used
 if TYPE_CHECKING:
     from mosha import accounting as accounting
     from mosha import audit as audit
+    from mosha import client as client
     from mosha import connect as connect
     from mosha import errors as errors
     from mosha import events as events
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mosha import streams as streams
     from mosha import synth as synth
     from mosha import tables as tables
+    from mosha.client import connect_to as connect_to
     from mosha.connect.language.expression import col as col
     from mosha.core.account import Account as Account
     from mosha.core.account import Run as Run
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 _MODULES = [
     "accounting",
     "audit",
+    "client",
     "connect",
     "errors",
     "events",
@@ -81,6 +84,7 @@ _NAMES = {
     "Run": "core.account",
     "WeakPromise": "core.weakness",
     "col": "connect.language.expression",
+    "connect_to": "client",
     "keep_private_log": "core.private_log",
     "protect": "protection",
     "query": "sql",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from mosha.core.errors import MoshaError
+from mosha.core.errors import DataError, MoshaError
 from mosha.core.language import LANGUAGES, Language, is_code, say
 from mosha.server.errors import ServerError
 
@@ -54,6 +54,8 @@ def problem_of(error: BaseException, language: Language, *, own: Collection[str]
     if isinstance(error, ServerError):
         fields = {**error.public, "parameter": error.parameter, "spent": error.spent}
         return _problem(error.status, error.code, type(error).__name__, error.render(language), fields)
+    if type(error) is DataError:  # a column that is not there: the server's own process reads no data
+        return _problem(422, error.code, "DataError", error.render(language), error.to_dict())
     if isinstance(error, MoshaError):
         return _library_problem(type(error).__name__, error.to_dict(), language, own, error.render(language))
     return _problem(500, "server.internal", "ServerError", say("server.internal", language), {})

@@ -41,7 +41,7 @@ def build_question(table: Table, name: str, said: Mapping[str, Any], condition: 
     """Check a question about one dataset. Nothing is read and nothing is spent."""
     chosen = table if condition is None else restrict(table, condition)
     if "plan" in said:
-        return Asked(Question.from_dict(said["plan"], {name: chosen}))  # type: ignore[attr-defined]
+        return Asked(Question.from_dict(chosen, said["plan"]))
     options = {part: said[part] for part in ("ranges", "keys", "bars") if said.get(part) is not None}
     if "ranges" in options:
         options["ranges"] = {column: tuple(ends) for column, ends in options["ranges"].items()}

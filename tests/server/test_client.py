@@ -1,0 +1,98 @@
+"""The client has the verbs of the library, gives the same answers and raises the same errors."""
+
+import subprocess
+import sys
+from datetime import date
+
+import pytest
+
+import mosha
+from mosha.client import RequestDenied, ServerRefusal, ServerUnreachable
+from mosha.errors import BudgetExceeded, DataError, InvalidParameter, Refused
+
+
+@pytest.fixture(scope="module")
+def lab(house):
+    return mosha.connect_to(str(house.client.base_url), token=house.tokens["li"])
+
+
+def test_a_select_is_answered_as_the_library_answers_it(lab):
+    answer = lab.query("SELECT ward, AVG(days) AS days FROM visits GROUP BY ward", epsilon=0.02)
+    assert isinstance(answer, mosha.tables.Answer)
+    assert answer.table["ward"] == ["cardiology", "surgery", "pediatrics", "neurology"]
+    assert answer.error(0.95)["days"][0] > answer.error(0.5)["days"][0] > 0
+    assert answer.receipt.account == "visits/li"
+    assert answer.receipt.cost == pytest.approx(0.02)
+
+
+def test_verbs_build_the_question_here_and_ask_it_there(lab):
+    visits = lab.table("visits")
+    question = visits.where(mosha.col("days") > 3).group_by("ward").mean("days")
+    assert question.forecast(epsilon=0.1, rows=1000)["mean"][0] > 0
+    answer = question.release(epsilon=0.02, key="verbs")
+    assert list(answer.table) == ["ward", "mean"]
+    again = question.release(epsilon=0.02, key="verbs")
+    assert again.table == answer.table
+
+
+def test_every_verb_of_a_table_can_be_asked(lab):
+    visits = lab.table("visits")
+    asked = [
+        visits.count(),
+        visits.persons(),
+        visits.sum("days"),
+        visits.variance("days"),
+        visits.quantile("age", 0.5),
+        visits.histogram({"age": [0, 18, 65, 120]}),
+        visits.top("ward", k=2, candidates=["cardiology", "surgery", "pediatrics"]),
+        visits.compute(old=mosha.col("age") > 60).group_by("old", keys=[True, False]).count(),
+    ]
+    for question in asked:
+        assert question.preview(epsilon=0.01)["fits"] in (True, False)
+    answer = asked[5].release(epsilon=0.01)
+    assert len(answer) == 3
+
+
+def test_dates_come_back_as_dates(lab):
+    keys = [date(2026, 1, 1), date(2026, 1, 2)]
+    answer = lab.table("visits").group_by("day", keys=keys).count().release(epsilon=0.01)
+    assert answer.table["day"] == keys
+
+
+def test_refusals_are_the_errors_of_the_library(lab, house):
+    with pytest.raises(Refused) as refused:
+        lab.query("SELECT * FROM visits", epsilon=0.1)
+    assert refused.value.code
+    with pytest.raises(BudgetExceeded):
+        lab.query("SELECT COUNT(*) AS n FROM visits", epsilon=50)
+    with pytest.raises(DataError, match="no column"):
+        lab.query("SELECT COUNT(*) AS n FROM visits WHERE nothing = 1", epsilon=0.1)
+    stranger = mosha.connect_to(str(house.client.base_url), token="mosha_aaaaaaaaaaaaaaaa_" + "b" * 43)
+    with pytest.raises(ServerRefusal) as refusal:
+        stranger.datasets()
+    assert (refusal.value.status, refusal.value.code) == (401, "server.wrong_credentials")
+
+
+def test_a_denied_question_says_why(house):
+    lab = mosha.connect_to(str(house.client.base_url), token=house.tokens["zhang"], patience=20)
+    asked = house.ask("zhang", key="deny me", epsilon=0.51)
+    if asked.status_code == 202:
+        said = {"verdict": "deny", "reason": "ask for less"}
+        assert house.call("zhao", "POST", f"/requests/{asked.json()['id']}/decision", said).status_code == 200
+        with pytest.raises(RequestDenied, match="ask for less"):
+            lab.query("SELECT COUNT(*) AS n FROM visits", epsilon=0.51, key="deny me")
+
+
+def test_a_token_goes_to_https_or_to_this_machine_alone():
+    with pytest.raises(InvalidParameter, match="HTTPS"):
+        mosha.connect_to("http://privacy.example.org", token="mosha_x")
+    with pytest.raises(ServerUnreachable):
+        mosha.connect_to("http://127.0.0.1:9", token="mosha_x").datasets()
+
+
+def test_asking_in_sql_loads_the_standard_library_alone():
+    program = (
+        "import sys, mosha; mosha.connect_to('http://127.0.0.1:9', token='x');"
+        "heavy = {'numpy', 'duckdb', 'sqlglot', 'starlette', 'scipy'} & set(sys.modules); assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
