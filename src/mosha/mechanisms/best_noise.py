@@ -58,7 +58,7 @@ def best_noise(
     'gaussian'
     """
     if (find_given(epsilon=epsilon, rho=rho) == "epsilon") != (delta is not None):
-        raise InvalidParameter("a budget is epsilon and delta together (delta may be 0), or rho.")
+        raise InvalidParameter("mechanisms.budget_for_either")
     candidates: dict[str, Callable[[], Measurement]]
     if rho is not None:
         candidates = {

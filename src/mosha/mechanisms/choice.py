@@ -88,9 +88,7 @@ def check_candidates(statistic: object, unit: object) -> tuple[Statistic, Unit, 
     """A statistic that scores at least two labels."""
     statistic, unit = check_moving(statistic, unit)
     if statistic.labels is None or len(statistic.labels) < 2:
-        raise InvalidParameter(
-            f"a choice needs a statistic that scores two labels or more, such as Histogram, not {title(statistic)}."
-        )
+        raise InvalidParameter("mechanisms.two_labels", parameter="statistic", kind=title(statistic))
     return statistic, unit, statistic.labels
 
 

@@ -63,7 +63,7 @@ def gaussian(
     l2 = Fraction(statistic.sensitivity(unit).l2)
     chosen = find_given(epsilon=epsilon, rho=rho, mu=mu, sigma=sigma)
     if (delta is not None) != (chosen == "epsilon"):
-        raise InvalidParameter("Gaussian noise takes epsilon and delta together, or rho, mu or sigma without delta.")
+        raise InvalidParameter("mechanisms.gaussian_budget")
     if chosen == "sigma":
         multiplier = round_down(Fraction(positive("sigma", sigma)) / Fraction(statistic.grid) / l2)
     else:
@@ -93,16 +93,13 @@ def gaussian(
 
 def _check_size(sigma: Fraction, name: str) -> None:
     if sigma > LARGEST_SCALE:
-        raise InvalidParameter(
-            f"the noise of {name} would need a sigma above 2**50 steps of its grid: take a larger budget, or a "
-            "coarser grid=..."
-        )
+        raise InvalidParameter("mechanisms.sigma_too_large", kind=name)
 
 
 def _refinement(sigma: Fraction) -> int:
     """The least power of two that makes `sigma` at least 2**10 steps."""
     if sigma < Fraction(1, 1 << 20):
-        raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+        raise InvalidParameter("mechanisms.noise_vanishes")
     return 1 << max(0, math.ceil(math.log2(FINE / sigma))) if sigma < FINE else 1
 
 
@@ -135,9 +132,7 @@ def gaussian_multiplier(
             return positive("1 / mu", round_up(1 / Fraction(positive("mu", mu))))
     delta = strict_probability("delta", delta)
     if delta < 2.0**-90:
-        raise InvalidParameter(
-            "delta must be at least 2**-90 for Gaussian noise by epsilon and delta: say rho instead."
-        )
+        raise InvalidParameter("mechanisms.delta_too_small", parameter="delta")
     least = normal.noise_multiplier(positive("epsilon", epsilon), delta - 2.0**-99)
     return positive("the noise multiplier", least)
 

@@ -54,13 +54,10 @@ def laplace(
     else:
         multiplier = round_down(Fraction(positive("scale", scale)) / Fraction(statistic.grid) / l1)
     if multiplier < 2.0**-30:
-        raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+        raise InvalidParameter("mechanisms.noise_vanishes")
     drawn = enlarge_scale(Fraction(multiplier) * l1)
     if drawn > LARGEST_SCALE:
-        raise InvalidParameter(
-            f"the noise of {title(statistic)} would need a scale above 2**50 steps of its grid: take a larger epsilon, "
-            "or a coarser grid=..."
-        )
+        raise InvalidParameter("mechanisms.scale_too_large", kind=title(statistic))
 
     def noise(width: int, rng: Rng) -> Steps:
         return discrete_laplace(drawn, width, rng=rng) if width > 1 else np.array([discrete_laplace(drawn, rng=rng)])

@@ -59,10 +59,10 @@ def mean(
     """
     parts = SumAndCount(between=between, column=column, missing=missing)
     if not isinstance(unit, Unit):
-        raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Row() or mosha.Person(...).")
+        raise InvalidParameter("mechanisms.no_unit", parameter="unit")
     epsilon = positive("epsilon", epsilon)
     if epsilon > 1024:
-        raise InvalidParameter("epsilon must be at most 1024 for a mean: beyond that nothing is hidden.")
+        raise InvalidParameter("mechanisms.epsilon_of_mean", parameter="epsilon")
     widths = parts.widths(unit)
     noise, event = _box(widths, epsilon) if widths[1] else _interval(widths[0], epsilon)
 
@@ -88,9 +88,7 @@ def _box(widths: tuple[int, int], epsilon: float) -> tuple[_Noise, Event]:
     sides = [Fraction(widths[0], FINE), Fraction(widths[1])]
     scale = enlarge_scale(FINE / Fraction(epsilon))
     if max(sides) * scale > LARGEST_SCALE or max(widths) > _WIDEST:
-        raise InvalidParameter(
-            "a unit owns too many rows, or epsilon is too small: the noise would leave 64-bit integers."
-        )
+        raise InvalidParameter("mechanisms.too_many_rows")
     limits = [int((1 << 59) * side / max(Fraction(1), *sides)) for side in sides]
 
     def noise(exact: Steps, rng: Rng) -> tuple[float, float]:
@@ -108,7 +106,7 @@ def _interval(width: int, epsilon: float) -> tuple[_Noise, Event]:
     multiplier = laplace_multiplier(epsilon)
     scale = enlarge_scale(Fraction(multiplier) * width)
     if scale > LARGEST_SCALE:
-        raise InvalidParameter("epsilon is too small: the noise would leave 64-bit integers.")
+        raise InvalidParameter("mechanisms.epsilon_too_small", parameter="epsilon")
 
     def noise(exact: Steps, rng: Rng) -> tuple[float, float]:
         noisy = add_noise(exact[:1], np.array([discrete_laplace(scale, rng=rng)]))

@@ -52,13 +52,11 @@ def report_noisy_max(statistic: Statistic, *, unit: Unit, epsilon: float, top: i
     statistic, unit, labels = check_candidates(statistic, unit)
     epsilon, top = positive("epsilon", epsilon), positive_integer("top", top)
     if top >= len(labels):
-        raise InvalidParameter(f"top must be below the number of labels, {len(labels)}.")
+        raise InvalidParameter("mechanisms.top_too_large", parameter="top", labels=len(labels))
     scale = top * statistic.sensitivity(unit).span / Fraction(epsilon)
     finer = 1 << max(0, math.ceil(math.log2(FINE / scale))) if scale < FINE else 1
     if not Fraction(1, FINE) <= scale <= LARGEST_SCALE:
-        raise InvalidParameter(
-            "epsilon is out of range for this grid: the noise would vanish, or leave 64-bit integers."
-        )
+        raise InvalidParameter("mechanisms.epsilon_out_of_range", parameter="epsilon")
     grid = statistic.grid / finer
 
     def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:

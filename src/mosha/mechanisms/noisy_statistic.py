@@ -26,12 +26,9 @@ def check_moving(statistic: object, unit: object) -> tuple[Statistic, Unit]:
     """
     checked = check_statistic(statistic)
     if not isinstance(unit, Unit):
-        raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Row() or mosha.Person(...).")
+        raise InvalidParameter("mechanisms.no_unit", parameter="unit")
     if checked.sensitivity(unit).l1 == 0:
-        raise InvalidParameter(
-            f"{title(statistic)} does not move when {unit.describe()}: under these neighbours it is public and needs "
-            "no noise. Say add/remove neighbours to protect it."
-        )
+        raise InvalidParameter("mechanisms.does_not_move", kind=title(statistic), change=unit.describe())
     return checked, unit
 
 
@@ -39,7 +36,7 @@ def find_given(**arguments: float | None) -> str:
     """The name of the one argument that was given."""
     given = [name for name, value in arguments.items() if value is not None]
     if len(given) != 1:
-        raise InvalidParameter(f"give exactly one of {', '.join(arguments)}.")
+        raise InvalidParameter("mechanisms.give_one", names=list(arguments))
     return given[0]
 
 
@@ -52,7 +49,7 @@ def exact_steps(statistic: Statistic, data: object, unit: Unit, finer: int = 1) 
     steps = np.asarray(statistic.evaluate(data, unit))
     width = 1 if statistic.labels is None else len(statistic.labels)
     if steps.shape != (width,) or steps.dtype != np.int64:
-        raise InvalidParameter(f"{title(statistic)}.evaluate must answer with {width} 64-bit integer(s).")
+        raise InvalidParameter("mechanisms.wrong_shape", kind=title(statistic), width=width)
     return np.clip(steps, -(LARGEST_STEPS // finer), LARGEST_STEPS // finer) * finer
 
 

@@ -81,12 +81,12 @@ def _keys_per_unit(unit: object) -> int:
     """How many keys one unit can have a part in."""
     if isinstance(unit, Person):
         if unit.groups is None and unit.at_most is None:
-            raise Unbounded(f"Person({unit.column!r}) needs groups=...: how many keys one person may bring in.")
+            raise Unbounded("mechanisms.no_groups", parameter="unit", column=unit.column)
         return min(limit for limit in (unit.groups, unit.at_most) if limit is not None)
     if not isinstance(unit, Unit):
-        raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Person(...).")
+        raise InvalidParameter("mechanisms.no_person_unit", parameter="unit")
     if rows_per_unit(unit) != 1:
-        raise InvalidParameter("several rows of one unit would count as several people: use a Person unit.")
+        raise InvalidParameter("mechanisms.rows_as_people", parameter="unit")
     return 1
 
 
@@ -138,7 +138,7 @@ def keeping_probabilities(epsilon: float, delta: float) -> tuple[int, ...]:
     low, high = exp_bounds(Fraction(epsilon), 2 * _BITS)
     failing = int(Fraction(delta) * _ONE)
     if failing == 0 or low == 0:
-        raise InvalidParameter("delta must be at least 2**-128 for each key, and epsilon at most 170.")
+        raise InvalidParameter("mechanisms.selection_out_of_range")
     table = [0]
     while table[-1] < _ONE:
         last = table[-1]
@@ -146,5 +146,5 @@ def keeping_probabilities(epsilon: float, delta: float) -> tuple[int, ...]:
         left = -(-max(0, _ONE - last - failing) * high >> 2 * _BITS)
         table.append(max(last, min(grown, _ONE - left, _ONE)))
         if len(table) > _LONGEST:
-            raise InvalidParameter("epsilon is too small: even a key with 300,000 people would not be kept for sure.")
+            raise InvalidParameter("mechanisms.selection_hopeless", parameter="epsilon")
     return tuple(table)

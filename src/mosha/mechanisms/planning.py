@@ -168,7 +168,7 @@ def plan(
         if kind == "standard_deviation":
             return _deviation(measurement) <= target
         if measurement.error is None:
-            raise InvalidParameter(f"{measurement.name} has no error bar to plan with: its error depends on the data.")
+            raise InvalidParameter("mechanisms.no_error_bar", measurement=measurement.name)
         return _widest_bar(measurement.error(strict_probability("confidence", confidence), like), part) <= target
 
     low, high = _bracket(enough)
@@ -188,7 +188,7 @@ def _bracket(enough: Callable[[float], bool]) -> tuple[float, float]:
     while not _is_possible(enough, epsilon):
         epsilon *= 2
         if epsilon > 2.0**20:
-            raise InvalidParameter("this accuracy cannot be reached at any epsilon: ask for less.")
+            raise InvalidParameter("mechanisms.accuracy_out_of_reach")
     return epsilon / 2, epsilon
 
 
@@ -202,16 +202,14 @@ def _is_possible(enough: Callable[[float], bool], epsilon: float) -> bool:
 def _deviation(measurement: Measurement) -> float:
     error: Any = measurement.error
     if not hasattr(error, "standard_deviation"):
-        raise InvalidParameter(
-            f"{measurement.name} plans with within=... and confidence=..., not a standard deviation."
-        )
+        raise InvalidParameter("mechanisms.no_deviation", measurement=measurement.name)
     return float(error.standard_deviation)
 
 
 def _widest_bar(bars: ArrayLike | dict[str, float], part: str | None) -> float:
     if isinstance(bars, dict):
         if part not in bars:
-            raise InvalidParameter(f"part=... must be one of {', '.join(bars)}.")
+            raise InvalidParameter("mechanisms.unknown_part", parameter="part", parts=list(bars))
         return float(bars[part])
     return float(np.max(bars))
 
@@ -221,7 +219,7 @@ def _accuracy_kind(standard_deviation: float | None, within: float | None, confi
         return "standard_deviation"
     if standard_deviation is None and within is not None and confidence is not None:
         return "within"
-    raise InvalidParameter("an accuracy is standard_deviation=..., or within=... together with confidence=...")
+    raise InvalidParameter("mechanisms.no_accuracy")
 
 
 def _steps(sensitivity: float, grid: float) -> int:

@@ -57,12 +57,10 @@ def propose_test_release(
     delta = strict_probability("delta", delta)
     bound = math.floor(Fraction(positive("sensitivity", sensitivity)) / Fraction(statistic.grid))
     if not 1 <= bound < statistic.width:
-        raise InvalidParameter(
-            "the proposed sensitivity must be at least one step of the grid and below the range: else use laplace."
-        )
+        raise InvalidParameter("mechanisms.proposal_out_of_range")
     noise, test = bound / Fraction(half), 1 / Fraction(half)
     if max(noise, test) > LARGEST_SCALE:
-        raise InvalidParameter("epsilon is too small: the noise would leave 64-bit integers.")
+        raise InvalidParameter("mechanisms.epsilon_too_small", parameter="epsilon")
     level = passing_level(half, delta)
 
     def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:

@@ -44,7 +44,7 @@ def randomized_response(categories: Sequence[object], *, unit: Unit, epsilon: fl
     """
     labels = Histogram(keys=categories).labels
     if len(labels) < 2:
-        raise InvalidParameter("randomized response needs at least two categories.")
+        raise InvalidParameter("mechanisms.two_categories", parameter="categories")
     if not isinstance(unit, Self):
         raise InvalidParameter("randomized response hides one's own value: its unit is mosha.Self().")
     epsilon = positive("epsilon", epsilon)
@@ -103,7 +103,7 @@ def response_frequencies(
     """
     counts = Histogram(keys=categories).evaluate(reports, Row())
     if counts.sum() == 0:
-        raise InvalidParameter("there are no reports to estimate from.")
+        raise InvalidParameter("mechanisms.no_reports", parameter="reports")
     p = truth_probability(len(counts), epsilon)
     q = (1 - p) / (len(counts) - 1)
     return np.asarray((counts / counts.sum() - q) / (p - q))

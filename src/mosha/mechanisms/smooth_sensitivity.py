@@ -47,7 +47,7 @@ def smooth_sensitivity(statistic: LocalStatistic, *, unit: Unit, epsilon: float)
     statistic = check_local(statistic, unit)
     epsilon = positive("epsilon", epsilon)
     if not 2.0**-20 <= epsilon <= 2.0**10:
-        raise InvalidParameter("epsilon must lie between 2**-20 and 1024 for a smooth sensitivity.")
+        raise InvalidParameter("mechanisms.epsilon_of_smooth", parameter="epsilon")
 
     def step(state: object, data: object, ask: object, rng: Rng) -> tuple[object, object]:
         del ask
@@ -105,10 +105,10 @@ def smooth_bound(reaches: Steps, decay: float) -> float:
 def check_local(statistic: object, unit: object) -> LocalStatistic:
     """The statistic itself, if it knows its local sensitivities, and the unit is one it can bound."""
     if not isinstance(statistic, LocalStatistic) or isinstance(statistic, type):
-        raise InvalidParameter("this mechanism needs a statistic with local sensitivities, such as Quantile(...).")
+        raise InvalidParameter("mechanisms.no_local_sensitivity", parameter="statistic")
     if not isinstance(unit, Unit):
-        raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Row() or mosha.Person(...).")
+        raise InvalidParameter("mechanisms.no_unit", parameter="unit")
     rows_per_unit(unit)
     if not math.isfinite(statistic.grid) or statistic.width < 1:
-        raise InvalidParameter("a statistic that cannot move is public: it needs no noise.")
+        raise InvalidParameter("mechanisms.cannot_move", parameter="statistic")
     return statistic

@@ -50,7 +50,7 @@ def above_threshold(
     """
     statistic, unit = check_moving(statistic, unit)
     if statistic.labels is not None:
-        raise InvalidParameter("a threshold is compared with a single number, such as Count() or ClippedSum(...).")
+        raise InvalidParameter("mechanisms.threshold_of_one_number", parameter="statistic")
     sensitivity = statistic.sensitivity(unit)
     alarms, horizon = positive_integer("alarms", alarms), positive_integer("horizon", horizon)
     first, second = split_epsilon(positive("epsilon", epsilon), alarms, monotone=sensitivity.monotone)
@@ -59,7 +59,7 @@ def above_threshold(
         answer=sensitivity.linf * alarms * (1 if sensitivity.monotone else 2) / Fraction(second),
     )
     if noise.answer > LARGEST_SCALE or noise.threshold > LARGEST_SCALE:
-        raise InvalidParameter("epsilon is too small for this grid: the noise would leave 64-bit integers.")
+        raise InvalidParameter("mechanisms.epsilon_too_small_for_grid", parameter="epsilon")
     level = math.ceil(Fraction(real("threshold", threshold)) / Fraction(statistic.grid))
 
     def step(state: tuple[int, int] | None, data: object, ask: object, rng: Rng) -> tuple[bool | None, tuple[int, int]]:
@@ -110,9 +110,9 @@ def _check_no_wilder(ask: object, statistic: Statistic, unit: Unit) -> Statistic
     asked, _ = check_moving(ask, unit)
     declared, its = statistic.sensitivity(unit), asked.sensitivity(unit)
     if asked.labels is not None or asked.grid != statistic.grid:
-        raise InvalidParameter("ask must be a single number on the grid of the declared statistic.")
+        raise InvalidParameter("mechanisms.ask_on_other_grid", parameter="ask")
     if its.linf > declared.linf or (declared.monotone and not its.monotone):
-        raise InvalidParameter("ask must not move further than the declared statistic, nor against its direction.")
+        raise InvalidParameter("mechanisms.ask_moves_further", parameter="ask")
     return asked
 
 

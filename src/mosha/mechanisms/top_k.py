@@ -48,7 +48,7 @@ def top_k(statistic: Statistic, *, unit: Unit, k: int, epsilon: float) -> Measur
     statistic, unit, labels = check_candidates(statistic, unit)
     epsilon, k = positive("epsilon", epsilon), positive_integer("k", k)
     if k > len(labels):
-        raise InvalidParameter(f"k must be at most the number of labels, {len(labels)}.")
+        raise InvalidParameter("mechanisms.k_too_large", parameter="k", labels=len(labels))
     each = positive("epsilon / k", round_down(Fraction(epsilon) / k))
     scale = statistic.sensitivity(unit).span / Fraction(each)
 
