@@ -77,25 +77,25 @@ class Payment:
             limit=purse.limit,
         )
 
-    def stored(self, step):
+    def find_answer(self, step):
         return step in self.purse.known, self.purse.known.get(step)
 
-    def started(self, step):
+    def note_start(self, step):
         self.log.append(f"started {step}")
 
-    def released(self, step, answer):
+    def note_answer(self, step, answer):
         self.log.append(f"released {step}")
 
-    def unreached(self, step):
+    def note_unreached(self, step):
         self.log.append(f"unreached {step}")
 
-    def failed(self, step):
+    def note_failure(self, step):
         self.log.append(f"failed {step}")
 
-    def interrupted(self, step):
+    def note_interruption(self, step):
         self.log.append(f"interrupted {step}")
 
-    def cancelled(self, step):
+    def note_cancellation(self, step):
         self.log.append(f"cancelled {step}")
 
     def close(self, unused):
@@ -377,7 +377,7 @@ def test_an_answer_that_waits_goes_before_the_end_of_the_horizon(monkeypatch):
 
     run = Purse().open(in_chunks())
     with monkeypatch.context() as patch:
-        patch.setattr(Payment, "released", away)
+        patch.setattr(Payment, "note_answer", away)
         with pytest.raises(errors.LedgerUnavailable):
             run.step("abcde")
     assert run.remaining == 0
@@ -391,7 +391,7 @@ def test_an_answer_that_was_lost_is_not_drawn_again_beyond_the_horizon(monkeypat
         raise errors.AlreadyReleased("another holder has taken over")
 
     run = Purse().open(in_chunks())
-    monkeypatch.setattr(Payment, "released", lost)
+    monkeypatch.setattr(Payment, "note_answer", lost)
     with pytest.raises(errors.AlreadyReleased):
         run.step("abcde")
     with pytest.raises(errors.HorizonExceeded):

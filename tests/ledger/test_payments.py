@@ -142,10 +142,10 @@ def test_an_interrupted_step_is_started_once_more_and_then_never(account):
 def test_who_was_overtaken_can_no_longer_release(place):
     first = place.open().account("visits", unit=PERSON, epsilon=10).open(asking(answer="first"), key="k")
     second = place.open().account("visits").open(asking(answer="second"), key="k")
-    second._reservation.started(1)
+    second._reservation.note_start(1)
     with pytest.raises(errors.AlreadyReleased, match="taken over"):
         first.step(None)
-    second._reservation.released(1, "second")
+    second._reservation.note_answer(1, "second")
     assert place.open().account("visits").open(asking(), key="k").step(None).value == "second"
     assert place.open().verify().ok
 

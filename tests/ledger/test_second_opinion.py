@@ -457,7 +457,7 @@ def test_a_payment_at_no_price_is_found(place, monkeypatch):
     account = ledger.account("visits", unit=PERSON, epsilon=1)
     gift = lambda payers, event: [Charge(p.terms.name, p.family, p.lanes, Price(1)) for p in payers]
     with monkeypatch.context() as patch:
-        patch.setattr(payments, "priced", gift)
+        patch.setattr(payments, "price_charges", gift)
         account.open(asking(events.Pure(50.0))).step(None)
     assert any("less than what was bought certainly costs" in problem for problem in ledger.verify().problems)
 

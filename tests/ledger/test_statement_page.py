@@ -106,7 +106,7 @@ def test_every_promise_has_its_page(lang, limits):
 
 @pytest.mark.parametrize("unit", every_unit(), ids=repr)
 def test_every_unit_is_described_in_chinese(unit):
-    said = words_in("zh").hidden(unit)
+    said = words_in("zh").describe_hidden(unit)
     assert HAN.search(said)
     assert "one " not in said
     assert unit.of is None or unit.of in said

@@ -35,36 +35,36 @@ class Reservation(Protocol):
     @property
     def receipt(self) -> Receipt: ...
 
-    def stored(self, step: int) -> tuple[bool, Any]:
+    def find_answer(self, step: int) -> tuple[bool, Any]:
         """Whether this step was released before (under the same key), and what was kept of it.
 
         Raises AlreadyReleased where a release was made and not kept, StepFailed where the step broke.
         """
 
-    def started(self, step: int) -> None:
+    def note_start(self, step: int) -> None:
         """Durably note that a step is about to touch the data."""
 
-    def released(self, step: int, answer: Any) -> None:
+    def note_answer(self, step: int, answer: Any) -> None:
         """Durably note that a step was answered; the answer leaves only after this returns.
 
-        Where it cannot be noted, the error passes and the answer waits: `stored` notes and gives it later, so
+        Where it cannot be noted, the error passes and the answer waits: `find_answer` notes and gives it later, so
         that no step is drawn twice.
         """
 
-    def unreached(self, step: int) -> None:
+    def note_unreached(self, step: int) -> None:
         """Durably note that a started step did not get to the data: it may be started again."""
 
-    def failed(self, step: int) -> None:
+    def note_failure(self, step: int) -> None:
         """Durably note that a step broke: it stays paid, and counts as a failure; the error leaves only after this.
 
         Where it cannot be noted, or the account may not tell one failure more (AccountFrozen), the failure waits as an
-        answer would, and `stored` notes it later. Raises AlreadyReleased where another holder has taken the step over.
+        answer would, and `find_answer` notes it later. Raises AlreadyReleased if another holder has taken the step.
         """
 
-    def interrupted(self, step: int) -> None:
+    def note_interruption(self, step: int) -> None:
         """As `failed`, of a step that was broken off in the middle and may be started once more."""
 
-    def cancelled(self, step: int) -> None:
+    def note_cancellation(self, step: int) -> None:
         """The caller broke the step off. It may have met the data, and has told nothing."""
 
     def close(self, unused: int) -> None:
@@ -209,7 +209,7 @@ class Run:
         """
         while True:
             try:
-                return self._reservation.stored(self._taken + 1)
+                return self._reservation.find_answer(self._taken + 1)
             except StepFailed:
                 ours, steps = self._unsettled > 0, max(1, self._unsettled)
                 if not (ours or self.measurement.state.replays or self.measurement.state.resume is not None):
@@ -224,14 +224,14 @@ class Run:
         self._taken, self._lost, self._unsettled = self._taken + 1, self._lost + steps, 0
 
     def _answer(self, number: int, steps: int, data: Any, ask: Any) -> Any:
-        self._reservation.started(number)
+        self._reservation.note_start(number)
         met, self._met = self._met, self.measurement.horizon - self._left + steps
         self._unsettled, self._broken_off = steps, False
         problem: MoshaError
         try:
             answer, state = self.measurement.step(self._state, data, ask, self._rng)
         except (KeyboardInterrupt, SystemExit):
-            self._reservation.cancelled(number)
+            self._reservation.note_cancellation(number)
             self._unsettled = 0
             raise
         except MoshaError as error:  # data-free by the rule of the house; what it was raised from need not be
@@ -245,23 +245,23 @@ class Run:
         else:
             self._state = state  # first: where noting fails, the reservation keeps the answer and not the state
             self._state_after = number
-            self._reservation.released(number, answer)
+            self._reservation.note_answer(number, answer)
             return answer
         if isinstance(problem, SourceUnavailable):  # the payment waits for a retry
-            self._reservation.unreached(number)
+            self._reservation.note_unreached(number)
             self._met, self._unsettled = met, 0
         elif isinstance(problem, Interrupted):
             self._interrupt(number)
             problem.spent = "waits"
         else:
-            self._reservation.failed(number)
+            self._reservation.note_failure(number)
             self._pass_by(steps)
             problem.spent = "paid"
         raise problem
 
     def _interrupt(self, number: int) -> None:
         try:
-            self._reservation.interrupted(number)
+            self._reservation.note_interruption(number)
         except (AccountFrozen, LedgerUnavailable):
             self._broken_off = True  # once it is noted, the step may be started again
             raise

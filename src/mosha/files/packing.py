@@ -37,7 +37,7 @@ def pack(value: Any, kinds: Mapping[str, Kind] | None = None) -> list[bytes | me
         InvalidParameter: naming the type of what cannot be packed.
     """
     arrays: list[NDArray[Any]] = []
-    tree = _written(value, arrays, kinds or {})
+    tree = _pack_value(value, arrays, kinds or {})
     heads = [{"type": array.dtype.str, "shape": list(array.shape)} for array in arrays]
     head = json.dumps({"tree": tree, "arrays": heads}).encode()
     parts: list[bytes | memoryview] = [len(head).to_bytes(8, "little"), head]
@@ -71,7 +71,7 @@ def _arrays(data: bytes | bytearray, start: int, heads: Any) -> Iterator[NDArray
         start += count * kind.itemsize
 
 
-def _written(value: Any, arrays: list[NDArray[Any]], kinds: Mapping[str, Kind]) -> Any:
+def _pack_value(value: Any, arrays: list[NDArray[Any]], kinds: Mapping[str, Kind]) -> Any:
     """The value as JSON: what JSON has itself, and ["what it is", parts] for everything else."""
     if value is None or isinstance(value, bool | str):
         return value
@@ -79,7 +79,7 @@ def _written(value: Any, arrays: list[NDArray[Any]], kinds: Mapping[str, Kind]) 
         return value
     for name, kind in kinds.items():
         if isinstance(value, kind.type):
-            return [name, _written(kind.apart(value), arrays, kinds)]
+            return [name, _pack_value(kind.apart(value), arrays, kinds)]
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value, order="C")
         if array.dtype.kind not in _KINDS:
@@ -87,9 +87,9 @@ def _written(value: Any, arrays: list[NDArray[Any]], kinds: Mapping[str, Kind]) 
         arrays.append(array)
         return ["array" if isinstance(value, np.ndarray) else "scalar", len(arrays) - 1]
     if isinstance(value, Mapping):
-        return ["dict", [[_written(k, arrays, kinds), _written(v, arrays, kinds)] for k, v in value.items()]]
+        return ["dict", [[_pack_value(k, arrays, kinds), _pack_value(v, arrays, kinds)] for k, v in value.items()]]
     if type(value) in (list, tuple):
-        return [type(value).__name__, [_written(v, arrays, kinds) for v in value]]
+        return [type(value).__name__, [_pack_value(v, arrays, kinds) for v in value]]
     raise InvalidParameter(
         f"a {type(value).__name__} cannot be kept in a file: plain values, arrays and tensors can. Nothing was written."
     )

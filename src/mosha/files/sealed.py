@@ -43,7 +43,7 @@ class SealedFile:
             OSError: where it cannot be written; what stood there stays.
         """
         fresh = secrets.token_bytes(_FRESH)
-        replace_file(self.path, self._sealed(fresh, content))
+        replace_file(self.path, self._seal_pieces(fresh, content))
 
     def read(self) -> bytearray | None:
         """What was written last, or None where there is no file.
@@ -58,7 +58,7 @@ class SealedFile:
             return None
         begin = len(self._magic) + _FRESH
         if bytes(data[: len(self._magic)]) != self._magic or len(data) < begin + _TAG:
-            raise self._refused()
+            raise self._refusal()
         seal, found = self._seal(bytes(data[begin - _FRESH : begin])), bytearray()
         body = data[begin:]
         for number, start in enumerate(range(0, len(body), _PIECE + _TAG)):
@@ -67,10 +67,10 @@ class SealedFile:
             try:
                 found += seal.decrypt(nonce, piece, self._purpose)
             except (InvalidTag, ValueError):
-                raise self._refused() from None
+                raise self._refusal() from None
         return found
 
-    def _sealed(self, fresh: bytes, content: Iterable[Buffer]) -> Iterator[bytes]:
+    def _seal_pieces(self, fresh: bytes, content: Iterable[Buffer]) -> Iterator[bytes]:
         yield self._magic + fresh
         seal, number, waiting = self._seal(fresh), 0, b""
         for piece in _pieces(content):
@@ -82,7 +82,7 @@ class SealedFile:
     def _seal(self, fresh: bytes) -> AESGCM:
         return AESGCM(HKDF(hashes.SHA256(), 32, salt=fresh, info=b"mosha.files.sealed.1").derive(self._secret))
 
-    def _refused(self) -> StateRefused:
+    def _refusal(self) -> StateRefused:
         return StateRefused(
             f"{str(self.path)!r} is not the file of {self._what}, was edited or has another key. Nothing was read."
         )

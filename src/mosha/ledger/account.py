@@ -17,7 +17,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Quote
 from mosha.core.unit import Member, Unit
-from mosha.ledger.paying.charge import Charge, count_room, foresee, priced
+from mosha.ledger.paying.charge import Charge, count_room, foresee, price_charges
 from mosha.ledger.paying.failures import is_frozen, refuse_frozen
 from mosha.ledger.paying.lease import Lease
 from mosha.ledger.paying.offer import offers
@@ -27,7 +27,7 @@ from mosha.ledger.paying.receipts import make_quote
 from mosha.ledger.paying.room import count_like_last
 from mosha.ledger.storage.transactions import Transaction
 from mosha.ledger.terms.moment import as_datetime
-from mosha.ledger.terms.payers import ancestry, joined, payers
+from mosha.ledger.terms.payers import ancestry, join_name, payers
 from mosha.ledger.terms.terms import LONGEST, Terms
 from mosha.ledger.terms.wanted import GrantTerms, Limits
 
@@ -58,7 +58,7 @@ class JointAccount(Account):
         self._leaves = leaves
         self._scope = tuple(terms.name for terms in leaves)
         self._unit = _common(leaves)
-        self._payers = payers(self._scope, ledger._known(self._scope))  # noqa: SLF001
+        self._payers = payers(self._scope, ledger._find_terms(self._scope))  # noqa: SLF001
 
     @property
     def name(self) -> str:
@@ -103,9 +103,9 @@ class JointAccount(Account):
         tag = price_tag(asked, **{name: value for name, value in said.items() if value is not None})
         events = offers(tag, self._leaves[0].rule) if isinstance(tag, Measurement) else (tag,)
         charges, refusals = [], []
-        for event in events:  # as `open` tries them: one that cannot be priced does not matter where another can
+        for event in events:  # as `open` tries them: one that cannot be price_charges does not matter where another can
             try:
-                charges.append(priced(self._payers, event))
+                charges.append(price_charges(self._payers, event))
             except Unpriced as error:
                 refusals.append(error)
         if not charges:
@@ -134,7 +134,7 @@ class JointAccount(Account):
             quotes, refusals = [], []
             for event in events:
                 try:
-                    foreseen = foresee(transaction, self._payers, priced(self._payers, event))
+                    foreseen = foresee(transaction, self._payers, price_charges(self._payers, event))
                     quotes.append(make_quote(foreseen, self._payers))
                 except Unpriced as error:
                     refusals.append(error)
@@ -277,7 +277,7 @@ class LedgerAccount(JointAccount):
 
     def revoke(self, name: str, *, reason: str | None = None) -> None:
         """Close an account beneath this one for good; what it has not spent stays here, where it always was."""
-        child = self._ledger.account(joined(self.name, name))
+        child = self._ledger.account(join_name(self.name, name))
         child.retire(reason=reason)
 
     def retire(self, *, reason: str | None = None) -> None:

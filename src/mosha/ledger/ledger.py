@@ -25,7 +25,7 @@ from mosha.ledger.opening import begin_book, check_version, choose_storage, find
 from mosha.ledger.paying.charge import from_columns
 from mosha.ledger.paying.failures import failures_of, lift
 from mosha.ledger.paying.purchase import compose_purchases, find_purchases
-from mosha.ledger.publishing.statement import Statement, draw_up, read_balances, tight
+from mosha.ledger.publishing.statement import Statement, draw_up, price_tightly, read_balances
 from mosha.ledger.storage.chain import Entry, Head
 from mosha.ledger.storage.key import LedgerKey
 from mosha.ledger.storage.seal import check_key, key_in_force, rotate
@@ -33,7 +33,7 @@ from mosha.ledger.storage.sqlite import SQLiteStorage
 from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.storage.witness import Witness
 from mosha.ledger.terms.note import OWN, Note, append_note, check_content, check_topic, find_notes
-from mosha.ledger.terms.payers import ancestry, joined
+from mosha.ledger.terms.payers import ancestry, join_name
 from mosha.ledger.terms.policy import Policy, find_policy, set_policy
 from mosha.ledger.terms.terms import Terms
 from mosha.ledger.terms.wanted import GrantTerms, Limits, Wanted
@@ -212,7 +212,7 @@ class Ledger:
         self, parent: str | None, name: str, unit: Unit | None, limits: Limits | GrantTerms, *, block: bool
     ) -> LedgerAccount:
         """Find an account under these terms, or open it."""
-        wanted = Wanted.of(joined(parent, name), unit, limits, block=block)
+        wanted = Wanted.of(join_name(parent, name), unit, limits, block=block)
         population = () if unit is None or unit.of is None else (unit.of,)
         path = [*ancestry(wanted.name), *population]
         known = self._storage.read(lambda transaction: read_terms(transaction, path))
@@ -251,7 +251,7 @@ class Ledger:
                 )
         return JointAccount(self, terms)
 
-    def _known(self, names: Iterable[str]) -> dict[str, Terms]:
+    def _find_terms(self, names: Iterable[str]) -> dict[str, Terms]:
         """The terms of these accounts, all above them and their populations; terms never change: they are read once."""
         self._read_terms({above for name in names for above in ancestry(name)})
         populations = (self._terms[name].unit.of for name in names if name in self._terms)
@@ -361,8 +361,8 @@ class Ledger:
             delta: where to read epsilon; the account's own delta by default.
         """
         name = account.name if isinstance(account, LedgerAccount) else account
-        balance, event = self._storage.read(lambda t: (read_balances(t, name)[name], _bought(t, name)))
-        return tight(event, balance, delta=delta) or balance.terms.rule.spent_as(balance.spent, balance.way)
+        balance, event = self._storage.read(lambda t: (read_balances(t, name)[name], _compose_bought(t, name)))
+        return price_tightly(event, balance, delta=delta) or balance.terms.rule.spent_as(balance.spent, balance.way)
 
     def statement(self, account: LedgerAccount | str) -> Statement:
         """What was promised and released under one account, for people (Markdown) and registries (JSON)."""
@@ -371,7 +371,7 @@ class Ledger:
 
     def _event(self, name: str) -> Event:
         self._balance(name)
-        return self._storage.read(lambda transaction: _bought(transaction, name))
+        return self._storage.read(lambda transaction: _compose_bought(transaction, name))
 
     def close(self) -> None:
         """Give the file or the connection back; accounts of this ledger can no longer pay."""
@@ -389,7 +389,7 @@ class Ledger:
         return f"<Ledger {self.place!r}>"
 
 
-def _bought(transaction: Transaction, name: str) -> Event:
+def _compose_bought(transaction: Transaction, name: str) -> Event:
     """All that an account has bought, as one event."""
     return compose_purchases(find_purchases(transaction, name))
 

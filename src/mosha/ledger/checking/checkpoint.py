@@ -139,29 +139,29 @@ def _restore(state: dict[str, Any]) -> Replay:
     return said
 
 
-def _plain(price: Price) -> list[str]:
+def _describe_price(price: Price) -> list[str]:
     return [str(part) for part in price.parts]
 
 
-def _price(stored: list[str]) -> Price:
+def _restore_price(stored: list[str]) -> Price:
     return Price(*map(int, stored))
 
 
 def _describe_balance(balance: Balance) -> dict[str, Any]:
     families = {
-        family: {lane: _plain(price) for lane, price in lanes.paid.items()}
+        family: {lane: _describe_price(price) for lane, price in lanes.paid.items()}
         for family, lanes in balance.families.items()
     }
     plain = {"retired": balance.retired, "failures": balance.failures, "entry": balance.entry, "way": balance.way}
-    return plain | {"terms": balance.terms.to_dict(), "own": _plain(balance.own), "families": families}
+    return plain | {"terms": balance.terms.to_dict(), "own": _describe_price(balance.own), "families": families}
 
 
 def _restore_balance(stored: Content) -> Balance:
     plain = {name: stored[name] for name in ("retired", "failures", "entry", "way")}
-    balance = Balance(Terms.from_dict(stored["terms"]), own=_price(stored["own"]), **plain)
+    balance = Balance(Terms.from_dict(stored["terms"]), own=_restore_price(stored["own"]), **plain)
     for family, lanes in stored["families"].items():
         for lane, price in lanes.items():
-            balance.families[family].change([lane], lambda before, price=price: before + _price(price))  # type: ignore[misc]
+            balance.families[family].change([lane], lambda before, price=price: before + _restore_price(price))  # type: ignore[misc]
     return balance
 
 

@@ -27,7 +27,7 @@ from mosha.ledger.storage.chain import Content, Entry, canonical
 from mosha.ledger.terms.edition import EDITION, read_edition
 from mosha.ledger.terms.edition import TOPIC as EDITION_TOPIC
 from mosha.ledger.terms.note import is_well_formed
-from mosha.ledger.terms.payers import check_disjoint, joined, payers
+from mosha.ledger.terms.payers import check_disjoint, join_name, payers
 from mosha.ledger.terms.policy import TOPIC, Policy, read_policy
 from mosha.ledger.terms.terms import Terms
 
@@ -57,13 +57,13 @@ class Balance:
         return sum((lanes.top for lanes in self.families.values()), self.own)
 
     def move(self, moved: Charge, sign: int) -> None:
-        def changed(before: Price) -> Price:
+        def change(before: Price) -> Price:
             return before + moved.price if sign > 0 else before - moved.price
 
         if not moved.lanes:
-            self.own = changed(self.own)
+            self.own = change(self.own)
             return
-        self.families[moved.family].change(moved.lanes, changed)
+        self.families[moved.family].change(moved.lanes, change)
 
 
 class Replay:
@@ -89,7 +89,7 @@ class Replay:
             "pay": self._pay,
             "lease": self._pay,
             "claim": self._claim,
-            "unreached": self._unreached,
+            "unreached": self._take_back,
             "release": self._resolve,
             "fail": self._resolve,
             "failure": self._failure,
@@ -134,7 +134,7 @@ class Replay:
 
     def _open(self, entry: Entry, content: Content) -> None:
         terms = Terms.from_dict(content)
-        joined(None, terms.name)  # raises where it is no name
+        join_name(None, terms.name)  # raises where it is no name
         if terms.disjoint_blocks:
             check_disjoint(terms.unit)
         parent = terms.name.rpartition("/")[0]
@@ -218,7 +218,7 @@ class Replay:
     def _is_locked(self, lock: object) -> bool:
         return self.edition < EDITION or isinstance(lock, str)
 
-    def _unreached(self, entry: Entry, content: Content) -> None:
+    def _take_back(self, entry: Entry, content: Content) -> None:
         payment = self.payments[content["payment"]]
         self._require(entry, payment.is_word_of_holder(content), ANOTHER_HAND)
         fair = payment.take_back_start(content["claim"], content["step"])

@@ -107,7 +107,7 @@ def verify_book(
     if witnessed := storage.witnessed:
         heads.append(("the witness", witnessed))
     if head is not None:
-        heads.append(("elsewhere", parsed(head)))
+        heads.append(("elsewhere", parse_head(head)))
     known = (*keys, *(() if storage.key is None else (storage.key,)))
     file = None if since is None or isinstance(since, Checkpoint) else Path(since)
     if keep and file is None:
@@ -149,7 +149,7 @@ def inspect(
     previous, last_at, count = begun.head, begun.at, begun.entries
     found = _HeadsInside(transaction, heads, begun.head.sequence)
     for entry in entries(transaction, previous.sequence):
-        problems += _misplaced(entry, previous, last_at)
+        problems += _find_misplacement(entry, previous, last_at)
         problems += tags.read(entry)
         said.read(entry)
         found.read(entry)
@@ -196,7 +196,7 @@ class _HeadsInside:
         ]
 
 
-def _misplaced(entry: Entry, previous: Head, last_at: int) -> list[str]:
+def _find_misplacement(entry: Entry, previous: Head, last_at: int) -> list[str]:
     problems = []
     if entry.sequence != previous.sequence + 1:
         problems.append(f"rows {previous.sequence + 1} to {entry.sequence - 1} are missing")
@@ -207,7 +207,7 @@ def _misplaced(entry: Entry, previous: Head, last_at: int) -> list[str]:
     return problems
 
 
-def parsed(head: Head | str) -> Head | str:
+def parse_head(head: Head | str) -> Head | str:
     """A head as people hand it over: 'sequence:hash', or the hash alone."""
     if isinstance(head, Head):
         return head

@@ -36,7 +36,7 @@ __all__ = [
     "foresee",
     "from_columns",
     "hand_back",
-    "priced",
+    "price_charges",
     "refusal",
     "to_columns",
     "write_charging",
@@ -60,11 +60,15 @@ class Charge:
     way: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        described = {"account": self.account, "price": self._plain(self.price), "spent": self._plain(self.spent)}
+        described = {
+            "account": self.account,
+            "price": self._describe_price(self.price),
+            "spent": self._describe_price(self.spent),
+        }
         described |= {"way": self.way} if self.way else {}
         return described | ({"family": self.family, "lanes": list(self.lanes)} if self.lanes else {})
 
-    def _plain(self, price: Price) -> list[str]:
+    def _describe_price(self, price: Price) -> list[str]:
         return [str(part) for part in price.parts[: 4 if self.way else 2]]
 
     @staticmethod
@@ -74,7 +78,7 @@ class Charge:
         return Charge(stored["account"], stored.get("family", ""), lanes, price, spent, way)
 
 
-def priced(payers: Sequence[Payer], event: Event) -> list[Charge]:
+def price_charges(payers: Sequence[Payer], event: Event) -> list[Charge]:
     """What every payer would pay for `event`, each by its own rule (Unpriced where a rule has no price)."""
     return [Charge(p.terms.name, p.family, p.lanes, p.terms.rule.price(event)) for p in payers]
 

@@ -23,7 +23,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Receipt
 from mosha.core.unit import Unit
-from mosha.ledger.paying.charge import Charge, charge, check_ends, priced, write_charging
+from mosha.ledger.paying.charge import Charge, charge, check_ends, price_charges, write_charging
 from mosha.ledger.paying.failures import count_failure, refuse_frozen
 from mosha.ledger.paying.holder import draw_secret, make_lock
 from mosha.ledger.paying.order import scope_of
@@ -70,7 +70,7 @@ class Lease(Account):
 
     def _reserve_slice(self, transaction: Transaction, event: Event) -> tuple[Entry, list[Charge]]:
         refuse_frozen(transaction, self._payers, paid=False)
-        paid = charge(transaction, self._payers, priced(self._payers, event))
+        paid = charge(transaction, self._payers, price_charges(self._payers, event))
         content: Content = {
             "event": event.to_dict(),
             "scope": list(self._scope),
@@ -100,7 +100,7 @@ class Lease(Account):
             if len(self._prices) >= REMEMBERED:
                 self._prices.clear()
                 self._receipts.clear()
-            found = self._prices[event] = [done.price for done in priced(self._payers, event)]
+            found = self._prices[event] = [done.price for done in price_charges(self._payers, event)]
         return found
 
     def _receipt(self, event: Event) -> Receipt:
@@ -248,7 +248,7 @@ class _Debit:
     def receipt(self) -> Receipt:
         return self._lease._receipt(self._measurement.event)  # noqa: SLF001
 
-    def stored(self, step: int) -> tuple[bool, Any]:
+    def find_answer(self, step: int) -> tuple[bool, Any]:
         if self._waiting and self._waiting[0] == step:
             answer = self._waiting[1]
             self._let_go()
@@ -263,30 +263,30 @@ class _Debit:
         self._lease._tell()  # noqa: SLF001
         self._waiting = self._broken = None
 
-    def started(self, step: int) -> None:
+    def note_start(self, step: int) -> None:
         self._lease._usable()  # noqa: SLF001
         self._lease._tell()  # noqa: SLF001
         if step <= self._touched:
             raise StepFailed(f"step {step} of {self._measurement.name} was started and never answered. It stays paid.")
         self._touched_before, self._touched = self._touched, step
 
-    def released(self, step: int, answer: Any) -> None:
+    def note_answer(self, step: int, answer: Any) -> None:
         """The slice is on disk, and nobody can ask for this answer again: there is nothing to note of it."""
         self._waiting = step, answer
         self._let_go()
 
-    def unreached(self, step: int) -> None:  # noqa: ARG002
+    def note_unreached(self, step: int) -> None:  # noqa: ARG002
         self._touched = self._touched_before
 
-    def failed(self, step: int) -> None:
+    def note_failure(self, step: int) -> None:
         self._broken = step
         self._lease._tell(step)  # noqa: SLF001
         self._broken = None
 
-    def interrupted(self, step: int) -> None:
-        self.failed(step)
+    def note_interruption(self, step: int) -> None:
+        self.note_failure(step)
 
-    def cancelled(self, step: int) -> None:
+    def note_cancellation(self, step: int) -> None:
         """Nothing was told."""
 
     def close(self, unused: int) -> None:

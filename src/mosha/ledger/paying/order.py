@@ -39,7 +39,7 @@ class Order:
         state = measurement.state
         return Order(scope, payers, *what, resumable=state.resume is not None, replays=state.replays)
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         what = {"event": self.event.to_dict(), "horizon": self.horizon, "name": self.name}
         what |= {"question": self.question} if self.question else {}
         what |= {"replays": True} if self.replays else {}
@@ -59,7 +59,7 @@ def _open_plan(event: Content) -> dict[str, Any]:
 def find_same(entry: Entry, order: Order) -> Entry:
     """The payment that was made under the key of this order; refused where it was for something else."""
     stored = entry.content()
-    wanted = order.described()
+    wanted = order.describe()
     same = _open_plan(stored["event"]) == _open_plan(wanted["event"])
     if not same or any(stored.get(part) != wanted.get(part) for part in ("horizon", "name", "question", "replays")):
         raise InvalidParameter(

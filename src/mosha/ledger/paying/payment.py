@@ -1,6 +1,6 @@
 """One payment and what became of it: reserved, then released or failed, step by step.
 
-    paid ──started──► released | failed          the answer leaves only after `released` is on disk
+    paid ──started──► released | failed          the answer leaves only after `note_answer` is on disk
       ▲        │
       └────────┴── unreached                     the data did not answer: may be started again
       └────────┴── interrupted                   broken off in the middle: counts as a failure, may be started once more
@@ -31,7 +31,7 @@ from mosha.core.errors import (
 )
 from mosha.core.event import NOTHING, Event, from_dict
 from mosha.core.release import Receipt
-from mosha.ledger.paying.charge import Charge, charge, hand_back, priced, write_charging
+from mosha.ledger.paying.charge import Charge, charge, hand_back, price_charges, write_charging
 from mosha.ledger.paying.codec import Unkept, decode, encode
 from mosha.ledger.paying.failures import count_failure, refuse_frozen
 from mosha.ledger.paying.holder import draw_secret, make_lock
@@ -51,7 +51,7 @@ CLOSED, VOID = 1, 2  # ended; ended before anything was started, and handed back
 
 def pay(storage: Storage, order: Order) -> Payment:
     """Charge every payer in one transaction, or find the payment that was made under the same key."""
-    charges = priced(order.payers, order.event)
+    charges = price_charges(order.payers, order.event)
     scope, secret = scope_of(order.scope), draw_secret()
 
     def reserve(transaction: Transaction) -> tuple[Entry, list[Charge] | None]:
@@ -64,7 +64,7 @@ def pay(storage: Storage, order: Order) -> Payment:
             transaction.run("UPDATE payments SET key = NULL WHERE entry = ?", found[0])
         refuse_frozen(transaction, order.payers, paid=False)
         paid = charge(transaction, order.payers, charges)
-        content = order.described() | {"charges": [done.to_dict() for done in paid], "lock": make_lock(secret)}
+        content = order.describe() | {"charges": [done.to_dict() for done in paid], "lock": make_lock(secret)}
         entry = transaction.append("pay", content)
         bought = remember_purchase(transaction, "pay", order.name, order.event.to_dict(), order.horizon, paid)
         insert = "INSERT INTO payments VALUES (?, ?, ?, 1, 1, 0, ?, 0, 0)"
@@ -98,7 +98,7 @@ class Payment:
         order = self._order
         return make_receipt(order.scope, order.payers, self._charges, event=order.event, entry=self._entry.label)
 
-    def stored(self, step: int) -> tuple[bool, Any]:
+    def find_answer(self, step: int) -> tuple[bool, Any]:
         if self._waiting and self._waiting[0] == step:
             answer = self._waiting[1]
             self._note()
@@ -123,7 +123,7 @@ class Payment:
             )
         return True, decode(content["answer"])
 
-    def started(self, step: int) -> None:
+    def note_start(self, step: int) -> None:
         begin(self._storage, self._entry.sequence, self, name=self._order.name)
         try:
             self._start(step)
@@ -167,7 +167,7 @@ class Payment:
         transaction.append("claim", content)
         return claim + 1, attempts
 
-    def released(self, step: int, answer: Any) -> None:
+    def note_answer(self, step: int, answer: Any) -> None:
         content = self._about(step) | {"mark": secrets.token_hex(8)}  # tells this very answer from a fork's
         if self._order.key is not None:  # without a key nobody can ask for it again
             with suppress(Unkept):
@@ -212,7 +212,7 @@ class Payment:
         if closed or claim != self._claim or _outcome(transaction, self._entry.sequence, step) is not None:
             raise self._overtaken(step)
 
-    def unreached(self, step: int) -> None:
+    def note_unreached(self, step: int) -> None:
         def note(transaction: Transaction) -> None:
             claim, attempts, closed = self._row(transaction)
             if claim == self._claim and not closed:
@@ -224,10 +224,10 @@ class Payment:
             self._touched = self._touched_before
         end(self._storage, self._entry.sequence, self)
 
-    def failed(self, step: int) -> None:
+    def note_failure(self, step: int) -> None:
         self._break(step, over=True)
 
-    def interrupted(self, step: int) -> None:
+    def note_interruption(self, step: int) -> None:
         self._break(step, over=False)
 
     def _break(self, step: int, *, over: bool) -> None:
@@ -260,7 +260,7 @@ class Payment:
             raise
         self._broken, self._ready = None, over
 
-    def cancelled(self, step: int) -> None:  # noqa: ARG002
+    def note_cancellation(self, step: int) -> None:  # noqa: ARG002
         end(self._storage, self._entry.sequence, self)
 
     def _about(self, step: int) -> dict[str, Any]:
@@ -285,7 +285,7 @@ class Payment:
         """What goes back after so many steps, and what stays paid."""
         order = self._order
         kept = remainder(order.event, order.horizon, used)
-        return surplus(order.payers, self._charges, priced(order.payers, kept)), kept
+        return surplus(order.payers, self._charges, price_charges(order.payers, kept)), kept
 
     def _last_resolved(self, transaction: Transaction) -> int:
         """The last step that was answered or broke, whoever held the payment then."""

@@ -43,7 +43,7 @@ def make_receipt(
         spent=own.spent,
         limit=own.limit,
         left=own.left,
-        spent_as=_meant(rule, paid),
+        spent_as=_find_meaning(rule, paid),
         payers=shares,
         more=None if leased else min(fitting, default=None),
     )
@@ -72,7 +72,7 @@ def _count_more(rule: Rule, paid: Charge) -> int | None:
     return None if paid.lanes else rule.repeats(paid.price, paid.way, paid.spent)
 
 
-def _meant(rule: Rule, paid: Charge) -> Guarantee | None:
+def _find_meaning(rule: Rule, paid: Charge) -> Guarantee | None:
     """What has been spent as epsilon and delta, where the rule counts in another measure or in two."""
     meant = rule.spent_as(paid.spent, paid.way) if rule.measure != "epsilon" or isinstance(rule, EitherRule) else None
     return meant if isinstance(meant, Approx) and meant.delta else None

@@ -54,14 +54,14 @@ def _find_sum(account: str, lane: str, rows: Mapping[str, Row]) -> tuple[Price |
     """What the rows say about a lane: its sum, or that there is none yet; None where they say nothing."""
     apart = _statement(rows[account], account).get("apart", {})
     if lane in apart:
-        return (_price(apart[lane]),)
+        return (_restore_price(apart[lane]),)
     row = rows.get(lane)
     if row is None:
         return None
     if _is_opening(row):
         return (None,)
     sums = _statement(row, account).get("sums", {})
-    return (_price(sums[lane]),) if lane in sums else None
+    return (_restore_price(sums[lane]),) if lane in sums else None
 
 
 def _find_top(row: Row, account: str, family: str) -> tuple[Price | None] | None:
@@ -70,7 +70,7 @@ def _find_top(row: Row, account: str, family: str) -> tuple[Price | None] | None
     tops = _statement(row, account).get("tops")
     if tops is None:
         return None
-    return (_price(tops[family]) if family in tops else None,)
+    return (_restore_price(tops[family]) if family in tops else None,)
 
 
 def state_lanes(
@@ -87,9 +87,9 @@ def state_lanes(
         movers: the accounts that the next row moves.
     """
     before = _statement(row, account)
-    said = before.get("tops", {name: _plain(price) for name, price in tops.items()})
-    sums = {lane: _plain(price) for lane, price in changed.items() if lane}
-    said = said | ({family: _plain(changed[""])} if changed else {})
+    said = before.get("tops", {name: _describe_price(price) for name, price in tops.items()})
+    sums = {lane: _describe_price(price) for lane, price in changed.items() if lane}
+    said = said | ({family: _describe_price(changed[""])} if changed else {})
     apart = {lane: price for lane, price in before.get("apart", {}).items() if lane not in movers}
     apart |= {lane: price for lane, price in sums.items() if lane not in movers}
     stated = {"sums": sums, "tops": said, "apart": apart}
@@ -110,9 +110,9 @@ def _statement(row: Row, account: str) -> Mapping[str, Any]:
     return found
 
 
-def _plain(price: Price) -> list[str]:
+def _describe_price(price: Price) -> list[str]:
     return [str(part) for part in price.parts]
 
 
-def _price(stored: list[str]) -> Price:
+def _restore_price(stored: list[str]) -> Price:
     return Price(*map(int, stored))

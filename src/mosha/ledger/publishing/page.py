@@ -80,7 +80,7 @@ def write_page(statement: Statement, lang: str) -> str:
         f'<p class="dim">{escape(_moment(statement.at))}</p>',
         _promise(statement, words),
         _warnings(statement, words),
-        _spent(statement, words),
+        _render_spent(statement, words),
         _section(words["facts"], _facts(statement, words)),
         _accounts(statement.accounts, words),
         _section(words["releases"], _releases(statement, words)),
@@ -114,7 +114,7 @@ def _promise(statement: Statement, words: Words) -> str:
     return (
         f'<section class="promise"><h2 style="margin-top:0">{escape(words["promised"])}</h2>'
         f"<strong>{escape(_tidy(words.promise(promise)))}</strong><p>{escape(words['together'])}</p>"
-        f"<p>{escape(words['hidden'] + words['colon'] + words.hidden(terms.unit))}</p>{paragraphs}</section>"
+        f"<p>{escape(words['hidden'] + words['colon'] + words.describe_hidden(terms.unit))}</p>{paragraphs}</section>"
     )
 
 
@@ -146,14 +146,14 @@ def _warnings(statement: Statement, words: Words) -> str:
     return f'<section><h2>{escape(words["warnings"])}</h2><div class="warnings"><ul>{items}</ul></div></section>'
 
 
-def _spent(statement: Statement, words: Words) -> str:
+def _render_spent(statement: Statement, words: Words) -> str:
     rule = statement.balance.terms.rule
     amount, limit = rule.amount_of(statement.balance.spent, statement.balance.way), rule.amount_limit
     share = min(amount / limit, 1.0)
-    said = words.spent(f"{100 * share:.1f}%", rule.measure, f"{amount:.6g}", f"{limit:.6g}")
+    said = words.describe_spent(f"{100 * share:.1f}%", rule.measure, f"{amount:.6g}", f"{limit:.6g}")
     filled = f'<span style="width:{100 * share:.2f}%"></span>'
     bar = f'<div class="gauge" role="img" aria-label="{escape(said)}">{filled}</div>'
-    left = words.left(rule.measure, f"{statement.left:.6g}", statement.more)
+    left = words.describe_left(rule.measure, f"{statement.left:.6g}", statement.more)
     return _section(words["spent"], f"{bar}<p>{escape(said)}</p><p>{escape(words['left'] + words['colon'] + left)}</p>")
 
 

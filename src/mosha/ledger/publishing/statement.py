@@ -30,7 +30,7 @@ from mosha.ledger.terms.policy import find_policy
 from mosha.ledger.terms.terms import Terms
 from mosha.ledger.terms.weakness import Weakness, find_weaknesses
 
-__all__ = ["ReleaseLine", "Statement", "draw_up", "read_balances", "tight"]
+__all__ = ["ReleaseLine", "Statement", "draw_up", "price_tightly", "read_balances"]
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Statement:
             ("neighbours", str(terms.unit.neighbours)),
             ("rule", f"{terms.rule.name}: {terms.rule.describe(self.balance.way)}, to at most {limit:.6g}"),
             ("spent so far", f"{terms.rule.measure} {spent:.6g} of {limit:.6g}; this is {self.spent}"),
-            ("left", words_in("en").left(terms.rule.measure, f"{self.left:.6g}", self.more)),
+            ("left", words_in("en").describe_left(terms.rule.measure, f"{self.left:.6g}", self.more)),
             ("releases", f"{sum(line.count for line in self.releases):,}"),
             (
                 "state",
@@ -170,7 +170,7 @@ class Statement:
         return "\n\n".join(parts) + "\n"
 
 
-def tight(event: Event, balance: Balance, *, delta: float | None = None) -> Guarantee | None:
+def price_tightly(event: Event, balance: Balance, *, delta: float | None = None) -> Guarantee | None:
     """All that an account has bought by the tightest accounting of today; None where a delta or a price is missing."""
     from mosha.accounting import epsilon  # noqa: PLC0415  (numerical, and only for display)
 
@@ -193,7 +193,7 @@ def draw_up(transaction: Transaction, account: str) -> Statement:
     balance, bought = known[account], find_purchases(transaction, account)
     beneath = tuple(b for _, b in sorted(known.items()) if _pays_into(b.terms, account))
     lines = tuple(_line(transaction, purchase, balance) for purchase in bought)
-    today = tight(compose_purchases(bought), balance)
+    today = price_tightly(compose_purchases(bought), balance)
     at = transaction.last_at
     more = count_like_last(transaction, payers((account,), {n: b.terms for n, b in known.items()}), account)
     drawn = account, balance, lines, beneath, today, transaction.head, _date(at)

@@ -29,7 +29,7 @@ class Words(ABC):
         """The numbers of a promise."""
 
     @abstractmethod
-    def hidden(self, unit: Unit) -> str:
+    def describe_hidden(self, unit: Unit) -> str:
         """What nobody can tell."""
 
     @abstractmethod
@@ -45,10 +45,10 @@ class Words(ABC):
         """How an account admits releases."""
 
     @abstractmethod
-    def spent(self, share: str, measure: str, amount: str, limit: str) -> str: ...
+    def describe_spent(self, share: str, measure: str, amount: str, limit: str) -> str: ...
 
     @abstractmethod
-    def left(self, measure: str, amount: str, more: int | None) -> str:
+    def describe_left(self, measure: str, amount: str, more: int | None) -> str:
         """What is left, and how many more payments like the last one that is, where it is known."""
 
     @abstractmethod
@@ -108,7 +108,7 @@ class English(Words):
     def promise(self, promise: Guarantee) -> str:
         return str(promise)
 
-    def hidden(self, unit: Unit) -> str:
+    def describe_hidden(self, unit: Unit) -> str:
         return f"whether {unit.describe()}"
 
     def belief(self, before: str, after: str, factor: str) -> str:
@@ -124,10 +124,10 @@ class English(Words):
             "and for whom the bound holds otherwise."
         )
 
-    def spent(self, share: str, measure: str, amount: str, limit: str) -> str:
+    def describe_spent(self, share: str, measure: str, amount: str, limit: str) -> str:
         return f"{share} of the limit: {measure} {amount} of {limit}"
 
-    def left(self, measure: str, amount: str, more: int | None) -> str:
+    def describe_left(self, measure: str, amount: str, more: int | None) -> str:
         return f"{measure} {amount}" + ("" if more is None else f", about {more:,} more like the last one")
 
     def rule(self, rule: Rule, way: Any) -> str:
@@ -226,7 +226,7 @@ class Chinese(Words):
                 return f"μ = {promise.mu:.6g}（高斯差分隐私）"
         return str(promise)
 
-    def hidden(self, unit: Unit) -> str:
+    def describe_hidden(self, unit: Unit) -> str:
         who = self._who(unit)
         of = "" if unit.of is None else f"（人群：{unit.of}）"
         if unit.neighbours is Neighbours.ADD_REMOVE:
@@ -253,10 +253,10 @@ class Chinese(Words):
     def failing(self, delta: float) -> str:
         return f"δ 的含义：任何攻击者都不会强于这样一个人：他以 {delta:.3g} 的概率得知一切，其余情形下受上述界限约束。"
 
-    def spent(self, share: str, measure: str, amount: str, limit: str) -> str:
+    def describe_spent(self, share: str, measure: str, amount: str, limit: str) -> str:
         return f"已用上限的 {share}：{_GREEK.get(measure, measure)} {amount} / {limit}"
 
-    def left(self, measure: str, amount: str, more: int | None) -> str:
+    def describe_left(self, measure: str, amount: str, more: int | None) -> str:
         return f"{_GREEK.get(measure, measure)} {amount}" + (
             "" if more is None else f"，约可再付 {more:,} 次上一笔同样的发布"
         )

@@ -59,7 +59,7 @@ class PostgreSQLStorage(Storage):
         self._url = url
         self._abandoned: list[Any] = []
         self._place = "postgresql://"
-        with self._translated():
+        with self._translate_errors():
             parts = psycopg.conninfo.conninfo_to_dict(url)
         self._place = f"postgresql://{parts.get('host') or 'local'}/{parts.get('dbname') or ''}"
         with self._turn:
@@ -71,10 +71,10 @@ class PostgreSQLStorage(Storage):
         return self._place
 
     def _connect(self) -> None:
-        self._connection = self._opened(self._settle)
+        self._connection = self._open(self._settle)
 
-    def _opened(self, settle: Callable[[Any], None]) -> Any:
-        with self._translated():
+    def _open(self, settle: Callable[[Any], None]) -> Any:
+        with self._translate_errors():
             wait = max(2, int(self._patience))
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=wait)
             try:
@@ -85,7 +85,7 @@ class PostgreSQLStorage(Storage):
         return connection
 
     def _open_reader(self) -> Any:
-        return self._opened(self._bound_waiting)
+        return self._open(self._bound_waiting)
 
     def _begin_reading(self, connection: Any) -> None:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -138,7 +138,7 @@ class PostgreSQLStorage(Storage):
         if self._connection.closed:
             self._connect()
         connection = self._connection
-        with self._translated(), self._held(connection, "BEGIN", "COMMIT"):
+        with self._translate_errors(), self._hold(connection, "BEGIN", "COMMIT"):
             # the lock is taken before the first snapshot: what is read afterwards is what stands
             connection.execute("LOCK TABLE entries IN SHARE ROW EXCLUSIVE MODE")
             yield PostgreSQLTransaction(connection, self._clock)
@@ -146,11 +146,11 @@ class PostgreSQLStorage(Storage):
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         lent = self._readers.lend(self._patience, self._open_reader, self._begin_reading)
-        with self._translated(), lent as connection, self._held(connection, "", "ROLLBACK"):
+        with self._translate_errors(), lent as connection, self._hold(connection, "", "ROLLBACK"):
             yield PostgreSQLTransaction(connection, self._clock)
 
     @contextmanager
-    def _held(self, connection: Any, begin: str, end: str) -> Iterator[None]:
+    def _hold(self, connection: Any, begin: str, end: str) -> Iterator[None]:
         process = os.getpid()
         if begin:
             connection.execute(begin)
@@ -164,7 +164,7 @@ class PostgreSQLStorage(Storage):
             raise
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:

@@ -61,7 +61,7 @@ class Readers:
             self._threads[me] += 1
         sound = False
         try:
-            self._busy[number] = connection = _begun(found, connect, begin)
+            self._busy[number] = connection = _begin_reading(found, connect, begin)
             yield connection
             sound = True
         finally:
@@ -124,7 +124,7 @@ def _close(connection: Any) -> None:
         connection.close()
 
 
-def _begun(found: Any, connect: Callable[[], Any], begin: Callable[[Any], None]) -> Any:
+def _begin_reading(found: Any, connect: Callable[[], Any], begin: Callable[[Any], None]) -> Any:
     if found is not None:
         try:
             begin(found)

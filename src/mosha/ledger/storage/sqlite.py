@@ -97,13 +97,13 @@ class SQLiteStorage(Storage):
         return self._given
 
     def _connect(self) -> None:
-        with self._translated():
+        with self._translate_errors():
             if self.path is None:
-                self._connection = self._settled(sqlite3.connect(":memory:", **self._options))
+                self._connection = self._prepare(sqlite3.connect(":memory:", **self._options))
                 return
             self._check_ground(self.path)
             try:
-                connection = self._settled(self._open(self._mode))
+                connection = self._prepare(self._open(self._mode))
             except sqlite3.OperationalError as error:
                 if not self._may_only_be_read(error):
                     raise
@@ -136,7 +136,7 @@ class SQLiteStorage(Storage):
         connection: sqlite3.Connection = sqlite3.connect(f"{self.path.as_uri()}?mode={mode}", uri=True, **self._options)
         return connection
 
-    def _settled(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+    def _prepare(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         """Make every commit durable, begin the book where there is none, and see that the files are the right ones."""
         try:
             self._settle(connection)
@@ -222,20 +222,20 @@ class SQLiteStorage(Storage):
                 f"the ledger {self.place} can only be read here: its file or its folder may not be written. "
                 "Nothing was spent."
             )
-        with self._translated(), self._held(self._connection, "BEGIN IMMEDIATE", "COMMIT"):
+        with self._translate_errors(), self._hold(self._connection, "BEGIN IMMEDIATE", "COMMIT"):
             self._check_files()  # while the book is held: nobody who keeps the rules removes its log now
             yield SQLiteTransaction(self._connection, self._clock)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         if self.path is None:  # what is in memory has one connection, which all share
-            with self._turn, self._translated(), self._held(self._connection, "BEGIN", "ROLLBACK"):
+            with self._turn, self._translate_errors(), self._hold(self._connection, "BEGIN", "ROLLBACK"):
                 yield SQLiteTransaction(self._connection, self._clock)
             return
         readers = self._readers
         self._shorten_log(readers)
         lent = readers.lend(self._patience, self._open_reader, self._begin_reading)
-        with self._translated(), lent as connection, self._held(connection, "", "ROLLBACK"):
+        with self._translate_errors(), lent as connection, self._hold(connection, "", "ROLLBACK"):
             view = SQLiteView(connection, self._clock, readers)
             self._check_files()
             yield view
@@ -265,12 +265,16 @@ class SQLiteStorage(Storage):
             if self._files.log_size() > self._tolerated:
                 readers.wait_until_alone(self._patience)
                 lent = readers.lend(self._patience, self._open_reader, _empty_log)
-                with self._turn, self._translated(), lent:  # payers wait once, for as long as it takes to write it down
+                with (
+                    self._turn,
+                    self._translate_errors(),
+                    lent,
+                ):  # payers wait once, for as long as it takes to write it down
                     pass
                 self._tolerated = self._files.log_size() + LONG_LOG  # where others read on, it stays long
 
     @contextmanager
-    def _held(self, connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
+    def _hold(self, connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
         process = os.getpid()
         if begin:
             connection.execute(begin)
@@ -284,7 +288,7 @@ class SQLiteStorage(Storage):
             raise
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:

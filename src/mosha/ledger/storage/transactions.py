@@ -261,7 +261,7 @@ class Storage(ABC):
         """
         self._ours()
         for _ in range(DISTURBANCES):
-            expected = self._expected() if recognise else ()  # before the book, which may grow meanwhile
+            expected = self._find_expected() if recognise else ()  # before the book, which may grow meanwhile
             with suppress(Disturbed), self.reading() as transaction:
                 transaction.breathe = self._give_way  # type: ignore[method-assign]
                 _recognise(transaction, expected)
@@ -301,7 +301,7 @@ class Storage(ABC):
 
     def _serve(self, mine: _Ticket[Any]) -> None:
         if not self._queue:  # an interrupt took the ticket out of the queue and went no further
-            mine.error, mine.settled = _told(KeyboardInterrupt()), True
+            mine.error, mine.settled = _explain_to_waiting(KeyboardInterrupt()), True
             return
         batch: list[_Ticket[Any]] = []
         self._committed.clear()
@@ -312,7 +312,7 @@ class Storage(ABC):
                 self._connect()
             with self.transaction() as transaction:
                 # read while the book is held: nobody commits now, so no witness can be ahead of an untouched book
-                _recognise(transaction, self._expected())
+                _recognise(transaction, self._find_expected())
                 if transaction.head != self._endorsed:
                     check_payer(transaction, self.key)
                 transaction.key = self.key
@@ -321,7 +321,7 @@ class Storage(ABC):
             self._note(transaction.head)
         except BaseException as error:  # noqa: BLE001  (raised again by the thread that waits)
             for ticket in batch:
-                ticket.error = error if ticket is mine else _told(error)
+                ticket.error = error if ticket is mine else _explain_to_waiting(error)
         self._committed.set()
         for ticket in batch:
             ticket.settled = True
@@ -342,7 +342,7 @@ class Storage(ABC):
         """The last head that the witness remembers, where there is a witness."""
         return self._witness.read() if self._witness else None
 
-    def _expected(self) -> tuple[Head, ...]:
+    def _find_expected(self) -> tuple[Head, ...]:
         """The heads that the book must hold: the last one seen here, and the last one that anybody saw."""
         own, witnessed = self._seen, self.witnessed
         return (own,) if witnessed is None or witnessed == own else (own, witnessed)
@@ -371,7 +371,7 @@ def _recognise(transaction: Transaction, expected: Sequence[Head]) -> None:
             )
 
 
-def _told(error: BaseException) -> MoshaError:
+def _explain_to_waiting(error: BaseException) -> MoshaError:
     """What a thread hears of the failure of the one that committed for it."""
     if isinstance(error, MoshaError):
         return type(error)(*error.args)

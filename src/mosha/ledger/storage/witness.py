@@ -55,7 +55,7 @@ def _slots(file: int) -> tuple[Head | None, Head | None]:
 
 
 @contextmanager
-def _alone(file: int) -> Iterator[None]:
+def _lock_alone(file: int) -> Iterator[None]:
     """One writer at a time. Whoever waits too long gives up (OSError); where nothing can be locked, nobody waits."""
     locked = False
     for _ in range(TRIES):
@@ -115,7 +115,7 @@ class Witness:
         try:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | BINARY, 0o644)
             try:
-                with _alone(file):
+                with _lock_alone(file):
                     slots = _slots(file)
                     older = min((0, 1), key=lambda number: _place(slots[number]))
                     if _place(slots[1 - older]) < head.sequence:

@@ -18,7 +18,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.unit import Neighbours, Row, Unit
 from mosha.ledger.terms.terms import LONGEST, Terms
 
-__all__ = ["Payer", "ancestry", "check_disjoint", "joined", "payers", "paying_for"]
+__all__ = ["Payer", "ancestry", "check_disjoint", "join_name", "payers", "paying_for"]
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Payer:
     lanes: tuple[str, ...] = ()
 
 
-def joined(parent: str | None, name: Any) -> str:
+def join_name(parent: str | None, name: Any) -> str:
     """The full name of an account.
 
-    >>> joined("visits", "zhang")
+    >>> join_name("visits", "zhang")
     'visits/zhang'
     """
     full = name if parent is None else f"{parent}/{name}"
