@@ -77,12 +77,15 @@ def worse(found: Mapping[str, Mapping[str, float]], allowed: Mapping[str, Mappin
 
 
 def lower(found: Mapping[str, Mapping[str, float]], allowed: Mapping[str, Mapping[str, float]]) -> dict[str, object]:
-    """The bars that follow from these figures: never above the old ones, and gone where the goal is reached."""
+    """The bars that follow from these figures: never above the old ones, and gone where the goal is reached.
+
+    A folder without a bar is held to the goal: new folders begin with none.
+    """
     return {
         figure: {
-            folder: min(number, allowed.get(figure, {}).get(folder, number))
-            for folder, number in sorted(found[figure].items())
-            if number > goal
+            folder: min(number, found[figure].get(folder, 0))
+            for folder, number in sorted(allowed[figure].items())
+            if found[figure].get(folder, 0) > goal
         }
         for figure, goal in GOALS.items()
     }

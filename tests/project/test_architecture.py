@@ -2,7 +2,11 @@
 
 import re
 import tomllib
+import warnings
 
+import pytest
+
+from tests.house import roads
 from tests.project.pages import ROOT, blocks
 
 
@@ -34,3 +38,20 @@ def test_every_room_can_be_read_at_a_glance():
 def test_rooms_are_one_level_deep():
     deepest = max(len(path.relative_to(ROOT / "src/mosha").parts) for path in (ROOT / "src/mosha").rglob("*.py"))
     assert deepest <= 3
+
+
+def described_roads():
+    """The files that ARCHITECTURE.md names on each of the six roads."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Six roads")[1].split("\n## ")[0]
+    items = re.split(r"^\d\. ", text, flags=re.MULTILINE)[1:]
+    return [re.findall(r"`([\w/]+/[\w/]+)`", item) for item in items]
+
+
+@pytest.mark.parametrize("number", range(6), ids=list(roads.ROADS))
+def test_a_road_on_the_page_is_the_road_that_is_walked(number):
+    named = described_roads()[number]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        walked = {path.removesuffix(".py") for path in roads.walk(list(roads.ROADS)[number])}
+    assert named
+    assert set(named) - walked == set()

@@ -25,46 +25,89 @@
 
 from __future__ import annotations
 
-from mosha.audit.attacks.black_box import attack as attack
-from mosha.audit.attacks.canary import OneRun as OneRun
-from mosha.audit.attacks.canary import audit_one_run as audit_one_run
-from mosha.audit.attacks.canary import draw_inclusion as draw_inclusion
-from mosha.audit.attacks.pilot import search as search
-from mosha.audit.attacks.timing import attack_timing as attack_timing
-from mosha.audit.claims import neighbours as neighbours
-from mosha.audit.claims.claim import Claim as Claim
-from mosha.audit.claims.claim import claim_of as claim_of
-from mosha.audit.claims.neighbours import Proposal as Proposal
-from mosha.audit.contracts.accountant import AccountantAudit as AccountantAudit
-from mosha.audit.contracts.accountant import audit_accountant as audit_accountant
-from mosha.audit.contracts.contract import Contract as Contract
-from mosha.audit.contracts.contract import additive_contract as additive_contract
-from mosha.audit.contracts.statistic_contract import statistic_contract as statistic_contract
-from mosha.audit.contracts.step_contract import step_contract as step_contract
-from mosha.audit.contracts.trainer import Trainer as Trainer
-from mosha.audit.contracts.trainer import trainer_contract as trainer_contract
-from mosha.audit.contracts.training_hooks import Canaries as Canaries
-from mosha.audit.contracts.training_hooks import TrainingContract as TrainingContract
-from mosha.audit.published.k_anonymity import anonymity as anonymity
-from mosha.audit.published.k_anonymity import background_attack as background_attack
-from mosha.audit.published.k_anonymity import homogeneity_attack as homogeneity_attack
-from mosha.audit.published.masking import compare as compare
-from mosha.audit.published.masking import generalise as generalise
-from mosha.audit.published.masking import mask as mask
-from mosha.audit.published.masking import suppress as suppress
-from mosha.audit.published.membership import attribute_attack as attribute_attack
-from mosha.audit.published.membership import membership_attack as membership_attack
-from mosha.audit.published.reconstruction import differencing as differencing
-from mosha.audit.published.reconstruction import reconstruct as reconstruct
-from mosha.audit.published.reconstruction import reconstruction_attack as reconstruction_attack
-from mosha.audit.registry import attack_all as attack_all
-from mosha.audit.registry import entries as entries
-from mosha.audit.registry import register as register
-from mosha.audit.reporting.verdict import Outcome as Outcome
-from mosha.audit.reporting.verdict import Verdict as Verdict
-from mosha.audit.reporting.verdict import Witness as Witness
-from mosha.core.lazy import keep_public_names
+from typing import TYPE_CHECKING
 
+from mosha.core.lazy import loaded_when_used
+
+if TYPE_CHECKING:
+    from mosha.audit.attacks.black_box import attack as attack
+    from mosha.audit.attacks.canary import OneRun as OneRun
+    from mosha.audit.attacks.canary import audit_one_run as audit_one_run
+    from mosha.audit.attacks.canary import draw_inclusion as draw_inclusion
+    from mosha.audit.attacks.pilot import search as search
+    from mosha.audit.attacks.timing import attack_timing as attack_timing
+    from mosha.audit.claims import neighbours as neighbours
+    from mosha.audit.claims.claim import Claim as Claim
+    from mosha.audit.claims.neighbours import Proposal as Proposal
+    from mosha.audit.claims.priced import claim_of as claim_of
+    from mosha.audit.contracts.accountant import AccountantAudit as AccountantAudit
+    from mosha.audit.contracts.accountant import audit_accountant as audit_accountant
+    from mosha.audit.contracts.contract import Contract as Contract
+    from mosha.audit.contracts.contract import additive_contract as additive_contract
+    from mosha.audit.contracts.statistic_contract import statistic_contract as statistic_contract
+    from mosha.audit.contracts.step_contract import step_contract as step_contract
+    from mosha.audit.contracts.trainer import Trainer as Trainer
+    from mosha.audit.contracts.trainer import trainer_contract as trainer_contract
+    from mosha.audit.contracts.training_hooks import Canaries as Canaries
+    from mosha.audit.contracts.training_hooks import TrainingContract as TrainingContract
+    from mosha.audit.published.k_anonymity import anonymity as anonymity
+    from mosha.audit.published.k_anonymity import background_attack as background_attack
+    from mosha.audit.published.k_anonymity import homogeneity_attack as homogeneity_attack
+    from mosha.audit.published.masking import compare as compare
+    from mosha.audit.published.masking import generalise as generalise
+    from mosha.audit.published.masking import mask as mask
+    from mosha.audit.published.masking import suppress as suppress
+    from mosha.audit.published.membership import attribute_attack as attribute_attack
+    from mosha.audit.published.membership import membership_attack as membership_attack
+    from mosha.audit.published.reconstruction import differencing as differencing
+    from mosha.audit.published.reconstruction import reconstruct as reconstruct
+    from mosha.audit.published.reconstruction import reconstruction_attack as reconstruction_attack
+    from mosha.audit.registry import attack_all as attack_all
+    from mosha.audit.registry import entries as entries
+    from mosha.audit.registry import register as register
+    from mosha.audit.reporting.verdict import Outcome as Outcome
+    from mosha.audit.reporting.verdict import Verdict as Verdict
+    from mosha.audit.reporting.verdict import Witness as Witness
+
+_NAMES = {
+    "AccountantAudit": "contracts.accountant",
+    "Canaries": "contracts.training_hooks",
+    "Claim": "claims.claim",
+    "Contract": "contracts.contract",
+    "OneRun": "attacks.canary",
+    "Outcome": "reporting.verdict",
+    "Proposal": "claims.neighbours",
+    "Trainer": "contracts.trainer",
+    "TrainingContract": "contracts.training_hooks",
+    "Verdict": "reporting.verdict",
+    "Witness": "reporting.verdict",
+    "additive_contract": "contracts.contract",
+    "anonymity": "published.k_anonymity",
+    "attack": "attacks.black_box",
+    "attack_all": "registry",
+    "attack_timing": "attacks.timing",
+    "attribute_attack": "published.membership",
+    "audit_accountant": "contracts.accountant",
+    "audit_one_run": "attacks.canary",
+    "background_attack": "published.k_anonymity",
+    "claim_of": "claims.priced",
+    "compare": "published.masking",
+    "differencing": "published.reconstruction",
+    "draw_inclusion": "attacks.canary",
+    "entries": "registry",
+    "generalise": "published.masking",
+    "homogeneity_attack": "published.k_anonymity",
+    "mask": "published.masking",
+    "membership_attack": "published.membership",
+    "reconstruct": "published.reconstruction",
+    "reconstruction_attack": "published.reconstruction",
+    "register": "registry",
+    "search": "attacks.pilot",
+    "statistic_contract": "contracts.statistic_contract",
+    "step_contract": "contracts.step_contract",
+    "suppress": "published.masking",
+    "trainer_contract": "contracts.trainer",
+}
 __all__ = [
     "AccountantAudit",
     "Canaries",
@@ -105,4 +148,4 @@ __all__ = [
     "suppress",
     "trainer_contract",
 ]
-keep_public_names(__name__)
+__getattr__, __dir__ = loaded_when_used(__name__, _NAMES, {"neighbours": "claims.neighbours"})

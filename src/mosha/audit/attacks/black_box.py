@@ -19,7 +19,8 @@ from mosha.audit.attacks.interval import rough_bounds
 from mosha.audit.attacks.region import Counts, explain, weights_for
 from mosha.audit.attacks.score import BinnedScore, Score, binned, combined, plain
 from mosha.audit.claims.answers import Answers
-from mosha.audit.claims.claim import Claim, claim_of
+from mosha.audit.claims.claim import Claim
+from mosha.audit.claims.priced import claim_of
 from mosha.audit.claims.target import Target, target_of
 from mosha.audit.reporting.verdict import Outcome, Verdict, Witness
 from mosha.core.errors import InvalidParameter

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mosha.audit.claims.claim import ApproxClaim, Claim, CurveClaim, GaussianClaim, claim_of
+from mosha.audit.claims.claim import ApproxClaim, Claim, CurveClaim, GaussianClaim
+from mosha.audit.claims.priced import claim_of
 from mosha.audit.reporting.report import Report
 from mosha.audit.reporting.verdict import Outcome
 from mosha.core.errors import InvalidParameter

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mosha.audit.attacks.black_box import LEAST_RUNS, attack
-from mosha.audit.claims.claim import Claim, claim_of
+from mosha.audit.claims.claim import Claim
 from mosha.audit.claims.neighbours import Proposal
+from mosha.audit.claims.priced import claim_of
 from mosha.audit.reporting.verdict import Verdict
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event

@@ -15,18 +15,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mosha.core import guarantee
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import Event
-from mosha.core.number import non_negative, positive, probability, real
+from mosha.core.number import non_negative, probability, real
 
-__all__ = ["ApproxClaim", "Claim", "CurveClaim", "GaussianClaim", "RenyiClaim", "ZeroConcentratedClaim", "claim_of"]
+__all__ = ["ApproxClaim", "Claim", "CurveClaim", "GaussianClaim", "RenyiClaim", "ZeroConcentratedClaim"]
 
 Floats = NDArray[np.float64]
 
 
 class Claim(ABC):
-    """A promise of one kind: `amount` of `measure`, which larger amounts weaken."""
+    """A promise of one kind: `amount` of `measure`, which larger amounts weaken.
+
+    >>> claim = ApproxClaim(1.0)
+    >>> claim.describe(), claim.to_dict()
+    ('epsilon 1', {'measure': 'epsilon', 'amount': 1.0})
+    >>> bool(claim.least(0.5, 0.1) > claim.amount)  # an event of 50% against 10% breaks it
+    True
+    >>> round(float(claim.greatest(0.1)), 3)  # up to 27% against 10% is allowed
+    0.272
+    """
 
     @property
     @abstractmethod
@@ -67,9 +74,11 @@ class Claim(ABC):
         return low
 
     def describe(self) -> str:
+        """The claim in a few words."""
         return f"{self.measure} {self.amount:.6g}"
 
     def to_dict(self) -> dict[str, Any]:
+        """The claim as plain data."""
         return {"measure": self.measure, "amount": self.amount}
 
 
@@ -216,32 +225,3 @@ class CurveClaim(Claim):
         for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
             shift = np.fmax(shift, _log_ratios(p, q, delta) - epsilon)
         return self.epsilon + shift
-
-
-def claim_of(promise: Claim | guarantee.Guarantee | Event, *, delta: float | None = None) -> Claim:
-    """The claim that a guarantee, an event or a claim makes.
-
-    `delta` names the point of an event's curve in which its report is written; the whole curve is attacked.
-
-    >>> claim_of(guarantee.Pure(1)).describe()
-    'epsilon 1'
-    """
-    match promise:
-        case Claim():
-            return promise
-        case guarantee.Pure(epsilon):
-            return ApproxClaim(epsilon)
-        case guarantee.Approx(epsilon, own_delta):
-            return ApproxClaim(epsilon, own_delta)
-        case guarantee.ZeroConcentrated(rho):
-            return ZeroConcentratedClaim(rho)
-        case guarantee.Gaussian(mu):
-            return GaussianClaim(mu)
-        case Event():
-            from mosha.audit.claims.priced import claim_of_event  # noqa: PLC0415  (accounting is loaded when it is needed)
-
-            return claim_of_event(promise, delta=1e-6 if delta is None else positive("delta", delta))
-    raise InvalidParameter(
-        "claim must be a guarantee (mosha.guarantees.Pure(epsilon=1), ...), an event or a claim of mosha.audit, "
-        f"not {type(promise).__name__}."
-    )

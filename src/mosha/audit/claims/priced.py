@@ -1,4 +1,4 @@
-"""The claim that an event makes: what its price, worked out by the accountant, allows an attacker to see."""
+"""The claim that a guarantee or an event makes; that of an event is what its price allows an attacker to see."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from functools import lru_cache
 import numpy as np
 
 from mosha.audit.claims.claim import ApproxClaim, Claim, CurveClaim, GaussianClaim, RenyiClaim, ZeroConcentratedClaim
-from mosha.core import events
+from mosha.core import events, guarantee
+from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
+from mosha.core.number import positive
 
-__all__ = ["claim_of_event"]
+__all__ = ["claim_of", "claim_of_event"]
 
 _SMOOTH = 32.0  # grid steps of deviation from which a discrete Gaussian is priced like the continuous one
 _REACHES = (1e-9, 1e-6, 1e-4, 1e-2, 0.1, 0.5)  # deltas at which a curve ends: the first that is reached
@@ -83,3 +85,30 @@ def _curve(event: Event, delta: float) -> Claim:
     if math.isfinite(strict):
         return CurveClaim((*epsilons, strict), (*deltas, 0.0), epsilon=strict, delta=0.0)
     return CurveClaim(tuple(epsilons), tuple(deltas), epsilon=accounting.epsilon(event, delta), delta=delta)
+
+
+def claim_of(promise: Claim | guarantee.Guarantee | Event, *, delta: float | None = None) -> Claim:
+    """The claim that a guarantee, an event or a claim makes.
+
+    `delta` names the point of an event's curve in which its report is written; the whole curve is attacked.
+
+    >>> claim_of(guarantee.Pure(1)).describe()
+    'epsilon 1'
+    """
+    match promise:
+        case Claim():
+            return promise
+        case guarantee.Pure(epsilon):
+            return ApproxClaim(epsilon)
+        case guarantee.Approx(epsilon, own_delta):
+            return ApproxClaim(epsilon, own_delta)
+        case guarantee.ZeroConcentrated(rho):
+            return ZeroConcentratedClaim(rho)
+        case guarantee.Gaussian(mu):
+            return GaussianClaim(mu)
+        case Event():
+            return claim_of_event(promise, delta=1e-6 if delta is None else positive("delta", delta))
+    raise InvalidParameter(
+        "claim must be a guarantee (mosha.guarantees.Pure(epsilon=1), ...), an event or a claim of mosha.audit, "
+        f"not {type(promise).__name__}."
+    )
