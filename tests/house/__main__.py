@@ -22,8 +22,7 @@ def main() -> None:
         return
     folders = figures.by_folder()
     if given.save:
-        allowed = figures.bars() if figures.BARS.exists() else folders
-        text = json.dumps(figures.lower(folders, allowed), indent=1, sort_keys=True)
+        text = json.dumps(figures.lower(folders, figures.of_the_whole(), figures.bars()), indent=1, sort_keys=True)
         figures.BARS.write_text(text + "\n", encoding="utf-8")
     whole = figures.of_the_whole() | figures.of_the_public() | ({} if given.no_roads else figures.of_the_roads())
     if given.json:

@@ -5,28 +5,38 @@ import pytest
 from tests.house import figures, imports, public, source
 
 
-def test_no_folder_gets_worse():
+def test_nothing_gets_worse():
     """Any in at most 5% of the argument annotations, no participle for a name, no error without a code.
 
     A folder that is not there yet has its bar in tests/house/bars.json, which goes down only
     (`python -m tests.house --save`).
     """
-    assert figures.worse(figures.by_folder(), figures.bars()) == []
+    assert figures.worse(figures.by_folder(), figures.of_the_whole(), figures.bars()) == []
 
 
-def test_a_folder_that_gets_worse_is_found():
-    found = {figure: {"tables": goal + 7} for figure, goal in figures.GOALS.items()}
-    before = {figure: {"tables": goal + 6} for figure, goal in figures.GOALS.items()}
-    assert len(figures.worse(found, before)) == len(figures.GOALS)
-    assert figures.worse(found, found) == []
-    assert figures.worse(found, {figure: {} for figure in figures.GOALS}) != []
+GOOD = {figure: {"tables": goal} for figure, goal in figures.GOALS.items()}
+BAD = {figure: {"tables": goal + 1} for figure, goal in figures.GOALS.items()}
+WHOLE = dict.fromkeys(figures.GOALS, 10)
+NO_BARS = {figure: {} for figure in figures.GOALS} | {"in all": WHOLE}
+
+
+def test_a_folder_that_leaves_the_goal_is_found():
+    assert figures.worse(GOOD, WHOLE, NO_BARS) == []
+    assert len(figures.worse(BAD, WHOLE, NO_BARS)) == len(figures.GOALS)
+
+
+def test_a_whole_that_gets_worse_is_found():
+    assert figures.worse(BAD, WHOLE, BAD | {"in all": WHOLE}) == []
+    assert len(figures.worse(BAD, dict.fromkeys(figures.GOALS, 11), BAD | {"in all": WHOLE})) == len(figures.GOALS)
 
 
 def test_bars_go_down_only():
-    old = {figure: {"tables": 20} for figure in figures.GOALS}
+    old = {figure: {"tables": 20} for figure in figures.GOALS} | {"in all": WHOLE}
     for today, expected in ((30, {"tables": 20}), (10, {"tables": 10}), (0, {})):
-        found = {figure: {"tables": today} for figure in figures.GOALS}
-        assert all(bar == expected for bar in figures.lower(found, old).values())
+        found = {figure: {"tables": today, "new": 3} for figure in figures.GOALS}
+        bars = figures.lower(found, dict.fromkeys(figures.GOALS, today), old)
+        assert all(bars[figure] == expected for figure in figures.GOALS)
+        assert bars["in all"] == dict.fromkeys(figures.GOALS, min(today, 10))
 
 
 def test_nothing_is_imported_in_a_circle_when_a_file_is_loaded():
