@@ -5,12 +5,19 @@
 
 from mosha.core.lazy import keep_public_names
 from mosha.synth.margins import Estimate, Marginals
+from mosha.synth.report import Report
+from mosha.synth.synthesis import SynthesisQuestion, ask_synthesis
+from mosha.synth.synthetic import Synthetic
 from mosha.synth.workload import MarginalsQuestion, ask_marginals
 
 __all__ = [
     "Estimate",
     "Marginals",
     "MarginalsQuestion",
+    "Report",
+    "SynthesisQuestion",
+    "Synthetic",
     "ask_marginals",
+    "ask_synthesis",
 ]
 keep_public_names(__name__)

@@ -25,8 +25,8 @@ from mosha.synth.columns import CodedColumn
 
 __all__ = ["Counted", "count_cells", "counting_question", "reach_of"]
 
-FRACTION = 16
-"""A person's weight is counted in parts of 2**-16, so that many rows may share it."""
+FRACTION = 14
+"""A person's weight is counted in parts of 2**-14, so that many rows may share it."""
 
 _WIDEST = 1 << 60
 Wholes = NDArray[np.int64]
@@ -42,21 +42,16 @@ class Counted:
 
     def marginal(self, columns: tuple[int, ...]) -> Wholes:
         """The exact marginal of some columns."""
-        shape = tuple(self.sizes[column] for column in columns)
         if not columns:
             return np.asarray(self.weights.sum(dtype=np.int64))
+        return self.table([self.cells[c] for c in columns], tuple(self.sizes[c] for c in columns))
+
+    def table(self, cells: Sequence[Wholes], sizes: tuple[int, ...]) -> Wholes:
+        """The exact table of columns whose cells were merged: `cells` holds those of each group of rows."""
         places = np.zeros(len(self.weights), np.int64)
-        for column in columns:
-            places = places * self.sizes[column] + self.cells[column]
-        return _sums(places, self.weights, int(np.prod(shape))).reshape(shape)
-
-    def merged(self, column: int, groups: Wholes) -> Wholes:
-        """The cells of a column, merged into groups."""
-        return np.asarray(groups[self.cells[column]], np.int64)
-
-    def pair(self, first: Wholes, second: Wholes, sizes: tuple[int, int]) -> Wholes:
-        """The exact pair table of two columns that were merged."""
-        return _sums(first * sizes[1] + second, self.weights, sizes[0] * sizes[1]).reshape(sizes)
+        for numbers, size in zip(cells, sizes, strict=True):
+            places = places * size + numbers
+        return _sums(places, self.weights, int(np.prod(sizes))).reshape(sizes)
 
 
 def _sums(places: Wholes, weights: Wholes, size: int) -> Wholes:

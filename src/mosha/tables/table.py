@@ -29,7 +29,7 @@ from mosha.tables.parts.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
 
 if TYPE_CHECKING:
-    from mosha.synth import MarginalsQuestion
+    from mosha.synth import MarginalsQuestion, SynthesisQuestion
 
 __all__ = ["FROM_DATA", "Grouped", "Table", "is_from_data", "protect", "public_table"]
 
@@ -243,6 +243,17 @@ class Table(_Asks):
         from mosha import synth  # noqa: PLC0415  (it stands above this layer, and is loaded when it is asked for)
 
         return synth.ask_marginals(self, ways=ways, **options)
+
+    def synthesize(self, **options: Any) -> SynthesisQuestion:
+        """A whole synthetic table: rows that look like the private ones, and belong to nobody.
+
+        Args:
+            options: see `mosha.synth.ask_synthesis`: keys, between, columns, derived, never, hierarchy, rows, bins,
+                nulls, method. What the declaration says need not be said again.
+        """
+        from mosha import synth  # noqa: PLC0415  (as above)
+
+        return synth.ask_synthesis(self, **options)
 
     def aggregate(self, /, **named: Aggregate) -> Question:
         return self.ask(named)

@@ -1,0 +1,104 @@
+"""The model of a table: a mixture over groups of cells, and inside of a group the noisy one-way."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mosha.synth.axis import Reals
+from mosha.synth.columns import CodedColumn, Wholes
+from mosha.synth.design import Design, clean_oneways, pair_targets
+from mosha.synth.mixture import Mixture, fit_mixture
+from mosha.synth.residuals import Measured
+
+__all__ = ["Model", "fit_model"]
+
+FEWEST_COMPONENTS, MOST_COMPONENTS, MOST_STEPS = 200, 800, 600
+MEMORY = 1 << 26
+"""Numbers that the matrix of all components may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Distributions of all components over groups of cells, and of the cells inside of each group.
+
+    Fields:
+        mixture: the components.
+        groups: for each column the group of every cell.
+        inside: for each column the share of every cell within its group.
+        total: the noisy number of rows.
+    """
+
+    mixture: Mixture
+    groups: tuple[Wholes, ...]
+    inside: tuple[Reals, ...]
+    total: float
+
+    def column(self, place: int) -> Reals:
+        """The share of every cell of a column, for each component."""
+        groups = self.mixture.column(place)[:, self.groups[place]]
+        return np.asarray(groups * self.inside[place], np.float64)
+
+    def marginal(self, columns: Sequence[int]) -> Reals:
+        """The table that the model implies for some columns, as shares."""
+        found = np.ones((len(self.mixture.parts), 1))
+        shape = []
+        for place in columns:
+            part = self.column(place)
+            shape.append(part.shape[1])
+            if place == columns[-1]:
+                return np.asarray(found.T @ part / len(part), np.float64).reshape(shape)
+            found = (found[:, :, None] * part[:, None, :]).reshape(len(part), -1)
+        return np.ones(())
+
+    def chance(self, selections: Mapping[int, Reals]) -> Reals:
+        """For each component, how likely a row lies in the chosen cells of some columns."""
+        found = np.ones(len(self.mixture.parts))
+        for place, selection in selections.items():
+            found = found * (self.column(place) @ selection)
+        return found
+
+
+def seed_of(measured: Measured) -> int:
+    """A seed that is a function of what was released."""
+    text = b"".join(np.asarray(table, "<f8").tobytes() for table in measured.residuals.values())
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
+
+
+def fit_model(
+    columns: Sequence[CodedColumn],
+    design: Design,
+    measured: Measured,
+    *,
+    progress: Callable[[float], None] | None = None,
+) -> Model:
+    """The model of what was released; `measured` is in rows."""
+    total, shares = clean_oneways(columns, measured)
+    has_fine = any(len(term) == 2 and term[0][0] >= 2 * len(columns) for term in measured.residuals)
+    cells = design.fine if has_fine else design.groups
+    if design.method == "independent":
+        cells = tuple(np.arange(column.size, dtype=np.int64) for column in columns)
+    merged, coarse, inside, deviations = [], [], [], []
+    for place, (share, numbers) in enumerate(zip(shares, cells, strict=True)):
+        weights = np.asarray(np.bincount(numbers, share), np.float64)
+        sizes = np.bincount(numbers)
+        merged.append(weights / weights.sum())
+        filled = np.where(weights[numbers] > 0, share / np.maximum(weights[numbers], 1e-300), 1 / sizes[numbers])
+        inside.append(np.asarray(filled, np.float64))
+        first = np.unique(numbers, return_index=True)[1]
+        coarse.append(design.groups[place][first])
+        deviation = measured.deviations.get(((place, 1),), total)
+        deviations.append(deviation * math.sqrt(len(share) / len(weights)) / total)
+    pairs = pair_targets(design, measured, total, 1)
+    fine = pair_targets(design, measured, total, 2)
+    width = sum(len(shares) for shares in merged)
+    components = max(FEWEST_COMPONENTS, min(MOST_COMPONENTS, MEMORY // max(width, 1), 2 * width))
+    mixture = fit_mixture(
+        merged, pairs, groups=coarse, fine=fine, deviations=deviations, components=components, steps=MOST_STEPS,
+        seed=seed_of(measured), progress=progress,
+    )  # fmt: skip
+    return Model(mixture, tuple(cells), tuple(inside), total)

@@ -1,0 +1,155 @@
+"""How good a synthetic table is, by a second look at the data that the fit never saw."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mosha.core.errors import MissingExtra
+from mosha.synth.axis import Reals
+
+if TYPE_CHECKING:
+    from mosha.synth.synthetic import Synthetic
+
+__all__ = ["Report", "make_report"]
+
+UPPER = 1.645
+"""One-sided 95% of the normal law."""
+
+
+@dataclass(frozen=True)
+class PairReport:
+    """One pair of columns: the root of the mean squared error of its cells, in rows, as the second look has it.
+
+    `error` is unbiased in its square (0 where the look saw less than its own noise), `at_most` holds in 95% of all
+    releases.
+    """
+
+    first: str
+    second: str
+    cells: int
+    error: float
+    at_most: float
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What can be said of a synthetic table without reading the private one again."""
+
+    method: str
+    rows: int
+    total: float
+    misfit: float
+    error: float
+    at_most: float
+    pairs: tuple[PairReport, ...]
+    tables: tuple[tuple[str, tuple[str, ...], Reals, Reals, float], ...]
+    unit: str
+    receipt: str
+
+    def __str__(self) -> str:
+        lines = [
+            f"Synthetic table of {self.rows:,} rows ({self.method}); about {self.total:,.0f} in the private one.",
+            f"A cell is off by {self.error:.3g} rows (root mean square), by {self.at_most:.3g} at most (95%).",
+            "That was measured by a second look, which the fit never saw.",
+        ]
+        worst = sorted(self.pairs, key=lambda pair: -pair.error)[:3]
+        lines += [
+            f"Least accurate: {p.first} with {p.second}, {p.error:.3g} rows a cell." for p in worst if p.error > 0
+        ]
+        if self.misfit > 1.5:
+            lines.append(f"The model does not reach what was measured: its misfit is {self.misfit:.1f}, not 1.")
+        lines += [
+            "Not known: tables of three and more columns, rare groups, the accuracy of models trained on these rows.",
+            "Do not compute confidence intervals from synthetic rows as if they were real: they would be too narrow.",
+            f"Hidden: {self.unit}. {self.receipt}",
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(line)}</p>" for line in str(self).splitlines())
+
+    def plot(self) -> Any:
+        """One-ways of the model beside those that were measured, with bars of 95% (needs the extra `plot`)."""
+        try:
+            from matplotlib.figure import Figure  # noqa: PLC0415  (a guest, loaded when a picture is asked for)
+        except ImportError:
+            raise MissingExtra("plot", needed_for="a picture of a report") from None
+        across = min(4, len(self.tables))
+        down = math.ceil(len(self.tables) / across)
+        figure = Figure(figsize=(3.6 * across, 2.4 * down), layout="constrained")
+        for place, (name, labels, model, measured, deviation) in enumerate(self.tables):
+            axes = figure.add_subplot(down, across, place + 1)
+            spots = np.arange(len(labels))
+            axes.bar(spots, model, color="#7d9fb5", label="synthetic")
+            axes.errorbar(spots, measured, yerr=1.96 * deviation, fmt=".", color="#333333", markersize=3, linewidth=0.7)
+            axes.set_title(name, fontsize=9)
+            ticks = spots[:: max(1, len(labels) // 6)]
+            axes.set_xticks(ticks, [labels[i][:10] for i in ticks], fontsize=6, rotation=30)
+            axes.tick_params(axis="y", labelsize=7)
+            axes.spines[["top", "right"]].set_visible(False)
+        return figure
+
+
+def make_report(made: Synthetic) -> Report:
+    """The report of a synthetic table: post-processing of its second look."""
+    pairs, total_square, total_spread, total_cells = [], 0.0, 0.0, 0
+    for term, seen in made.look.residuals.items():
+        if not term:
+            continue
+        model = _model_table(made, term)
+        deviation = made.look.deviations[term]
+        freedom = math.prod(size - 1 for size in seen.shape)
+        square = float(((model - seen) ** 2).sum()) - freedom * deviation**2
+        spread = deviation**2 * math.sqrt(2 * freedom + 4 * max(square, 0.0) / deviation**2)
+        total_square, total_spread, total_cells = (
+            total_square + square,
+            total_spread + spread**2,
+            total_cells + seen.size,
+        )
+        if len(term) == 2:
+            names = [made.columns[number % len(made.columns)].name for number, _ in term]
+            least, most = (math.sqrt(max(s, 0.0) / seen.size) for s in (square, square + UPPER * spread))
+            pairs.append(PairReport(names[0], names[1], seen.size, least, most))
+    upper = total_square + UPPER * math.sqrt(total_spread)
+    cells = max(total_cells, 1)
+    return Report(
+        method=made.method,
+        rows=made.rows,
+        total=made.model.total,
+        misfit=made.model.mixture.misfit,
+        error=math.sqrt(max(total_square, 0.0) / cells),
+        at_most=math.sqrt(max(upper, 0.0) / cells),
+        pairs=tuple(pairs),
+        tables=tuple(_one_way(made, place) for place in range(len(made.columns))),
+        unit=made.unit.describe(),
+        receipt="" if made.receipt is None else str(made.receipt),
+    )
+
+
+def _model_table(made: Synthetic, term: tuple[tuple[int, int], ...]) -> Reals:
+    """What the model says of a term of the look, in rows, centred."""
+    count = len(made.columns)
+    places = [number % count for number, _ in term]
+    table = made.model.marginal(places) * made.model.total
+    for axis, (number, _) in enumerate(term):
+        if number >= count:
+            groups = made.design.groups[number % count]
+            moved = np.moveaxis(table, axis, 0)
+            merged = np.zeros((int(groups.max()) + 1, *moved.shape[1:]))
+            np.add.at(merged, groups, moved)
+            table = np.moveaxis(merged, 0, axis)
+        table = table - table.mean(axis=axis, keepdims=True)
+    return np.asarray(table, np.float64)
+
+
+def _one_way(made: Synthetic, place: int) -> tuple[str, tuple[str, ...], Reals, Reals, float]:
+    column = made.columns[place]
+    model = made.model.marginal([place]) * made.model.total
+    measured = made.measured.marginal((place,))
+    deviation = math.sqrt(float(made.measured.cell_variance((place,)).max()))
+    return column.name, tuple(str(label) for label in column.labels), model, measured, deviation

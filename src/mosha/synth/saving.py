@@ -1,0 +1,59 @@
+"""Files that say of themselves that they are synthetic."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mosha._version import __version__
+from mosha.core.errors import InvalidParameter
+from mosha.core.extras import load_guest
+from mosha.files.atomic import replace_file
+from mosha.synth.computing import arrow_table
+
+if TYPE_CHECKING:
+    from mosha.synth.synthetic import Synthetic
+
+__all__ = ["label_of", "save_table"]
+
+
+def label_of(made: Synthetic) -> dict[str, Any]:
+    """What every file says: that its rows are synthetic, by which promise and by which method."""
+    receipt = None if made.receipt is None else made.receipt.to_dict()
+    return {
+        "synthetic": True,
+        "made_by": f"mosha {__version__}",
+        "method": made.method,
+        "rows": made.rows,
+        "hidden": made.unit.describe(),
+        "receipt": receipt,
+        "warning": "Drawn from a model; no row is a person. Do not compute confidence intervals from these rows.",
+    }
+
+
+def save_table(made: Synthetic, place: Path) -> Path:
+    """Write a CSV file (the label is a comment in its first line) or a Parquet file (the label is in its metadata).
+
+    The label stands in full beside it, in NAME.synthetic.json.
+    """
+    ending = place.suffix.lower()
+    if ending not in {".csv", ".parquet"}:
+        raise InvalidParameter("synth.unknown_ending", parameter="place", ending=ending)
+    label = label_of(made)
+    if ending == ".csv":
+        text = io.StringIO(newline="")
+        text.write(f"# synthetic table, made by mosha {__version__}, {made.method}; no row is a person\n")
+        writer = csv.writer(text)
+        writer.writerow(made.table)
+        writer.writerows(zip(*made.table.values(), strict=True))
+        replace_file(place, [text.getvalue().encode("utf-8")])
+    else:
+        parquet = load_guest("pyarrow.parquet", extra="arrow", needed_for="a synthetic Parquet file")
+        rows = arrow_table(made.table, made.columns)
+        parquet.write_table(rows.replace_schema_metadata({"mosha.synthetic": json.dumps(label, default=str)}), place)
+    described = json.dumps(label, indent=2, default=str).encode("utf-8")
+    replace_file(place.with_name(f"{place.stem}.synthetic.json"), [described])
+    return place

@@ -1,0 +1,174 @@
+"""A synthetic table that was paid for: rows, conditional rows, graded answers, and a report of how good it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mosha.connect.language.expression import Expression
+from mosha.core.errors import InvalidParameter
+from mosha.core.extras import load_guest
+from mosha.core.number import positive_integer
+from mosha.core.release import Receipt
+from mosha.core.unit import Unit
+from mosha.synth.axis import Reals
+from mosha.synth.columns import CodedColumn, Wholes
+from mosha.synth.computing import evaluate
+from mosha.synth.design import Design
+from mosha.synth.drawing import draw_cells
+from mosha.synth.grading import certified_count
+from mosha.synth.margins import Estimate, selection_of
+from mosha.synth.model import Model, seed_of
+from mosha.synth.report import Report, make_report
+from mosha.synth.residuals import Measured
+from mosha.synth.saving import save_table
+
+__all__ = ["Synthetic"]
+
+TRIES = 20
+"""How often rows that meet a condition of `never` are drawn again before that is given up."""
+
+WARNING = (
+    "Do not compute confidence intervals from synthetic rows as if they were real ones: they would be too narrow. "
+    "Answers that are certified have error bars; modelled ones have none."
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Synthetic:
+    """A model of a table and the rows that are drawn from it: use and publish them as often as you like.
+
+    Guarantee:
+        Everything here is post-processing of what was paid for; the private table is not read again.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    derived: Mapping[str, Expression]
+    never: tuple[Expression, ...]
+    count_of_rows: int | None
+    model: Model
+    measured: Measured
+    look: Measured
+    design: Design
+    receipt: Receipt | None
+    unit: Unit
+    chosen: Mapping[int, Reals] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Synthetic({', '.join([*(column.name for column in self.columns), *self.derived])})"
+
+    @property
+    def method(self) -> str:
+        """What the rule chose: independent or all pairs."""
+        return self.design.method
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has: the caller's number, or the noisy one."""
+        return self.count_of_rows if self.count_of_rows is not None else max(1, round(self.model.total))
+
+    def _place(self, name: str) -> int:
+        for place, column in enumerate(self.columns):
+            if column.name == name:
+                return place
+        known = [column.name for column in self.columns]
+        raise InvalidParameter("synth.unknown_column", parameter="column", column=name, columns=known)
+
+    def given(self, **chosen: object) -> Synthetic:
+        """The same model among rows with these values: a value, a list of values, or a range of numbers."""
+        selections = {self._place(name): selection_of(self.columns[self._place(name)], w) for name, w in chosen.items()}
+        return replace(self, chosen={**self.chosen, **selections})
+
+    def sample(self, rows: int, *, seed: int = 0) -> dict[str, list[Any]]:
+        """New rows as columns; the same seed draws the same rows.
+
+        Args:
+            rows: how many.
+            seed: any whole number: another one draws other rows. It protects nobody and costs nothing.
+        """
+        rows = positive_integer("rows", rows)
+        generator = np.random.default_rng([seed_of(self.measured) % 2**63, abs(int(seed)), rows])
+        found = self._decode(draw_cells(self.model, rows, generator, self.chosen), generator)
+        for _ in range(TRIES if self.never else 0):
+            wrong = self._broken(found)
+            if not wrong.any():
+                break
+            again = self._decode(draw_cells(self.model, rows, generator, self.chosen), generator)
+            found = {name: np.where(wrong, again[name], column) for name, column in found.items()}
+        else:
+            if self.never and self._broken(found).any():
+                raise InvalidParameter("synth.contradictory_conditions", parameter="never", spent="paid")
+        return {name: column.tolist() for name, column in self._derive(found).items()}
+
+    def _decode(self, cells: list[Wholes], generator: np.random.Generator) -> dict[str, Any]:
+        return {
+            column.name: column.decode(numbers, generator.random(len(numbers)))
+            for column, numbers in zip(self.columns, cells, strict=True)
+        }
+
+    def _derive(self, found: dict[str, Any]) -> dict[str, Any]:
+        for name, expression in self.derived.items():
+            found = found | {name: evaluate(expression, found, self.columns)}
+        return found
+
+    def _broken(self, found: dict[str, Any]) -> Any:
+        """The rows that meet a condition that no row can meet."""
+        complete = self._derive(found)
+        wrong = np.zeros(len(next(iter(found.values()))), bool)
+        for condition in self.never:
+            wrong |= np.array([value is True for value in evaluate(condition, complete, self.columns)])
+        return wrong
+
+    @cached_property
+    def table(self) -> dict[str, list[Any]]:
+        """The synthetic table as columns."""
+        return self.sample(self.rows)
+
+    def to_arrow(self) -> Any:
+        """The synthetic table as an Arrow table."""
+        return load_guest("pyarrow", extra="arrow", needed_for="a synthetic Arrow table").table(self.table)
+
+    def to_pandas(self) -> Any:
+        """The synthetic table as a pandas table."""
+        return load_guest("pandas", extra="pandas", needed_for="a synthetic pandas table").DataFrame(self.table)
+
+    def to_polars(self) -> Any:
+        """The synthetic table as a Polars table."""
+        return load_guest("polars", extra="polars", needed_for="a synthetic Polars table").DataFrame(self.table)
+
+    def save(self, place: str | Path) -> Path:
+        """Write the table to a CSV or Parquet file that says of itself that it is synthetic."""
+        return save_table(self, Path(place))
+
+    def count(self, *, confidence: float = 0.95, **chosen: object) -> Estimate:
+        """How many rows lie in chosen cells: certified where that was measured, else what the model says."""
+        selections = {self._place(name): selection_of(self.columns[self._place(name)], w) for name, w in chosen.items()}
+        if not self.chosen:
+            found = certified_count(self.measured, self.design, selections, confidence)
+            if found is not None:
+                return found
+        share = float(np.mean(self.model.chance({**self.chosen, **selections})))
+        return Estimate(share * self.model.total, None, "modelled")
+
+    def answer(self, question: Any) -> Any:
+        """What the table says to a question: {column: wish} (see `count`), or a question about the protected table.
+
+        A question about the protected table (`table.group_by(...).count()`, `.mean(...)`) is put to the synthetic rows:
+        a modelled answer, without error bars.
+        """
+        if isinstance(question, Mapping):
+            return self.count(**question)
+        if not hasattr(question, "measurement_for"):
+            raise InvalidParameter("synth.not_a_question", parameter="question")
+        from mosha.synth.asking import ask_synthetic  # noqa: PLC0415  (loads engines)
+
+        return ask_synthetic(self, question)
+
+    def report(self) -> Report:
+        """How good the table is, from the second look alone, which the fit never saw."""
+        return make_report(self)

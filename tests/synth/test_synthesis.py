@@ -1,0 +1,245 @@
+"""`Table.synthesize`: what leaves, what follows from it, and what is refused."""
+
+import datetime as dt
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mosha
+from mosha import col
+from mosha.errors import InvalidParameter, MoshaError
+from mosha.noise import SeededRandom
+from mosha.tables import Budget
+from tests.synth.conftest import make_rows
+
+WORDS = {"keys": {"sex": ["F", "M"], "job": [0, 1, 2]}, "between": {"income": (0, 100)}, "bins": {"income": 10}}
+BUDGET = {"epsilon": 3, "delta": 1e-9}
+
+
+@pytest.fixture
+def table(rows, account):
+    return mosha.protect(rows, unit=mosha.Row(), account=account)
+
+
+@pytest.fixture
+def made(table):
+    return table.synthesize(**WORDS).release(**BUDGET)
+
+
+def replay(question, seed, source=None, budget=None):
+    """What leaves the private side, with noise that is made again."""
+    return question.measurement_for(**(budget or BUDGET)).step(None, source, None, SeededRandom(seed))[0]
+
+
+def test_rows_have_the_declared_values(made):
+    sampled = made.sample(500)
+    assert set(sampled) == {"sex", "job", "income"}
+    assert set(sampled["sex"]) <= {"F", "M", None}
+    assert set(sampled["job"]) <= {0, 1, 2, None}
+    assert all(x is None or 0 <= x < 100 for x in sampled["income"])
+
+
+def test_dependence_survives(made, rows):
+    found = made.count(sex="F", job=2)
+    truth = sum(s == "F" and j == 2 for s, j in zip(rows["sex"].to_pylist(), rows["job"].to_pylist(), strict=True))
+    assert truth == 0
+    assert abs(found.value) <= found.error * 4
+    modelled = made.model.marginal([0, 1])[0, 2] * made.model.total
+    assert modelled < 200  # independence would give more than 300
+
+
+def test_given_fixes_a_column_and_moves_the_others(made):
+    women = made.given(sex="F").sample(400)
+    assert set(women["sex"]) == {"F"}
+    assert women["job"].count(2) < 80
+    rich = made.given(income=(60, 100)).sample(100)
+    assert all(x >= 60 for x in rich["income"])
+
+
+def test_the_number_of_rows_is_noisy_or_the_callers(table, made):
+    assert made.rows != 0
+    assert table.synthesize(**WORDS, rows=77).release(**BUDGET).rows == 77
+
+
+def test_frames_and_files_are_labelled(made, tmp_path):
+    assert len(made.to_pandas()) == len(made.to_polars()) == made.to_arrow().num_rows == made.rows
+    csv = made.save(tmp_path / "made.csv")
+    assert csv.read_text().startswith("# synthetic")
+    label = json.loads((tmp_path / "made.synthetic.json").read_text())
+    assert label["synthetic"] is True
+    parquet = made.save(tmp_path / "made2.parquet")
+    assert b"mosha.synthetic" in pq.read_schema(parquet).metadata
+    with pytest.raises(InvalidParameter):
+        made.save(tmp_path / "made.xlsx")
+
+
+def test_the_same_key_finds_the_same_table(table):
+    question = table.synthesize(**WORDS)
+    first, again = (question.release(**BUDGET, key="table") for _ in range(2))
+    assert first.table == again.table
+    assert first.receipt.spent == again.receipt.spent
+
+
+def test_the_same_noise_makes_the_same_table(table):
+    question = table.synthesize(**WORDS)
+    noises = question._noises(Budget(**BUDGET))
+    one, two = (question.read(replay(question, 5), noises) for _ in range(2))
+    assert one.table == two.table
+
+
+def test_a_question_about_the_table_is_answered_by_the_model(table, made):
+    answer = made.answer(table.group_by("sex", keys=["F", "M"]).count())
+    assert [row["sex"] for row in answer] == ["F", "M"]
+    assert all(row["count"].grade == "modelled" for row in answer)
+    assert made.answer({"sex": "F"}).grade == "certified"
+    assert made.answer({"sex": "F", "job": 1, "income": (0, 50)}).grade == "modelled"
+    assert made.answer(table.marginals(ways=2, **WORDS))["sex", "job"].shape == (3, 4)
+
+
+def test_reports_come_from_the_second_look(made):
+    report = made.report()
+    assert 0 <= report.error <= report.at_most
+    assert "95%" in str(report)
+    assert report.plot() is not None
+
+
+def test_the_fit_never_sees_the_second_look(table):
+    question = table.synthesize(**WORDS)
+    noises = question._noises(Budget(**BUDGET))
+    value = replay(question, 7)
+    other = value | {"look": value["look"] + 1000.0}
+    one, two = question.read(value, noises), question.read(other, noises)
+    assert one.table == two.table
+    assert one.report().error != two.report().error
+
+
+def test_nothing_but_residuals_leaves(table):
+    """Every released array is a residual: along every axis of every term it sums to zero; groups follow from them."""
+    question = table.synthesize(**WORDS)
+    noises = question._noises(Budget(**BUDGET))
+    value = replay(question, 3)
+    assert set(value) == {"one-ways", "pairs", "fine", "look", "method", "designs"}
+    made = question.read(value, noises)
+    for measured in (made.measured, made.look):
+        for term, residual in measured.residuals.items():
+            for axis in range(len(term)):
+                np.testing.assert_allclose(residual.sum(axis=axis), 0, atol=1e-6)
+
+
+def test_groups_and_sizes_do_not_follow_the_data_but_for_what_was_released(rows, account):
+    """Neighbours, the noise replayed and the first stage made equal: everything public is equal."""
+    table = mosha.protect(rows, unit=mosha.Row(), account=account)
+    question = table.synthesize(**WORDS)
+    empty = mosha.protect(rows.slice(0, 0), unit=mosha.Row()).synthesize(**WORDS)
+    for other in (question, empty):
+        assert other.measurement_for(**BUDGET).event == question.measurement_for(**BUDGET).event
+        assert [c.labels for c in other.columns] == [c.labels for c in question.columns]
+    one, two = replay(question, 11), replay(question, 11)
+    assert all(
+        (a == b).all()
+        for a, b in zip(one["designs"]["pairs"]["groups"], two["designs"]["pairs"]["groups"], strict=True)
+    )
+
+
+def test_derived_columns_are_computed_anew(table):
+    made = table.synthesize(**WORDS, derived={"twice": col("job") * 2}).release(**BUDGET)
+    found = made.sample(200)
+    assert all(t is None if j is None else t == 2 * j for j, t in zip(found["job"], found["twice"], strict=True))
+
+
+def test_rows_that_can_never_be_are_not_drawn(table):
+    made = table.synthesize(**WORDS, never=[(col("sex") == "F") & (col("job") == 2)]).release(**BUDGET)
+    found = made.sample(2000)
+    assert not any(s == "F" and j == 2 for s, j in zip(found["sex"], found["job"], strict=True))
+
+
+def test_contradictory_conditions_are_refused_when_no_row_can_be_drawn(table):
+    made = table.synthesize(**WORDS, never=[col("sex") == "F", col("sex") != "F", col("sex").is_null()])
+    with pytest.raises(InvalidParameter) as refusal:
+        made.release(**BUDGET).sample(10)
+    assert refusal.value.code == "synth.contradictory_conditions"
+
+
+def test_persons_share_one_weight(people):
+    table = mosha.protect(make_rows(), unit=mosha.Person("who"), account=people)
+    made = table.synthesize(**WORDS).release(**BUDGET)
+    total = made.count()
+    assert abs(total.value - 1000) <= 4 * total.error
+    assert "who" not in made.sample(10)
+
+
+def test_dates_are_drawn_within_their_range(account):
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=i % 60) for i in range(600)]
+    table = mosha.protect(pa.table({"day": days, "x": [i % 2 for i in range(600)]}), unit=mosha.Row(), account=account)
+    span = (dt.date(2024, 1, 1), dt.date(2024, 2, 29))
+    made = table.synthesize(between={"day": span}, keys={"x": [0, 1]}).release(**BUDGET)
+    assert all(day is None or span[0] <= day <= span[1] for day in made.sample(300)["day"])
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_empty_tables_and_single_rows_are_answered(rows, account):
+    table = mosha.protect(make_rows(2000).slice(0, rows), unit=mosha.Row(), account=account)
+    made = table.synthesize(**WORDS).release(epsilon=1, delta=1e-9)
+    assert len(made.sample(5)["sex"]) == 5
+    assert made.report().error >= 0
+
+
+def test_columns_of_missing_values_alone_are_answered(account):
+    nothing = pa.table({"a": pa.array([None] * 500, pa.string()), "b": pa.array([1] * 500)})
+    table = mosha.protect(nothing, unit=mosha.Row(), account=account)
+    made = table.synthesize(keys={"a": ["x", "y"], "b": [0, 1]}).release(epsilon=5, delta=1e-9)
+    assert made.sample(100)["a"].count(None) > 80
+
+
+BAD = {
+    "no range": ({"columns": ["income"]}, "synth.no_range"),
+    "no keys": ({"columns": ["sex"]}, "synth.no_keys"),
+    "unknown method": ({**WORDS, "method": "magic"}, "synth.unknown_method"),
+    "not a condition": ({**WORDS, "never": ["sex"]}, "synth.not_a_condition"),
+    "not an expression": ({**WORDS, "derived": {"x": 3}}, "synth.not_an_expression"),
+    "nothing": ({"columns": []}, "synth.no_columns"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_questions_are_refused_before_anything_is_paid(name, table):
+    words, code = BAD[name]
+    with pytest.raises(MoshaError) as refusal:
+        table.synthesize(**words).release(**BUDGET)
+    assert refusal.value.code == code
+    assert table.account.spent == 0
+
+
+def test_forecasts_need_no_data_and_no_account(rows):
+    question = mosha.protect(rows, unit=mosha.Row()).synthesize(**WORDS)
+    forecast = question.forecast(**BUDGET, rows=2000)
+    assert forecast["method"] == "all pairs"
+    assert forecast["cell of a column"]["sex"] > 0
+    assert question.forecast(epsilon=0.01, delta=1e-9, rows=50)["method"] == "independent"
+    with pytest.raises(InvalidParameter, match="account"):
+        question.release(**BUDGET)
+
+
+def test_certified_bars_hold_in_95_of_100_releases(table, rows):
+    """200 releases, one query on one column and one on two: false alarms below 1e-9 (binomial), power by half bars."""
+    question = table.synthesize(**WORDS)
+    noises = question._noises(Budget(**BUDGET))
+    sex, job = rows["sex"].to_pylist(), rows["job"].to_pylist()
+    truths = {
+        ("sex",): sex.count("F"),
+        ("sex", "job"): sum(s == "F" and j == 1 for s, j in zip(sex, job, strict=True)),
+    }
+    hits, narrow = dict.fromkeys(truths, 0), 0
+    counted = question.count(question.relation)
+    for _ in range(200):
+        made = question.read(question._measure(counted, noises, mosha.noise.secure()), noises)
+        for names, truth in truths.items():
+            found = made.count(**{name: {"sex": "F", "job": 1}[name] for name in names})
+            assert found.grade == "certified"
+            hits[names] += abs(found.value - truth) <= found.error
+            narrow += abs(found.value - truth) <= found.error / 2
+    assert all(count >= 167 for count in hits.values())  # P(Binomial(200, 0.95) < 167) < 1e-9
+    assert narrow < 2 * 167
