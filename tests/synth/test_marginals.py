@@ -74,7 +74,7 @@ def test_ranges_are_more_accurate_where_they_are_asked_for():
     bars = {}
     for kind in ("cells", "ranges"):
         question = ages.marginals(ways=1, keys={"age": range(64)}, queries={"age": kind}, nulls=[])
-        measured = question._measured(question._noise(mosha.tables.Budget(rho=0.5)), None)
+        measured = question._read_residuals(question._noise(mosha.tables.Budget(rho=0.5)), None)
         bars[kind] = math.sqrt(measured.variance({0: half[None, :].astype(float)})[0])
     assert bars["ranges"] < 0.8 * bars["cells"]
 

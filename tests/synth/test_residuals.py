@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from mosha.noise import secure
-from mosha.synth.axis import binary, flat, grouped
+from mosha.synth.axis import binary_axis, flat_axis, tree_of_groups
 from mosha.synth.planning import Workload, best_shares, terms_of
 from mosha.synth.residuals import ResidualNoise, cells_of, marginal_of, residual_of
 
 AXES = {
-    "flat": (flat(2), flat(3), flat(4)),
-    "ranges": (binary(5), flat(3)),
-    "hierarchy": (grouped([0, 0, 0, 1, 1, 2]), binary(4), flat(2)),
+    "flat": (flat_axis(2), flat_axis(3), flat_axis(4)),
+    "ranges": (binary_axis(5), flat_axis(3)),
+    "hierarchy": (tree_of_groups([0, 0, 0, 1, 1, 2]), binary_axis(4), flat_axis(2)),
 }
 
 
@@ -57,7 +57,7 @@ def test_no_row_moves_all_residuals_together_by_more_than_the_resolution(kind, r
 
 @pytest.mark.parametrize("sizes", [(2,), (3,), (2, 3), (4, 2, 3)])
 def test_every_row_moves_a_flat_residual_by_exactly_the_root_of_its_share(sizes):
-    axes = tuple(flat(size) for size in sizes)
+    axes = tuple(flat_axis(size) for size in sizes)
     term = tuple((c, 1) for c in range(len(sizes)))
     share = math.prod((1 - Fraction(1, size) for size in sizes), start=Fraction(1))
     for row in itertools.product(*map(range, sizes)):
@@ -67,7 +67,7 @@ def test_every_row_moves_a_flat_residual_by_exactly_the_root_of_its_share(sizes)
 
 def test_uncentred_tables_move_by_more_than_was_paid_for():
     """The planted fault: a table that keeps its mean is dearer than its residual."""
-    axes = (flat(2), flat(2))
+    axes = (flat_axis(2), flat_axis(2))
     shares = {((0, 1), (1, 1)): 1.0}
     noise = noise_for(axes, shares)
     factor = noise.factors(axes, shares)[((0, 1), (1, 1))]
@@ -125,7 +125,7 @@ def test_variances_are_those_of_the_linear_map(kind):
 
 def spread_of_noise(deviations_times=1.0, rounds=400):
     """The sum of squares of all residuals over their deviations, and its degrees of freedom."""
-    axes = (flat(4), flat(5))
+    axes = (flat_axis(4), flat_axis(5))
     shares = shares_of(axes)
     noise = noise_for(axes, shares)
     total, freedom = 0.0, 0
@@ -166,7 +166,7 @@ FLIGHTS = (12, 31, 49, 61, 16, 3, 105, 71, 50, 24, 2)
 )  # fmt: skip
 def test_errors_are_those_of_the_closed_form(sizes, ways, expected):
     """Golden numbers: ResidualPlanner's closed form at epsilon 1, delta 1e-9 (multiplier 5.4953)."""
-    axes = tuple(flat(size) for size in sizes)
+    axes = tuple(flat_axis(size) for size in sizes)
     sets = tuple(itertools.combinations(range(len(sizes)), ways))
     shares = best_shares(Workload(axes, sets, (1.0,) * len(sets)))
     measured_noise = noise_for(axes, shares, multiplier=5.49526)
@@ -183,7 +183,7 @@ def test_errors_are_those_of_the_closed_form(sizes, ways, expected):
 
 
 def test_the_largest_variance_is_smaller_where_that_is_the_goal():
-    axes = (flat(2), flat(3), flat(40))
+    axes = (flat_axis(2), flat_axis(3), flat_axis(40))
     sets = ((0, 1), (0, 2), (1, 2))
     worst = {}
     for largest in (False, True):

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from mosha.connect import source
 from mosha.core.errors import InvalidParameter
 from mosha.noise import secure
 from mosha.synth.computing import arrow_table
+from mosha.synth.fitted import Fitted
 from mosha.synth.margins import Estimate
 from mosha.synth.workload import MarginalsQuestion
 from mosha.tables import Budget, Question
-
-if TYPE_CHECKING:
-    from mosha.synth.synthetic import Synthetic
 
 __all__ = ["ask_synthetic"]
 
 NEARLY_EXACT = Budget(epsilon=4096.0)
 
 
-def ask_synthetic(made: Synthetic, question: Any) -> Any:
+def ask_synthetic(made: Fitted, table: Mapping[str, list[Any]], question: object) -> Any:
     """Modelled answers: a table of marginals by their columns, or of aggregates by group."""
     if isinstance(question, MarginalsQuestion):
         place = {column.name: i for i, column in enumerate(made.columns)}
@@ -30,7 +29,7 @@ def ask_synthetic(made: Synthetic, question: Any) -> Any:
         raise InvalidParameter("synth.not_a_question", parameter="question")
     if question.relation.person is not None:
         raise InvalidParameter("synth.question_of_persons", parameter="question")
-    rows = source(arrow_table(made.table, made.columns))
+    rows = source(arrow_table(table, made.columns))
     measurement = question.measurement(NEARLY_EXACT)
     value, _ = measurement.step(None, rows, None, secure())
     parts = question.parts(NEARLY_EXACT)

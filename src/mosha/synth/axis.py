@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "Level", "binary", "flat", "grouped"]
+__all__ = ["Axis", "Level", "binary_axis", "flat_axis", "tree_of_groups"]
 
 Reals = NDArray[np.float64]
 Wholes = NDArray[np.int64]
@@ -148,19 +148,19 @@ class Axis:
         return np.asarray(self._dilution[level] ** 2 * share, np.float64)
 
 
-def flat(size: int) -> Axis:
+def flat_axis(size: int) -> Axis:
     """Cells without an order.
 
-    >>> flat(3).levels[0].share
+    >>> flat_axis(3).levels[0].share
     0.6666666666666667
     """
     return Axis((Level(np.zeros(size, np.int64)),))
 
 
-def binary(size: int) -> Axis:
+def binary_axis(size: int) -> Axis:
     """Cells in their order, halved and halved again: for ranges and prefix sums.
 
-    >>> binary(5).depth
+    >>> binary_axis(5).depth
     3
     """
     depth = max(1, math.ceil(math.log2(size)))
@@ -173,14 +173,14 @@ def binary(size: int) -> Axis:
     return Axis(tuple(levels))
 
 
-def grouped(groups: Sequence[int]) -> Axis:
+def tree_of_groups(groups: Sequence[int]) -> Axis:
     """Cells in groups: `groups[i]` is the number of the group of cell i.
 
-    >>> grouped([0, 0, 1]).depth
+    >>> tree_of_groups([0, 0, 1]).depth
     2
     """
     numbers = np.unique(np.asarray(groups, np.int64), return_inverse=True)[1].reshape(-1)
     top = int(numbers.max()) + 1
     if top == 1 or top == len(numbers):
-        return flat(len(numbers))
+        return flat_axis(len(numbers))
     return Axis((Level(np.zeros(top, np.int64)), Level(numbers.astype(np.int64))))

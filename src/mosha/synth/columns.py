@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 from mosha.connect.language.expression import Case, Expression, col, lit, null, when
 from mosha.connect.language.schema import LARGEST_INTEGER, Schema, Type
 from mosha.core.errors import InvalidParameter, Unbounded
-from mosha.synth.axis import Axis, binary, flat, grouped
+from mosha.synth.axis import Axis, binary_axis, flat_axis, tree_of_groups
 
-__all__ = ["MOST_CELLS", "CodedColumn", "coded_column"]
+__all__ = ["MOST_CELLS", "Between", "Bins", "CodedColumn", "Hierarchy", "Keys", "coded_column"]
 
 MOST_CELLS = 10_000
 """A column with more cells than this would be noise alone."""
 
 USUAL_BINS = 100
 Labels = NDArray[np.object_]
+Keys = Mapping[str, Sequence[object]]
+Between = Mapping[str, tuple[object, object]]
+Bins = Mapping[str, int | Sequence[float]]
+Hierarchy = Mapping[str, Mapping[object, object]]
 Wholes = NDArray[np.int64]
 
 
@@ -52,7 +56,7 @@ class CodedColumn:
         return len(self.labels)
 
     @property
-    def known(self) -> int:
+    def known_cells(self) -> int:
         """How many cells there are besides that of missing values."""
         return self.size - self.missing
 
@@ -60,23 +64,23 @@ class CodedColumn:
     def is_ordered(self) -> bool:
         """Whether neighbouring cells are near each other: numbers and dates."""
         return self.edges is not None or all(
-            isinstance(label, int | float) and not isinstance(label, bool) for label in self.labels[: self.known]
+            isinstance(label, int | float) and not isinstance(label, bool) for label in self.labels[: self.known_cells]
         )
 
     def axis(self, kind: str = "cells") -> Axis:
         """The tree that its marginals are measured on."""
         if self.groups is not None and kind == "hierarchy":
-            return grouped(self.groups)
-        return binary(self.size) if kind in {"ranges", "prefixes"} else flat(self.size)
+            return tree_of_groups(self.groups)
+        return binary_axis(self.size) if kind in {"ranges", "prefixes"} else flat_axis(self.size)
 
     @cached_property
     def code(self) -> Expression:
         """The number of a row's cell, from 0; NULL where the row is left out."""
-        other: Expression = lit(self.known) if self.missing else null(Type.INTEGER)
-        return self._binned(other) if self.edges is not None else self._listed(other)
+        other: Expression = lit(self.known_cells) if self.missing else null(Type.INTEGER)
+        return self._code_of_bins(other) if self.edges is not None else self._code_of_keys(other)
 
-    def _listed(self, other: Expression) -> Expression:
-        keys, column = self.labels[: self.known], col(self.name)
+    def _code_of_keys(self, other: Expression) -> Expression:
+        keys, column = self.labels[: self.known_cells], col(self.name)
         whole = self.kind is Type.INTEGER and all(isinstance(key, int) for key in keys)
         if whole and list(keys) == list(range(keys[0], keys[0] + len(keys))):  # type: ignore[operator, call-overload]
             return when(column.between(keys[0], keys[-1]), column - keys[0]).else_(other)
@@ -86,7 +90,7 @@ class CodedColumn:
         assert case is not None
         return case.else_(other)
 
-    def _binned(self, other: Expression) -> Expression:
+    def _code_of_bins(self, other: Expression) -> Expression:
         assert self.edges is not None
         value: Expression = col(self.name)
         if self.kind.temporal:
@@ -94,23 +98,25 @@ class CodedColumn:
         widths = np.diff(self.edges)
         if np.ptp(widths) <= 1e-9 * abs(widths[0]):
             place = ((value.clamp(self.edges[0], self.edges[-1]) - self.edges[0]) / float(widths[0])).floor()
-            last = self.known - 1
+            last = self.known_cells - 1
             return when(value.is_null(), other).when(place < 0, 0).when(place > last, last).else_(place)
         case = when(value.is_null(), other)
         for cell, edge in enumerate(self.edges[1:-1]):
             case = case.when(value < edge, cell)
-        return case.else_(self.known - 1)
+        return case.else_(self.known_cells - 1)
 
     def encode(self, values: Sequence[object]) -> Wholes:
         """The cells of public values, as the engine would find them; never used for private ones."""
         if self.edges is None:
             places = {label: place for place, label in enumerate(self.labels)}
-            return np.array([places.get(value, self.known if self.missing else -1) for value in values], np.int64)
-        found = np.full(len(values), self.known if self.missing else -1, np.int64)
+            return np.array([places.get(value, self.known_cells if self.missing else -1) for value in values], np.int64)
+        found = np.full(len(values), self.known_cells if self.missing else -1, np.int64)
         for row, value in enumerate(values):
             if value is not None and value == value:  # noqa: PLR0124  (NaN is missing)
                 number = (value - _EPOCH).days if isinstance(value, date) else float(value)  # type: ignore[arg-type]
-                found[row] = min(max(int(np.searchsorted(self.edges, number, side="right")) - 1, 0), self.known - 1)
+                found[row] = min(
+                    max(int(np.searchsorted(self.edges, number, side="right")) - 1, 0), self.known_cells - 1
+                )
         return found
 
     def decode(self, cells: Wholes, places: NDArray[np.float64]) -> Labels:
@@ -120,7 +126,7 @@ class CodedColumn:
             labels[:] = self.labels
             return np.asarray(labels[cells], object)
         edges = np.array(self.edges)
-        inside = np.minimum(cells, self.known - 1)
+        inside = np.minimum(cells, self.known_cells - 1)
         numbers = edges[inside] + places * (edges[inside + 1] - edges[inside])
         if self.kind is not Type.REAL:
             numbers = np.minimum(np.floor(numbers), np.ceil(edges[inside + 1]) - 1)
@@ -129,7 +135,7 @@ class CodedColumn:
             found = np.array([int(number) for number in numbers], object)
         elif self.kind.temporal:
             found = np.array([self._moment(int(number)) for number in numbers], object)
-        found[cells == self.known] = None
+        found[cells == self.known_cells] = None
         return np.asarray(found, object)
 
     def _moment(self, days: int) -> date:
@@ -147,7 +153,7 @@ def coded_column(
     keys: Sequence[object] | None,
     between: tuple[object, object] | None,
     bins: int | Sequence[float] | None,
-    hierarchy: dict[object, object] | None,
+    hierarchy: Mapping[object, object] | None,
     missing: bool,
 ) -> CodedColumn:
     """The cells of a column, from what is publicly known about it."""
@@ -168,7 +174,7 @@ def coded_column(
 
 
 def _by_keys(
-    name: str, kind: Type, keys: Sequence[object], hierarchy: dict[object, object] | None, *, missing: bool
+    name: str, kind: Type, keys: Sequence[object], hierarchy: Mapping[object, object] | None, *, missing: bool
 ) -> CodedColumn:
     if isinstance(keys, str | bytes) or not hasattr(keys, "__iter__"):
         raise InvalidParameter("synth.keys_not_listed", parameter="keys", column=name)
@@ -188,7 +194,7 @@ def _by_keys(
 
 
 def _groups(
-    labels: Sequence[object], hierarchy: dict[object, object] | None, *, missing: bool
+    labels: Sequence[object], hierarchy: Mapping[object, object] | None, *, missing: bool
 ) -> tuple[int, ...] | None:
     """The number of each cell's group; cells that the hierarchy does not name are groups of their own."""
     if hierarchy is None:

@@ -92,7 +92,7 @@ def grain_of(unit: Unit, relation: Relation) -> int:
     return 1 << FRACTION if isinstance(unit, Person) and relation.person is not None else 1
 
 
-def _packed(columns: Sequence[CodedColumn]) -> list[list[int]]:
+def _pack_columns(columns: Sequence[CodedColumn]) -> list[list[int]]:
     """The columns in runs whose cells together are numbered below 2**60."""
     runs: list[list[int]] = []
     size = _WIDEST
@@ -112,7 +112,7 @@ def counting_question(relation: Relation, unit: Unit, columns: Sequence[CodedCol
         if not column.missing:
             relation = relation.where(~column.code.is_null())
     keys: dict[str, Expression] = {}
-    for number, run in enumerate(_packed(columns)):
+    for number, run in enumerate(_pack_columns(columns)):
         packed: Expression = columns[run[0]].code
         for place in run[1:]:
             packed = packed * lit(columns[place].size) + columns[place].code
@@ -125,7 +125,7 @@ def count_cells(relation: Relation, unit: Unit, columns: Sequence[CodedColumn]) 
     totals = answer(counting_question(relation, unit, columns))
     weights = np.asarray(totals["rows"], np.int64)
     cells: dict[int, Wholes] = {}
-    for run, key in zip(_packed(columns), totals.keys, strict=True):
+    for run, key in zip(_pack_columns(columns), totals.keys, strict=True):
         rest = np.asarray(key, np.int64) if len(weights) else np.zeros(0, np.int64)
         for place in reversed(run[1:]):
             rest, cells[place] = np.divmod(rest, columns[place].size)

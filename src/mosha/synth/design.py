@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mosha.synth.axis import Axis, Reals, flat
+from mosha.synth.axis import Axis, Reals, flat_axis
 from mosha.synth.columns import CodedColumn, Wholes
 from mosha.synth.mixture import PairTarget, shrink_towards_independence
 from mosha.synth.oneways import clean_counts, group_cells
@@ -75,17 +75,17 @@ class Design:
 
 
 def axes_of(columns: Sequence[CodedColumn], groups: Sequence[Wholes], fine: Sequence[Wholes]) -> tuple[Axis, ...]:
-    grouped = [flat(int(numbers.max()) + 1) for numbers in (*groups, *fine)]
-    return (*(flat(column.size) for column in columns), *grouped)
+    grouped = [flat_axis(int(numbers.max()) + 1) for numbers in (*groups, *fine)]
+    return (*(flat_axis(column.size) for column in columns), *grouped)
 
 
-def _whole(columns: Sequence[CodedColumn]) -> tuple[Wholes, ...]:
+def _one_group_each(columns: Sequence[CodedColumn]) -> tuple[Wholes, ...]:
     return tuple(np.zeros(column.size, np.int64) for column in columns)
 
 
 def design_oneways(columns: Sequence[CodedColumn]) -> Design:
     """The first stage: the total and every column by all its cells, larger columns a little more accurately."""
-    whole = _whole(columns)
+    whole = _one_group_each(columns)
     return Design(axes_of(columns, whole, whole), _oneway_shares(columns, 1.0), whole, whole, "independent")
 
 
@@ -105,7 +105,7 @@ def clean_oneways(columns: Sequence[CodedColumn], measured: Measured) -> tuple[f
     for place, column in enumerate(columns):
         deviation = measured.deviations.get(((place, 1),), 0.0)
         counts = measured.residuals.get(((place, 1),), np.zeros(column.size)) + total / column.size
-        clean = clean_counts(counts, deviation, ordered=column.is_ordered, known=column.known)
+        clean = clean_counts(counts, deviation, ordered=column.is_ordered, known=column.known_cells)
         found.append(clean / clean.sum() if clean.sum() > 0 else np.full(column.size, 1 / column.size))
     return total, found
 
@@ -147,7 +147,7 @@ def design_pairs(
     most = math.floor(math.sqrt(ROUGH * total / (0.4 * deviation)))
     if most < FEWEST <= math.sqrt(ROUGHEST * total / (0.4 * deviation)):
         most = FEWEST
-    whole = _whole(columns)
+    whole = _one_group_each(columns)
     if most < FEWEST or len(columns) < 2 or method == "independent":
         return Design(axes_of(columns, whole, whole), _oneway_shares(columns, 1.0), whole, whole, "independent")
     groups = tuple(

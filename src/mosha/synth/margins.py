@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import strict_probability
@@ -61,7 +62,7 @@ class Marginals:
             "synth.unknown_column", parameter="column", column=name, columns=[c.name for c in self.columns]
         )
 
-    def _chosen(self, names: Sequence[str]) -> tuple[int, ...]:
+    def _find_columns(self, names: Sequence[str]) -> tuple[int, ...]:
         chosen = tuple(self._place(name) for name in names)
         if not any(set(chosen) <= set(one) for one in self.sets):
             raise InvalidParameter("synth.not_measured", parameter="columns", columns=list(names))
@@ -73,12 +74,12 @@ class Marginals:
         With `nonnegative`, the nearest table without negative cells and with the same sum: small cells are then too
         large and large ones too small on average, and error bars no longer hold for it.
         """
-        table = self.measured.marginal(self._chosen(names))
+        table = self.measured.marginal(self._find_columns(names))
         return nearest_counts(table) if nonnegative else table
 
     def error(self, *names: str, confidence: float = 0.95) -> Reals:
         """The half-width of the error bar of every cell."""
-        variance = self.measured.cell_variance(self._chosen(names))
+        variance = self.measured.cell_variance(self._find_columns(names))
         return np.sqrt(variance) * _quantile(confidence)
 
     def labels(self, name: str) -> tuple[object, ...]:
@@ -87,7 +88,7 @@ class Marginals:
 
     def table(self, *names: str, confidence: float = 0.95) -> dict[str, list[Any]]:
         """A marginal as columns: the labels, the count and the half-width of its error bar."""
-        chosen = self._chosen(names)
+        chosen = self._find_columns(names)
         counts, errors = self.marginal(*names), self.error(*names, confidence=confidence)
         places = np.indices(counts.shape).reshape(len(chosen), -1)
         found: dict[str, list[Any]] = {
@@ -103,9 +104,9 @@ class Marginals:
         return self.query({name: selection_of(self.columns[self._place(name)], wish) for name, wish in chosen.items()},
                           confidence=confidence)  # fmt: skip
 
-    def query(self, coefficients: Mapping[str, Any], *, confidence: float = 0.95) -> Estimate:
+    def query(self, coefficients: Mapping[str, ArrayLike], *, confidence: float = 0.95) -> Estimate:
         """A linear query: for each column a coefficient for every cell; a cell counts with the product of its own."""
-        places = self._chosen(tuple(coefficients))
+        places = self._find_columns(tuple(coefficients))
         rows = [np.asarray(c, np.float64).reshape(1, -1) for c in coefficients.values()]
         for place, row in zip(places, rows, strict=True):
             if row.shape[1] != self.columns[place].size:
@@ -126,15 +127,15 @@ def selection_of(column: CodedColumn, wish: object) -> Reals:
         if column.edges is not None:
             edges = np.array(column.edges)
             overlap = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
-            chosen[: column.known] = np.clip(overlap / np.diff(edges), 0, 1)
+            chosen[: column.known_cells] = np.clip(overlap / np.diff(edges), 0, 1)
         else:
-            values = np.array(column.labels[: column.known], np.float64)
-            chosen[: column.known] = (values >= low) & (values <= high)
+            values = np.array(column.labels[: column.known_cells], np.float64)
+            chosen[: column.known_cells] = (values >= low) & (values <= high)
         return chosen
     wishes = wish if isinstance(wish, list | set | frozenset) else [wish]
     for one in wishes:
         cell = column.encode([one])[0]
-        if cell < 0 or (cell == column.known and one is not None):
+        if cell < 0 or (cell == column.known_cells and one is not None):
             raise InvalidParameter("synth.unknown_value", parameter=column.name, column=column.name)
         chosen[cell] = 1.0
     return chosen

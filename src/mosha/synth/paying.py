@@ -14,6 +14,7 @@ import numpy as np
 from mosha.accounting.measures import gaussian as normal
 from mosha.connect.engines.asking import look_only, stop_at
 from mosha.connect.engines.local_source import LocalSource
+from mosha.connect.engines.source import Source
 from mosha.connect.plan.relation import Relation
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter
@@ -94,7 +95,7 @@ class Ask:
     unit: Any
     account: Account | None
 
-    def rows(self, data: Any) -> Relation:
+    def rows(self, data: Source | None) -> Relation:
         """The relation of this question, over another table where one is given (an audit does that)."""
         return self.relation if data is None else rebase(self.relation, data)
 
@@ -125,7 +126,7 @@ class Ask:
         raise NotImplementedError
 
 
-def rebase(relation: Relation, data: Any) -> Relation:
+def rebase(relation: Relation, data: Source) -> Relation:
     """The same plan over another table."""
     node: Any = relation
     if hasattr(node, "source"):
@@ -135,12 +136,12 @@ def rebase(relation: Relation, data: Any) -> Relation:
     return moved
 
 
-def fingerprint_of(*values: Any) -> str:
+def fingerprint_of(*values: object) -> str:
     """A hash of public fields, the same in every process."""
     return hashlib.sha256(json.dumps([_describe(value) for value in values], default=repr).encode()).hexdigest()
 
 
-def _describe(value: Any) -> Any:
+def _describe(value: object) -> Any:
     if isinstance(value, np.ndarray):
         return ["array", value.shape, value.tolist()]
     if isinstance(value, Mapping):

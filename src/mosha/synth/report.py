@@ -5,15 +5,13 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mosha.core.errors import MissingExtra
 from mosha.synth.axis import Reals
-
-if TYPE_CHECKING:
-    from mosha.synth.synthetic import Synthetic
+from mosha.synth.fitted import Fitted
 
 __all__ = ["Report", "make_report"]
 
@@ -95,7 +93,7 @@ class Report:
         return figure
 
 
-def make_report(made: Synthetic) -> Report:
+def make_report(made: Fitted) -> Report:
     """The report of a synthetic table: post-processing of its second look."""
     pairs, total_square, total_spread, total_cells = [], 0.0, 0.0, 0
     for term, seen in made.look.residuals.items():
@@ -131,7 +129,7 @@ def make_report(made: Synthetic) -> Report:
     )
 
 
-def _model_table(made: Synthetic, term: tuple[tuple[int, int], ...]) -> Reals:
+def _model_table(made: Fitted, term: tuple[tuple[int, int], ...]) -> Reals:
     """What the model says of a term of the look, in rows, centred."""
     count = len(made.columns)
     places = [number % count for number, _ in term]
@@ -147,7 +145,7 @@ def _model_table(made: Synthetic, term: tuple[tuple[int, int], ...]) -> Reals:
     return np.asarray(table, np.float64)
 
 
-def _one_way(made: Synthetic, place: int) -> tuple[str, tuple[str, ...], Reals, Reals, float]:
+def _one_way(made: Fitted, place: int) -> tuple[str, tuple[str, ...], Reals, Reals, float]:
     column = made.columns[place]
     model = made.model.marginal([place]) * made.model.total
     measured = made.measured.marginal((place,))

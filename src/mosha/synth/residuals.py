@@ -89,10 +89,7 @@ class ResidualNoise:
 
     def __post_init__(self) -> None:
         if self._sigma > LARGEST_SCALE or self._sigma < 1 << 10:
-            raise InvalidParameter(
-                "this budget is out of the range in which the noise of residuals can be drawn: take a larger epsilon "
-                "where it is tiny, a smaller one where it is huge."
-            )
+            raise InvalidParameter("synth.noise_out_of_range", parameter="epsilon")
 
     @staticmethod
     def resolution_for(reach: int, largest: int, least_share: float) -> int:
@@ -121,15 +118,13 @@ class ResidualNoise:
             common, share = _movement(axes, term)
             size = common * self.reach * math.sqrt(float(share))
             found[term] = max(1, math.floor(self.resolution * math.sqrt(part / total) / size))
-        while self._moved(axes, found) > self.resolution**2:
+        while self._movement_of_all(axes, found) > self.resolution**2:
             found = {term: factor - max(1, factor >> 20) for term, factor in found.items()}
             if min(found.values()) < 1:
-                raise InvalidParameter(
-                    "there are too many cells for one release: ask about fewer columns or fewer ways at once."
-                )
+                raise InvalidParameter("synth.too_many_terms")
         return found
 
-    def _moved(self, axes: Sequence[Axis], factors: Mapping[Term, int]) -> Fraction:
+    def _movement_of_all(self, axes: Sequence[Axis], factors: Mapping[Term, int]) -> Fraction:
         """The square of what one unit moves all terms together, in grid steps: exact."""
         by_share: dict[Fraction, int] = {}
         for term, factor in factors.items():
@@ -140,7 +135,7 @@ class ResidualNoise:
     def measure(self, axes: Sequence[Axis], shares: Mapping[Term, float], counts: Counts, rng: Rng) -> Measured:
         """The residuals with noise: the only place where the counts meet randomness."""
         if self._width(axes, shares) > self.coordinates:
-            raise InvalidParameter("there are more numbers to measure than were paid for.")
+            raise InvalidParameter("synth.more_than_paid")
         noisy, factors = {}, self.factors(axes, shares)
         drawn = np.asarray(discrete_gaussian(self._sigma, self._width(axes, shares), rng=rng), np.int64).reshape(-1)
         first = 0

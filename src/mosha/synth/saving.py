@@ -5,22 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mosha._version import __version__
 from mosha.core.errors import InvalidParameter
 from mosha.core.extras import load_guest
 from mosha.files.atomic import replace_file
 from mosha.synth.computing import arrow_table
-
-if TYPE_CHECKING:
-    from mosha.synth.synthetic import Synthetic
+from mosha.synth.fitted import Fitted
 
 __all__ = ["label_of", "save_table"]
 
 
-def label_of(made: Synthetic) -> dict[str, Any]:
+def label_of(made: Fitted) -> dict[str, Any]:
     """What every file says: that its rows are synthetic, by which promise and by which method."""
     receipt = None if made.receipt is None else made.receipt.to_dict()
     return {
@@ -34,7 +33,7 @@ def label_of(made: Synthetic) -> dict[str, Any]:
     }
 
 
-def save_table(made: Synthetic, place: Path) -> Path:
+def save_table(made: Fitted, table: Mapping[str, list[Any]], place: Path) -> Path:
     """Write a CSV file (the label is a comment in its first line) or a Parquet file (the label is in its metadata).
 
     The label stands in full beside it, in NAME.synthetic.json.
@@ -47,12 +46,12 @@ def save_table(made: Synthetic, place: Path) -> Path:
         text = io.StringIO(newline="")
         text.write(f"# synthetic table, made by mosha {__version__}, {made.method}; no row is a person\n")
         writer = csv.writer(text)
-        writer.writerow(made.table)
-        writer.writerows(zip(*made.table.values(), strict=True))
+        writer.writerow(table)
+        writer.writerows(zip(*table.values(), strict=True))
         replace_file(place, [text.getvalue().encode("utf-8")])
     else:
         parquet = load_guest("pyarrow.parquet", extra="arrow", needed_for="a synthetic Parquet file")
-        rows = arrow_table(made.table, made.columns)
+        rows = arrow_table(table, made.columns)
         parquet.write_table(rows.replace_schema_metadata({"mosha.synthetic": json.dumps(label, default=str)}), place)
     described = json.dumps(label, indent=2, default=str).encode("utf-8")
     replace_file(place.with_name(f"{place.stem}.synthetic.json"), [described])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mosha.connect.engines.source import Source
 from mosha.connect.language.expression import Expression
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
@@ -17,9 +18,10 @@ from mosha.core.event import compose
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
+from mosha.core.release import Receipt
 from mosha.mechanisms.error_bars import gaussian_width
 from mosha.synth.axis import Axis, Reals
-from mosha.synth.columns import CodedColumn, Wholes
+from mosha.synth.columns import Between, Bins, CodedColumn, Hierarchy, Keys, Wholes
 from mosha.synth.counting import Counted, count_cells, grain_of, reach_of
 from mosha.synth.design import MOST_GROUPS, STAGES, Design, axes_of, combine, design_fine, design_oneways, design_pairs
 from mosha.synth.model import fit_model
@@ -39,11 +41,11 @@ def ask_synthesis(
     table: Table,
     *,
     columns: Iterable[str] | None = None,
-    keys: Mapping[str, Any] | None = None,
-    between: Mapping[str, Any] | None = None,
-    bins: Mapping[str, Any] | None = None,
-    hierarchy: Mapping[str, Any] | None = None,
-    derived: Mapping[str, Any] | None = None,
+    keys: Keys | None = None,
+    between: Between | None = None,
+    bins: Bins | None = None,
+    hierarchy: Hierarchy | None = None,
+    derived: Mapping[str, Expression] | None = None,
     never: Sequence[Expression] = (),
     nulls: Iterable[str] | None = None,
     rows: int | None = None,
@@ -141,7 +143,7 @@ class SynthesisQuestion(Ask):
     def _measurement(self, budget: Budget) -> Measurement:
         noises = self._noises(budget)
 
-        def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        def step(state: None, data: Source | None, ask: object, rng: Rng) -> tuple[dict[str, Any], None]:
             del ask
             counted = self.count(self.rows(data))
             return self._measure(counted, noises, rng), state
@@ -170,7 +172,7 @@ class SynthesisQuestion(Ask):
         return {
             "one-ways": pack(one.residuals), "pairs": pack(two.residuals), "fine": pack(three.residuals),
             "look": pack(seen.residuals), "method": second.method,
-            "designs": {"pairs": _plain(second), "fine": _plain(third)},
+            "designs": {"pairs": _describe_design(second), "fine": _describe_design(third)},
         }  # fmt: skip
 
     def _whole_multiplier(self, noises: Mapping[str, ResidualNoise]) -> float:
@@ -250,12 +252,12 @@ class SynthesisQuestion(Ask):
         value: Mapping[str, Any],
         noises: Mapping[str, ResidualNoise],
         *,
-        receipt: Any = None,
+        receipt: Receipt | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Synthetic:
         """The synthetic table that follows from what was released: post-processing, the same every time."""
         grain, first = grain_of(self.unit, self.relation), design_oneways(self.columns)
-        second, third = (_designed(self.columns, value["designs"][stage]) for stage in ("pairs", "fine"))
+        second, third = (_read_design(self.columns, value["designs"][stage]) for stage in ("pairs", "fine"))
         parts = [
             _in_rows(noises[stage], design, value[stage], grain)
             for stage, design in (("one-ways", first), ("pairs", second), ("fine", third))
@@ -295,7 +297,7 @@ def _counts(design: Design, counted: Counted) -> Counts:
     return counts
 
 
-def _plain(design: Design) -> dict[str, Any]:
+def _describe_design(design: Design) -> dict[str, Any]:
     """A design as a book keeps it; its groups follow from noisy numbers, and are kept so that none is computed anew."""
     return {
         "groups": list(design.groups),
@@ -306,7 +308,7 @@ def _plain(design: Design) -> dict[str, Any]:
     }
 
 
-def _designed(columns: Sequence[CodedColumn], plain: Mapping[str, Any]) -> Design:
+def _read_design(columns: Sequence[CodedColumn], plain: Mapping[str, Any]) -> Design:
     groups, fine = (tuple(np.asarray(g, np.int64) for g in plain[name]) for name in ("groups", "fine"))
     terms: list[Term] = [tuple((int(c), int(v)) for c, v in term) for term in plain["terms"]]
     shares = dict(zip(terms, (float(share) for share in plain["shares"]), strict=True))

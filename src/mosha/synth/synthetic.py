@@ -10,22 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from mosha.connect.language.expression import Expression
 from mosha.core.errors import InvalidParameter
 from mosha.core.extras import load_guest
 from mosha.core.number import positive_integer
-from mosha.core.release import Receipt
-from mosha.core.unit import Unit
+from mosha.synth.asking import ask_synthetic
 from mosha.synth.axis import Reals
-from mosha.synth.columns import CodedColumn, Wholes
+from mosha.synth.columns import Wholes
 from mosha.synth.computing import evaluate
-from mosha.synth.design import Design
 from mosha.synth.drawing import draw_cells
+from mosha.synth.fitted import Fitted
 from mosha.synth.grading import certified_count
 from mosha.synth.margins import Estimate, selection_of
-from mosha.synth.model import Model, seed_of
+from mosha.synth.model import seed_of
 from mosha.synth.report import Report, make_report
-from mosha.synth.residuals import Measured
 from mosha.synth.saving import save_table
 
 __all__ = ["Synthetic"]
@@ -40,37 +37,17 @@ WARNING = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Synthetic:
+class Synthetic(Fitted):
     """A model of a table and the rows that are drawn from it: use and publish them as often as you like.
 
     Guarantee:
         Everything here is post-processing of what was paid for; the private table is not read again.
     """
 
-    columns: tuple[CodedColumn, ...]
-    derived: Mapping[str, Expression]
-    never: tuple[Expression, ...]
-    count_of_rows: int | None
-    model: Model
-    measured: Measured
-    look: Measured
-    design: Design
-    receipt: Receipt | None
-    unit: Unit
     chosen: Mapping[int, Reals] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Synthetic({', '.join([*(column.name for column in self.columns), *self.derived])})"
-
-    @property
-    def method(self) -> str:
-        """What the rule chose: independent or all pairs."""
-        return self.design.method
-
-    @property
-    def rows(self) -> int:
-        """How many rows the table has: the caller's number, or the noisy one."""
-        return self.count_of_rows if self.count_of_rows is not None else max(1, round(self.model.total))
 
     def _place(self, name: str) -> int:
         for place, column in enumerate(self.columns):
@@ -95,13 +72,13 @@ class Synthetic:
         generator = np.random.default_rng([seed_of(self.measured) % 2**63, abs(int(seed)), rows])
         found = self._decode(draw_cells(self.model, rows, generator, self.chosen), generator)
         for _ in range(TRIES if self.never else 0):
-            wrong = self._broken(found)
+            wrong = self._find_broken_rows(found)
             if not wrong.any():
                 break
             again = self._decode(draw_cells(self.model, rows, generator, self.chosen), generator)
             found = {name: np.where(wrong, again[name], column) for name, column in found.items()}
         else:
-            if self.never and self._broken(found).any():
+            if self.never and self._find_broken_rows(found).any():
                 raise InvalidParameter("synth.contradictory_conditions", parameter="never", spent="paid")
         return {name: column.tolist() for name, column in self._derive(found).items()}
 
@@ -116,7 +93,7 @@ class Synthetic:
             found = found | {name: evaluate(expression, found, self.columns)}
         return found
 
-    def _broken(self, found: dict[str, Any]) -> Any:
+    def _find_broken_rows(self, found: dict[str, Any]) -> Any:
         """The rows that meet a condition that no row can meet."""
         complete = self._derive(found)
         wrong = np.zeros(len(next(iter(found.values()))), bool)
@@ -143,7 +120,7 @@ class Synthetic:
 
     def save(self, place: str | Path) -> Path:
         """Write the table to a CSV or Parquet file that says of itself that it is synthetic."""
-        return save_table(self, Path(place))
+        return save_table(self, self.table, Path(place))
 
     def count(self, *, confidence: float = 0.95, **chosen: object) -> Estimate:
         """How many rows lie in chosen cells: certified where that was measured, else what the model says."""
@@ -155,7 +132,7 @@ class Synthetic:
         share = float(np.mean(self.model.chance({**self.chosen, **selections})))
         return Estimate(share * self.model.total, None, "modelled")
 
-    def answer(self, question: Any) -> Any:
+    def answer(self, question: object) -> Any:
         """What the table says to a question: {column: wish} (see `count`), or a question about the protected table.
 
         A question about the protected table (`table.group_by(...).count()`, `.mean(...)`) is put to the synthetic rows:
@@ -165,9 +142,7 @@ class Synthetic:
             return self.count(**question)
         if not hasattr(question, "measurement_for"):
             raise InvalidParameter("synth.not_a_question", parameter="question")
-        from mosha.synth.asking import ask_synthetic  # noqa: PLC0415  (loads engines)
-
-        return ask_synthetic(self, question)
+        return ask_synthetic(self, self.table, question)
 
     def report(self) -> Report:
         """How good the table is, from the second look alone, which the fit never saw."""

@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from mosha.connect.engines.source import Source
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
@@ -18,7 +19,7 @@ from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.mechanisms.error_bars import gaussian_width
 from mosha.synth.axis import Axis, Reals
-from mosha.synth.columns import CodedColumn, coded_column
+from mosha.synth.columns import Between, Bins, CodedColumn, Hierarchy, Keys, coded_column
 from mosha.synth.counting import Counted, count_cells, grain_of, reach_of
 from mosha.synth.margins import Marginals
 from mosha.synth.paying import Ask, epsilon_for, fingerprint_of, pack, stage_multipliers, unpack
@@ -40,10 +41,10 @@ def coded_columns(
     table: Table,
     *,
     columns: Iterable[str] | None,
-    keys: Mapping[str, Any] | None,
-    between: Mapping[str, Any] | None,
-    bins: Mapping[str, Any] | None,
-    hierarchy: Mapping[str, Any] | None,
+    keys: Keys | None,
+    between: Between | None,
+    bins: Bins | None,
+    hierarchy: Hierarchy | None,
     nulls: Iterable[str] | None,
 ) -> tuple[CodedColumn, ...]:
     """The columns of a release with their cells; what the table's declaration says need not be said again."""
@@ -77,13 +78,13 @@ def ask_marginals(
     ways: int = 2,
     columns: Iterable[str] | None = None,
     sets: Iterable[Sequence[str]] | None = None,
-    weights: Mapping[Any, float] | None = None,
+    weights: Mapping[str | tuple[str, ...], float] | None = None,
     queries: Mapping[str, Kind] | None = None,
     goal: Goal = "sum",
-    keys: Mapping[str, Any] | None = None,
-    between: Mapping[str, Any] | None = None,
-    bins: Mapping[str, Any] | None = None,
-    hierarchy: Mapping[str, Any] | None = None,
+    keys: Keys | None = None,
+    between: Between | None = None,
+    bins: Bins | None = None,
+    hierarchy: Hierarchy | None = None,
     nulls: Iterable[str] | None = None,
 ) -> MarginalsQuestion:
     """All marginals of `ways` columns, or those of `sets`, as one question."""
@@ -122,7 +123,7 @@ def ask_marginals(
     )
 
 
-def _as_set(place: Mapping[str, int], one: Any) -> tuple[int, ...]:
+def _as_set(place: Mapping[str, int], one: str | tuple[str, ...]) -> tuple[int, ...]:
     try:
         return tuple(sorted({place[name] for name in ((one,) if isinstance(one, str) else one)}))
     except (KeyError, TypeError):
@@ -187,7 +188,7 @@ class MarginalsQuestion(Ask):
     def _measurement(self, budget: Budget) -> Measurement:
         noise = self._noise(budget)
 
-        def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+        def step(state: None, data: Source | None, ask: object, rng: Rng) -> tuple[dict[str, Reals], None]:
             del ask
             counted = self.count(self.rows(data))
             measured = noise.measure(self.axes, self.shares, counted.marginal, rng)
@@ -204,7 +205,7 @@ class MarginalsQuestion(Ask):
             delta=budget.delta or None if budget.rho is None else None,
         )
 
-    def _measured(self, noise: ResidualNoise, whole: Reals | None) -> Measured:
+    def _read_residuals(self, noise: ResidualNoise, whole: Reals | None) -> Measured:
         """The residuals of a release in rows (or persons); zeros for a forecast."""
         deviations, grain = noise.deviations(self.axes, self.shares), grain_of(self.unit, self.relation)
         terms = list(deviations)
@@ -222,7 +223,7 @@ class MarginalsQuestion(Ask):
         confidence: float = 0.95,
     ) -> dict[tuple[str, ...], float]:
         """For each marginal the half-width of the widest error bar of a cell, before anything is spent."""
-        measured = self._measured(self._noise(Budget(epsilon=epsilon, delta=delta, rho=rho)), None)
+        measured = self._read_residuals(self._noise(Budget(epsilon=epsilon, delta=delta, rho=rho)), None)
         quantile = normal_quantile(confidence)
         return {
             tuple(self.columns[c].name for c in one): quantile * float(np.sqrt(measured.cell_variance(one).max()))
@@ -232,7 +233,7 @@ class MarginalsQuestion(Ask):
     def plan(self, *, within: float, delta: float, confidence: float = 0.95) -> Budget:
         """The least epsilon at which no error bar of a cell is wider than `within`."""
         rough = self._noise(Budget(rho=0.5))
-        measured = self._measured(rough, None)
+        measured = self._read_residuals(rough, None)
         widest = max(float(measured.cell_variance(one).max()) for one in self.sets)
         needed = positive("within", within) / (normal_quantile(confidence) * math.sqrt(widest)) * rough.multiplier
         return Budget(epsilon=epsilon_for(needed, delta), delta=delta)
@@ -267,7 +268,7 @@ class MarginalsQuestion(Ask):
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
         noise = self._noise(budget)
         release = self.pay(self._measurement(budget), key=key, deadline=deadline)
-        measured = self._measured(noise, np.asarray(release.value["residuals"], np.float64))
+        measured = self._read_residuals(noise, np.asarray(release.value["residuals"], np.float64))
         return Marginals(columns=self.columns, sets=self.sets, measured=measured, receipt=release.receipt)
 
 

