@@ -95,7 +95,7 @@ def _check_graph(data: Any, count: int) -> Graph:
 def local_degrees(epsilon: float, *, count: int) -> Measurement:
     """All devices report their degrees: what the collector sees."""
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         graph = _check_graph(data, count)
         return np.array([degree_report(graph.neighbours(v), epsilon=epsilon, rng=rng) for v in range(count)]), state
@@ -119,7 +119,7 @@ def local_triangles(epsilon: float, *, count: int, cap: int) -> Measurement:
         raise InvalidParameter("graphs.simulation_size", parameter="count", most=MOST_VERTICES)
     flipped = -math.expm1(-float(flip_rate(half)))
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         graph = _check_graph(data, count)
         noisy = np.zeros((count, count), np.bool_)

@@ -32,11 +32,11 @@ MOST_BINS = 1 << 12
 
 
 def protect(
-    source: Any,
+    source: object,
     *,
     unit: Unit,
     account: Account | None = None,
-    vertices: Any = None,
+    vertices: object = None,
     directed: ArcReading = "refuse",
     columns: tuple[str, str] | None = None,
 ) -> ProtectedGraph:

@@ -119,7 +119,7 @@ class Collector:
         if kept:
             self._count(rows_of(kept, self.survey.randomiser.width))
 
-    def _is_ours(self, report: Any) -> bool:
+    def _is_ours(self, report: object) -> bool:
         if not isinstance(report, bytes) or len(report) != self.survey.randomiser.width + 1:
             self.rejected["malformed"] += 1
             return False

@@ -174,10 +174,10 @@ class Distribution(Survey):
     def _describe(self) -> str:
         return f"between {self.between[0]:g} and {self.between[1]:g}, {self.smoothing}"
 
-    def _encode(self, value: Any) -> float:
+    def _encode(self, value: object) -> float:
         return share_of_range(value, self.between)
 
-    def _encode_many(self, values: Any) -> NDArray[np.float64]:
+    def _encode_many(self, values: object) -> NDArray[np.float64]:
         return shares_of_range(values, self.between)
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Density:

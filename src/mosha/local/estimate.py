@@ -80,7 +80,7 @@ class Shares:
         """Consistent shares, in devices."""
         return self.shares * self.reports
 
-    def share(self, value: Any) -> float:
+    def share(self, value: object) -> float:
         """The consistent share of one value."""
         return float(self.shares[self._place(value)])
 
@@ -143,12 +143,12 @@ class Shares:
         axes.legend(frameon=False)
         return figure
 
-    def _places(self, values: Any) -> set[int]:
+    def _places(self, values: object) -> set[int]:
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise InvalidParameter("local.not_values", parameter="values")
         return {self._place(value) for value in values}
 
-    def _place(self, value: Any) -> int:
+    def _place(self, value: object) -> int:
         try:
             return self._numbers[identify_label(value)]
         except (KeyError, TypeError):

@@ -91,7 +91,7 @@ class Frequency(Survey):
         few = ", ".join(repr(value) for value in self.values[:3])
         return f"of {len(self.values)} values ({few}{', ...' if len(self.values) > 3 else ''}), {self.randomiser.name}"
 
-    def _encode(self, value: Any) -> int:
+    def _encode(self, value: object) -> int:
         place = self._place(value)
         if place is None:
             raise InvalidParameter("local.outside_domain", parameter="value")
@@ -110,7 +110,7 @@ class Frequency(Survey):
             place = None
         return self._places[identify_label(self.other)] if place is None and self.other is not None else place
 
-    def _encode_many(self, values: Any) -> NDArray[np.int64]:
+    def _encode_many(self, values: object) -> NDArray[np.int64]:
         import numpy as np
 
         if isinstance(values, str | bytes | Mapping | AbstractSet) or getattr(values, "ndim", 1) != 1:
@@ -138,7 +138,7 @@ class Frequency(Survey):
         return Shares(self.values, count, (supports / count - lie) / (truth - lie), self.randomiser)
 
 
-def identify_label(value: Any) -> tuple[str, Any]:
+def identify_label(value: object) -> tuple[str, Any]:
     """True, 1 and 1.0 are three labels; whole numbers of any library are one."""
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return "bool", bool(value)
@@ -147,7 +147,7 @@ def identify_label(value: Any) -> tuple[str, Any]:
     return "str" if isinstance(value, str) else type(value).__name__, value
 
 
-def _check_labels(values: Any, other: Any) -> Sequence[Any]:
+def _check_labels(values: object, other: object) -> Sequence[Any]:
     listed = check_sequence(values)
     if len(listed) + (other is not None) < 2:
         raise InvalidParameter("local.too_few_values", parameter="values")

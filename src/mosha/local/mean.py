@@ -99,10 +99,10 @@ class Mean(Survey):
     def _describe(self) -> str:
         return f"between {self.between[0]:g} and {self.between[1]:g}, {self.method}"
 
-    def _encode(self, value: Any) -> float:
+    def _encode(self, value: object) -> float:
         return share_of_range(value, self.between)
 
-    def _encode_many(self, values: Any) -> NDArray[np.float64]:
+    def _encode_many(self, values: object) -> NDArray[np.float64]:
         return shares_of_range(values, self.between)
 
     def decode(self, counters: NDArray[np.int64], reports: int) -> Average:
@@ -138,7 +138,7 @@ def share_of_range(value: Any, between: tuple[float, float]) -> float:
     return (min(max(number, low), high) - low) / (high - low)
 
 
-def shares_of_range(values: Any, between: tuple[float, float]) -> NDArray[np.float64]:
+def shares_of_range(values: object, between: tuple[float, float]) -> NDArray[np.float64]:
     """The same for many values."""
     import numpy as np
 
@@ -155,6 +155,6 @@ def shares_of_range(values: Any, between: tuple[float, float]) -> NDArray[np.flo
     return (np.clip(array, low, high) - low) / (high - low)
 
 
-def _is_no_number(value: Any) -> bool:
+def _is_no_number(value: object) -> bool:
     """A text that looks like a number is none, nor is a truth."""
     return isinstance(value, bool | str | bytes | bytearray) or type(value).__name__ in ("bool", "bool_")

@@ -80,15 +80,15 @@ class Repeated(Frequency):
         listed = [value for value in listed if other is None or value != other] if other is not None else listed
         return cls(listed, permanent=fields["permanent"], epsilon=fields["epsilon"], other=other)
 
-    def report(self, value: Any) -> bytes:  # noqa: ARG002
+    def report(self, value: object) -> bytes:  # noqa: ARG002
         """Refused: a survey alone remembers nothing, so that every report would cost `epsilon` again."""
         raise InvalidParameter("local.needs_device")
 
-    def reports(self, values: Any) -> Batch:  # noqa: ARG002
+    def reports(self, values: object) -> Batch:  # noqa: ARG002
         """Refused like `report`; `simulate` makes up a collection."""
         raise InvalidParameter("local.needs_devices")
 
-    def simulate(self, values: Any) -> Batch:
+    def simulate(self, values: object) -> Batch:
         """What a collector would get on one day, one report of each value, to try a survey out.
 
         Never use it for people's values: nothing is remembered, so every call would cost `epsilon` again.
@@ -98,7 +98,7 @@ class Repeated(Frequency):
         """
         return super().reports(values)
 
-    def simulated(self, values: Any) -> Batch:
+    def simulated(self, values: object) -> Batch:
         """The old name of `simulate`."""
         warn_of_old_name("Repeated.simulated", "Repeated.simulate")
         return self.simulate(values)
@@ -155,7 +155,7 @@ class Device:
             raise InvalidParameter("local.device_without_account", parameter="account")
         self.account = account
 
-    def report(self, survey: Repeated, value: Any, *, period: str = "always") -> bytes:
+    def report(self, survey: Repeated, value: object, *, period: str = "always") -> bytes:
         """A report of this period; the value is read for the first one only.
 
         Args:

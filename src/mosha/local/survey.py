@@ -61,11 +61,11 @@ class Survey(ABC):
         """The survey of these fields."""
 
     @abstractmethod
-    def _encode(self, value: Any) -> Any:
+    def _encode(self, value: object) -> Any:
         """The value as the randomiser takes it, or a refusal."""
 
     @abstractmethod
-    def _encode_many(self, values: Any) -> NDArray[Any]:
+    def _encode_many(self, values: object) -> NDArray[Any]:
         """The same for many values."""
 
     @abstractmethod
@@ -117,7 +117,7 @@ class Survey(ABC):
         name: bytes = vars(self)["_id"]
         return name
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if "_id" in vars(self):
             raise InvalidParameter("local.survey_is_fixed")
         super().__setattr__(name, value)
@@ -142,7 +142,7 @@ class Survey(ABC):
             question=self.id.hex(),
         )
 
-    def report(self, value: Any) -> bytes:
+    def report(self, value: object) -> bytes:
         """One report of the device's own value, to be sent: this needs the standard library alone.
 
         Its randomness is the operating system's: there is no seed to give, to guess or to use twice.
@@ -171,7 +171,7 @@ class Survey(ABC):
     def _draw_report(self, value: object, rng: Rng) -> bytes:
         return bytes([tag_of(self.id)]) + self.randomiser.draw(self._encode(value), rng)
 
-    def reports(self, values: Any) -> Batch:
+    def reports(self, values: object) -> Batch:
         """A report of each value, for simulations and for gateways that report for many devices.
 
         Args:
@@ -204,7 +204,7 @@ class Survey(ABC):
         return collector.estimate()
 
 
-def _kind(fields: Any) -> type[Survey]:
+def _kind(fields: object) -> type[Survey]:
     """The class of the survey that is declared by these fields."""
     if not isinstance(fields, dict) or fields.get("mosha") != "local survey":
         raise InvalidParameter("local.not_a_declaration", parameter="text")
@@ -224,7 +224,7 @@ def require_reports(reports: int) -> int:
     return reports
 
 
-def check_sequence(values: Any) -> Sequence[Any]:
+def check_sequence(values: object) -> Sequence[Any]:
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise InvalidParameter("local.not_a_sequence", parameter="values")
     return values

@@ -147,7 +147,7 @@ def alarm(
     epsilon: float | None = None,
     delta: float = 0.0,
     rho: float | None = None,
-    release: Any = "instant",
+    release: object = "instant",
     apart: int = 1,
 ) -> Measurement:
     """Whether each step's value is at or above a threshold, re-armed until `alarms` alarms were given; then it refuses.

@@ -49,7 +49,7 @@ class Batches:
         self._outside = False
 
     @classmethod
-    def at(cls, rows: Any, *, steps: Any, count: int) -> Batches:
+    def at(cls, rows: object, *, steps: object, count: int) -> Batches:
         """Rows (one column, or columns by name) and for each the step it is in: 0, 1, ..., count - 1 from now on."""
         made = cls.__new__(cls)
         made._count = positive_integer("the number of steps", count)  # noqa: SLF001  (its own)

@@ -29,7 +29,9 @@ Memory = dict[int | str, tuple[int, int]]
 """For each person that must be remembered: how many contributions were kept, and the time of the last one."""
 
 
-def exact_step(statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory) -> tuple[Steps, Memory]:
+def exact_step(
+    statistic: Statistic, presence: Presence, data: object, time: int, memory: Memory
+) -> tuple[Steps, Memory]:
     """The data of one step as whole numbers, and what must be remembered of persons afterwards.
 
     A batch without the declared columns was never read: the step may be tried again with a better one.
@@ -56,7 +58,7 @@ def exact_steps(
     return np.array(found), memory
 
 
-def _batch(data: Any) -> Any:
+def _batch(data: object) -> Any:
     """Rows or columns in a form that all statistics read: what kind of thing a batch is, is public."""
     if isinstance(data, Batches):
         raise DataError("streams.one_step_at_a_time")
@@ -69,7 +71,7 @@ def _batch(data: Any) -> Any:
 
 
 def _bound_and_sum(
-    statistic: Statistic, presence: Presence, data: Any, time: int, memory: Memory
+    statistic: Statistic, presence: Presence, data: object, time: int, memory: Memory
 ) -> tuple[Steps, Memory]:
     if presence.column is None:
         return statistic.evaluate(data, Event()), memory
@@ -101,7 +103,7 @@ def _forget(memory: Memory, time: int, presence: Presence) -> Memory:
     return {name: known for name, known in memory.items() if time - known[1] < presence.apart}
 
 
-def _columns(data: Any, owner: str) -> dict[str, Any]:
+def _columns(data: object, owner: str) -> dict[str, Any]:
     if isinstance(data, tuple) and len(data) == 2:
         data = {owner: data[0], "value": data[1]}
     if not (isinstance(data, Mapping) or (hasattr(data, "keys") and hasattr(data, "__getitem__"))):

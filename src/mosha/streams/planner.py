@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
 from mosha.core.unit import Unit
@@ -31,7 +29,7 @@ def best(
     delta: float = 0.0,
     rho: float | None = None,
     mu: float | None = None,
-    release: Any = "running",
+    release: object = "running",
     apart: int = 1,
     memory: int = 600,
     mechanism: str | None = None,

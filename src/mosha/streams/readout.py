@@ -24,9 +24,9 @@ class Readout(Protocol):
 
     def start(self) -> Any: ...
 
-    def step(self, state: Any, increment: Any) -> tuple[Any, Any]: ...
+    def step(self, state: object, increment: object) -> tuple[Any, Any]: ...
 
-    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    def step_many(self, state: object, increments: Vector) -> tuple[Vector, Any]:
         """The same for many steps of one series at once."""
 
     def respond(self, sums: Vector) -> Vector:
@@ -46,7 +46,7 @@ class Running:
         total = state + increment
         return total, total
 
-    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    def step_many(self, state: object, increments: Vector) -> tuple[Vector, Any]:
         totals = np.cumsum(np.concatenate([[state], increments]))[1:]  # from left to right, as step by step
         return totals, float(totals[-1])
 
@@ -63,10 +63,10 @@ class Instant:
     def start(self) -> Any:
         return None
 
-    def step(self, state: Any, increment: Any) -> tuple[Any, Any]:
+    def step(self, state: object, increment: object) -> tuple[Any, Any]:
         return increment, state
 
-    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    def step_many(self, state: object, increments: Vector) -> tuple[Vector, Any]:
         return increments, state
 
     def respond(self, sums: Vector) -> Vector:
@@ -100,7 +100,7 @@ class Sliding:
         kept = (*state, increment)[-self.steps :]
         return sum(kept[1:], kept[0]), kept
 
-    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    def step_many(self, state: object, increments: Vector) -> tuple[Vector, Any]:
         return _step_one_by_one(self, state, increments)
 
     def respond(self, sums: Vector) -> Vector:
@@ -133,7 +133,7 @@ class Decayed:
         total = self.factor * state + increment
         return total, total
 
-    def step_many(self, state: Any, increments: Vector) -> tuple[Vector, Any]:
+    def step_many(self, state: object, increments: Vector) -> tuple[Vector, Any]:
         return _step_one_by_one(self, state, increments)
 
     def respond(self, sums: Vector) -> Vector:
@@ -142,7 +142,7 @@ class Decayed:
         return np.asarray(lfilter([1.0], [1.0, -self.factor], np.diff(sums, prepend=0.0)))
 
 
-def _step_one_by_one(readout: Readout, state: Any, increments: Vector) -> tuple[Vector, Any]:
+def _step_one_by_one(readout: Readout, state: object, increments: Vector) -> tuple[Vector, Any]:
     found = []
     for increment in increments.tolist():
         value, state = readout.step(state, increment)
@@ -150,7 +150,7 @@ def _step_one_by_one(readout: Readout, state: Any, increments: Vector) -> tuple[
     return np.array(found), state
 
 
-def readout_of(release: Any) -> Readout:
+def readout_of(release: object) -> Readout:
     """The readout that was asked for by a word or by an object."""
     if isinstance(release, Running | Instant | Sliding | Decayed):
         return release

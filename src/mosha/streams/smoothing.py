@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ class Band:
         return self.values - width * self.deviations, self.values + width * self.deviations
 
 
-def _check_series(values: Any, deviations: Any) -> tuple[Vector, Vector]:
+def _check_series(values: object, deviations: object) -> tuple[Vector, Vector]:
     try:
         series = np.asarray(values, np.float64)
         noise = np.broadcast_to(np.asarray(deviations, np.float64), series.shape)
@@ -56,7 +55,7 @@ def _filter(series: Vector, noise: Vector, drift: float) -> tuple[Vector, Vector
     return levels, before, after, likelihood
 
 
-def smooth(values: Any, deviations: Any, *, drift: float | None = None, online: bool = False) -> Band:
+def smooth(values: object, deviations: object, *, drift: float | None = None, online: bool = False) -> Band:
     """A level that wanders, seen through noise of known size: Kalman's filter, or with all steps known the smoother.
 
     `drift` is the standard deviation of the level's own change a step; by default the likeliest one for these values.
@@ -84,7 +83,7 @@ def smooth(values: Any, deviations: Any, *, drift: float | None = None, online: 
     return Band(levels, np.sqrt(np.maximum(after, 0.0)))
 
 
-def group(values: Any, deviations: Any, *, jump: float = 3.0) -> Band:
+def group(values: object, deviations: object, *, jump: float = 3.0) -> Band:
     """Means over runs of steps that stay together: a run ends where a value leaves its mean by `jump` deviations.
 
     >>> group([1.0, 1.2, 0.8, 9.0, 9.2], 0.3).values.round(1).tolist()
@@ -102,7 +101,7 @@ def group(values: Any, deviations: Any, *, jump: float = 3.0) -> Band:
     return Band(estimates, widths)
 
 
-def rising(values: Any, deviations: Any = 1.0, *, at_least: float = 0.0) -> Band:
+def rising(values: object, deviations: object = 1.0, *, at_least: float = 0.0) -> Band:
     """The nearest sequence that never falls and is never below `at_least`: what a running count must be.
 
     Pooling neighbours that are in the wrong order (isotonic regression) is never further from the truth, in the sum of

@@ -118,7 +118,7 @@ class MeanParts:
         return Sensitivity(l0=2, l1=2 * steps, l2=root_up(2 * steps**2), linf=steps, span=2 * steps)
 
     @np.errstate(all="ignore")
-    def evaluate(self, data: Any, unit: Unit) -> Steps:
+    def evaluate(self, data: object, unit: Unit) -> Steps:
         values, persons = read_rows(data, unit, self.column)
         column = to_numbers(values)
         low, high = self.between

@@ -53,7 +53,7 @@ def new_tape(plan: Plan, source: Any) -> Tape:
     return Tape(plan.law, plan.width, source, min(room, need))
 
 
-def take_step(plan: Plan, state: StreamState, data: Any) -> tuple[Any, StreamState]:
+def take_step(plan: Plan, state: StreamState, data: object) -> tuple[Any, StreamState]:
     """One step: bound, add, remember. `state.tape` must be there."""
     exact, memory = exact_step(plan.statistic, plan.presence, data, state.time, state.memory)
     steps: Any = int(exact[0]) if plan.width == 1 else exact.astype(object)
@@ -90,7 +90,7 @@ def begin(plan: Plan) -> StreamState:
 def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
     """The measurement that runs a plan."""
 
-    def step(state: StreamState, data: Any, ask: Any, rng: Rng) -> tuple[Any, StreamState]:
+    def step(state: StreamState, data: object, ask: object, rng: Rng) -> tuple[Any, StreamState]:
         del ask
         if state.tape is None:
             state = StreamState(state.time, state.inner, state.readout, state.memory, new_tape(plan, lambda _: rng))
@@ -98,7 +98,7 @@ def stream_of(plan: Plan, unit: Unit, *, name: str, **told: Any) -> Stream:
             return take_steps(plan, state, data)
         return take_step(plan, state, data)
 
-    def error(confidence: float, answer: Any) -> Any:
+    def error(confidence: float, answer: object) -> Any:
         del answer
         width = plan.width_at(confidence)
         return width if plan.statistic.labels is None else np.full(plan.width, width)

@@ -129,7 +129,7 @@ def adaptive(
     moved = contribution(asked).l1 * presence.sides
     compare = Fraction(moved * 2 * steps) / whole
 
-    def step(state: WindowState, data: Any, ask: Any, rng: Rng) -> tuple[Any, WindowState]:
+    def step(state: WindowState, data: object, ask: object, rng: Rng) -> tuple[Any, WindowState]:
         del ask
         exact, memory = exact_step(asked, presence, data, state.time, state.memory)
         last = np.zeros(exact.size, object) if state.last is None else state.last

@@ -28,7 +28,7 @@ FIRST_LOOK = 24  # vertices of highest degree, compared with each other for a fi
 
 
 @njit(cache=True)
-def compress_rows(first: Array, second: Array, vertices: Any) -> Any:
+def compress_rows(first: Array, second: Array, vertices: int) -> Any:
     """Compressed rows of the simple graph behind a list of pairs: loops dropped, repetitions merged, rows sorted.
 
     Rows are written once unsorted; read in the order of vertices and written to the other end they come out sorted.
@@ -60,7 +60,7 @@ def compress_rows(first: Array, second: Array, vertices: Any) -> Any:
 
 
 @njit(cache=True)
-def _merge_repetitions(starts: Array, ends: Array, vertices: Any) -> Any:
+def _merge_repetitions(starts: Array, ends: Array, vertices: int) -> Any:
     """Sorted rows without repetitions."""
     kept = 0
     clean = np.zeros(vertices + 1, np.int64)
@@ -156,7 +156,7 @@ def list_triangles(starts: Array, ends: Array) -> Any:
 
 
 @njit(cache=True)
-def _count_shared(starts: Array, ends: Array, u: Any, v: Any) -> Any:
+def _count_shared(starts: Array, ends: Array, u: int, v: int) -> Any:
     """How many neighbours two vertices share: two sorted rows, merged."""
     i, j, found = starts[u], starts[v], 0
     while i < starts[u + 1] and j < starts[v + 1]:
@@ -227,7 +227,7 @@ def most_common_neighbours(starts: Array, ends: Array) -> Any:
 
 
 @njit(cache=True)
-def project_degrees(starts: Array, ends: Array, bound: Any) -> Any:
+def project_degrees(starts: Array, ends: Array, bound: int) -> Any:
     """Degrees after edges were added, from the last vertex down, where both ends were below the bound; and a mask."""
     n = len(starts) - 1
     degrees = np.zeros(n, np.int64)

@@ -50,7 +50,7 @@ def ends_in_rows(rows: Any) -> Ends:
     return _label_rows(kept)
 
 
-def _may_be_an_edge(row: Any) -> bool:
+def _may_be_an_edge(row: object) -> bool:
     """By type alone, which is the program's: a tuple has its length in its type, a list has not."""
     return row is None or isinstance(row, list | np.ndarray) or (isinstance(row, tuple) and len(row) == 2)
 

@@ -17,7 +17,7 @@ _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 UNREADABLE = "?"
 
 
-def read_end(value: Any) -> int | str | None:
+def read_end(value: object) -> int | str | None:
     """The label that one end of an edge names; None where it names none.
 
     Guarantee:
@@ -38,13 +38,13 @@ def read_end(value: Any) -> int | str | None:
     return form if type(form) is str else repr(form)
 
 
-def read_label(value: Any) -> int | str:
+def read_label(value: object) -> int | str:
     """The label of a vertex: what cannot be read is one as well."""
     found = read_end(value)
     return UNREADABLE if found is None else found
 
 
-def sort_rank(value: Any) -> tuple[bool, int, bytes]:
+def sort_rank(value: object) -> tuple[bool, int, bytes]:
     """The key that labels are ordered by: numbers by value, then text by its bytes, whatever other labels there are.
 
     >>> sorted(["b", 10, "a", 9, "11"], key=sort_rank)

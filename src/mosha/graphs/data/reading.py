@@ -33,7 +33,7 @@ NO_EDGE_LISTS = (".json", ".jsonl", ".ndjson", ".xml", ".graphml", ".gexf", ".gm
 
 
 def read(
-    source: Any, *, vertices: Any = None, directed: ArcReading = "refuse", columns: tuple[str, str] | None = None
+    source: object, *, vertices: object = None, directed: ArcReading = "refuse", columns: tuple[str, str] | None = None
 ) -> Graph:
     """The simple undirected graph in `source`.
 
@@ -87,7 +87,7 @@ class _Numbered:
         self.labels = labels
 
 
-def _check_direction(is_directed: Any, directed: ArcReading) -> None:
+def _check_direction(is_directed: object, directed: ArcReading) -> None:
     if is_directed and directed == "refuse":
         raise DataError("graphs.directed_graph", parameter="directed")
 
@@ -96,7 +96,7 @@ def _split_columns(pairs: NDArray[Any]) -> Ends:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _read_table(source: Any, columns: tuple[str, str] | None) -> Ends:
+def _read_table(source: object, columns: tuple[str, str] | None) -> Ends:
     if isinstance(source, str | os.PathLike):
         return _read_file(Path(source), columns)
     if type(source).__module__.split(".")[0] in TABLES:
@@ -137,7 +137,7 @@ def _read_parquet(path: Path, columns: tuple[str, str] | None) -> Ends:
         raise DataError("graphs.file_not_a_table") from None
 
 
-def _number_vertices(ends: Ends, vertices: Any) -> Graph:
+def _number_vertices(ends: Ends, vertices: object) -> Graph:
     """Edges between numbers, where the numbers follow the order of the labels."""
     if isinstance(vertices, _Numbered):
         return Graph.of(np.stack(ends, axis=1), vertices=len(vertices.labels), labels=tuple(vertices.labels))

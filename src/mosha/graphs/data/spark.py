@@ -29,7 +29,7 @@ _WHOLE = r"\A-?0*[0-9]{1,19}\z"
 _NUMBERS = {"bigint", "int", "smallint", "tinyint"}
 
 
-def _vertices(vertices: Any) -> tuple[tuple[Any, ...] | None, int]:
+def _vertices(vertices: object) -> tuple[tuple[Any, ...] | None, int]:
     """Labels in their order, if vertices have any, and how many there are."""
     if isinstance(vertices, Iterable) and not isinstance(vertices, str | bytes):
         labels = tuple(sorted({read_label(label) for label in vertices}, key=sort_rank))

@@ -10,7 +10,7 @@ from mosha.core.events import DiscreteLaplace, Pure
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node
-from mosha.graphs.data.graph import Graph
+from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.statistics.choice_of_bound import (
     BALANCE_SHARE,
     CHOICE_SHARE,
@@ -26,7 +26,7 @@ LARGEST_BOUND = 1 << 12
 """Of the bounds that are tried where none is declared."""
 
 
-def _edges(graph: Any, bound: int) -> int:
+def _edges(graph: AnyGraph, bound: int) -> int:
     return int(graph.projected_degrees(bound).sum()) // 2
 
 
@@ -52,7 +52,7 @@ def bound_degrees(
     bounds = powers_of_two(LARGEST_BOUND)
     built = {bound: build(replace(unit, max_degree=bound), rest) for bound in bounds}
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: AnyGraph, ask: object, rng: Rng) -> tuple[Any, Any]:
         values = [_edges(data, bound) for bound in bounds]
         chosen = bounds[choose(values, bounds, epsilon=choice, noise=rest, rng=rng)]
         value, _ = built[chosen].step(None, data, ask, rng)
@@ -77,11 +77,11 @@ def bound_degrees(
 def _add_bound(measurement: Measurement, bound: int) -> Measurement:
     """The same measurement; its answer says under which bound it was made."""
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: AnyGraph, ask: object, rng: Rng) -> tuple[Any, Any]:
         value, state = measurement.step(state, data, ask, rng)
         return {"value": value, "max_degree": bound}, state
 
-    def error(confidence: float, answer: Any) -> Any:
+    def error(confidence: float, answer: object) -> Any:
         return _error_with_bias(measurement, confidence, answer)
 
     return replace(measurement, step=step, error=error, draw=lambda answer, bar: _picture(measurement, answer, bar))

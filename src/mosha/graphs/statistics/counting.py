@@ -10,6 +10,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node, Unit
+from mosha.graphs.data.graph import AnyGraph
 from mosha.graphs.statistics.bounded import bound_degrees
 from mosha.graphs.statistics.node_components import node_components
 from mosha.graphs.statistics.statistic import ComponentCount, EdgeCount, MaximumDegree, VertexCount
@@ -99,7 +100,7 @@ def _ratio(unit: Node, epsilon: float, combine: Callable[[float, float], float],
     for_vertices = epsilon * 0.1
     first, second = edges(unit, (epsilon - for_vertices) * (1 - 2.0**-40)), vertices(unit, for_vertices)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: AnyGraph, ask: object, rng: Rng) -> tuple[Any, Any]:
         found, _ = first.step(None, data, ask, rng)
         count, _ = second.step(None, data, ask, rng)
         parts = {"edges": found["value"], "vertices": count, "max_degree": found["max_degree"]}

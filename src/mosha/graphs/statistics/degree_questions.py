@@ -52,7 +52,7 @@ def degree_sequence(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     assert isinstance(bar, LaplaceError)
     clean = noisy.map(lambda y: consistent_sequence(y, max(count - 1, 0), variance=bar.standard_deviation**2))
 
-    def error(confidence: float, answer: Any) -> float:
+    def error(confidence: float, answer: object) -> float:
         del answer
         return laplace_width(bar.scale, 1 - (1 - confidence) / max(count, 1)) + 0.5
 
@@ -101,7 +101,7 @@ def cumulative_degrees(unit: Unit, epsilon: float, *, count: int) -> Measurement
 def _cumulative_error(sequence: Measurement) -> Callable[[float, Any], Any]:
     """The bar of a cumulative histogram that was read off degrees with a bar of their own."""
 
-    def error(confidence: float, answer: Any) -> Any:
+    def error(confidence: float, answer: object) -> Any:
         if answer is None:
             raise InvalidParameter("graphs.cumulative_without_forecast")
         assert sequence.error is not None
@@ -201,7 +201,7 @@ def _clean_counts(
         value, vertices = clean(answer["value"], answer["max_degree"])
         return {**answer, "value": value, "vertices": vertices}
 
-    def error(confidence: float, answer: Any) -> Any:
+    def error(confidence: float, answer: object) -> Any:
         assert noisy.error is not None
         assert bar is not None
         one = noisy.error(confidence, answer)  # of any one entry; all of them share what is missing to 1
@@ -217,7 +217,7 @@ def _clean_counts(
 
 
 def _curve(title: str, across: str, up: str) -> Callable[[Any, Any], Any]:
-    def draw(answer: Any, error: Any) -> Any:
+    def draw(answer: object, error: object) -> Any:
         from mosha.graphs.data.picture import draw_curve  # noqa: PLC0415  (pictures are drawn when they are asked for)
 
         return draw_curve(answer, error, title=title, across=across, up=up)

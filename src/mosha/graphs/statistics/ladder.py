@@ -16,6 +16,7 @@ from mosha.core.number import positive
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import fingerprint
+from mosha.graphs.data.graph import AnyGraph
 from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, spread_event, widen
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.noise import bernoulli_exp, geometric, uniform
@@ -144,13 +145,13 @@ def ladder(statistic: SubgraphCount, *, unit: Unit, epsilon: float) -> Measureme
     rest = round_down(Fraction(epsilon) - Fraction(share))
     rungs = Rungs(statistic, rest)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: AnyGraph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         exact, widths = statistic.evaluate(data), statistic.widths(data)
         noisy = exact + rungs.draw(widths, rng)
         return {"value": min(max(noisy, 0), statistic.most), "spread": draw_spread(widths, share, rng)}, state
 
-    def error(confidence: float, answer: Any) -> float:
+    def error(confidence: float, answer: object) -> float:
         half = 1 - (1 - confidence) / 2
         return rungs.quantile(widen(answer, statistic, share, half), half)
 

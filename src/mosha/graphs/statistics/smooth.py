@@ -14,6 +14,7 @@ from mosha.core.number import positive, probability
 from mosha.core.randomness import Rng
 from mosha.core.unit import Unit
 from mosha.exact.statistic import fingerprint
+from mosha.graphs.data.graph import AnyGraph
 from mosha.graphs.statistics.spread import SPREAD_SHARE, draw_spread, picture, spread_event, widen
 from mosha.graphs.statistics.subgraphs import SubgraphCount
 from mosha.mechanisms.error_bars import laplace_width
@@ -93,7 +94,7 @@ def smooth(
         bound = smooth_bound(statistic.reaches(widths, length), decay * _HAIR)  # type: ignore[arg-type]
         return max(max(Fraction(bound), Fraction(statistic.reach(widths, 0))) / Fraction(shift), Fraction(LEAST_SCALE))
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: AnyGraph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         exact, widths = statistic.evaluate(data), statistic.widths(data)
         wide = scale(widths)
@@ -101,7 +102,7 @@ def smooth(
         value = min(max(exact + noise, 0), statistic.most)
         return {"value": value, "spread": draw_spread(widths, share, rng)}, state
 
-    def error(confidence: float, answer: Any) -> float:
+    def error(confidence: float, answer: object) -> float:
         half = 1 - (1 - confidence) / 2
         wide = float(scale(widen(answer, statistic, share, half)))
         return float(laplace_width(wide, half)) if delta else cauchy_width(wide, half)

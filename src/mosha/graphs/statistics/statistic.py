@@ -41,7 +41,7 @@ def _entries(length: int) -> tuple[int, ...]:
     return tuple(range(length))
 
 
-def check_unit(unit: Any) -> Unit:
+def check_unit(unit: object) -> Unit:
     """An Edge or a Node that comes or goes."""
     if not isinstance(unit, Edge | Node):
         raise InvalidParameter("graphs.unit_of_graph", parameter="unit")

@@ -11,6 +11,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.options import SubgraphMethod, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Node, Unit
+from mosha.graphs.data.graph import AnyGraph
 from mosha.graphs.statistics.bounded import bound_degrees
 from mosha.graphs.statistics.bounded_subgraphs import StarsOfClamped, TrianglesOfBounded
 from mosha.graphs.statistics.counting import clamp_answer
@@ -95,7 +96,7 @@ def clustering(unit: Unit, epsilon: float, delta: float, *, count: int) -> Measu
     first = triangles(unit, epsilon * 0.75, delta / 2, count=count)
     second = stars(unit, 2, epsilon * 0.25, delta / 2, count=count)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: AnyGraph, ask: object, rng: Rng) -> tuple[Any, Any]:
         closed, _ = first.step(None, data, ask, rng)
         wedges, _ = second.step(None, data, ask, rng)
         return {"value": _coefficient(closed["value"], wedges["value"]), "triangles": closed, "stars": wedges}, state
@@ -117,7 +118,7 @@ def clustering(unit: Unit, epsilon: float, delta: float, *, count: int) -> Measu
     )
 
 
-def _bar(measurement: Measurement, confidence: float, answer: Any) -> float:
+def _bar(measurement: Measurement, confidence: float, answer: object) -> float:
     error: Callable[[float, Any], Any] | None = measurement.error
     return math.inf if error is None else float(error(confidence, answer))
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.number import positive_integer
+from mosha.graphs.data.graph import AnyGraph
 
 __all__ = ["StarCount", "SubgraphCount", "TriangleCount"]
 
@@ -64,7 +65,7 @@ class SubgraphCount:
     def evaluate(self, graph: Any) -> int:
         raise NotImplementedError
 
-    def widths(self, graph: Any) -> tuple[int, ...]:
+    def widths(self, graph: AnyGraph) -> tuple[int, ...]:
         raise NotImplementedError
 
     def reach(self, widths: tuple[int, ...], distance: int) -> int:
@@ -82,7 +83,7 @@ class SubgraphCount:
             total += chosen
         return total
 
-    def check_graph(self, graph: Any) -> Any:
+    def check_graph(self, graph: AnyGraph) -> Any:
         if graph.vertices != self.vertices:
             raise DataError("graphs.wrong_vertices")
         return graph
@@ -118,7 +119,7 @@ class TriangleCount(SubgraphCount):
     def evaluate(self, graph: Any) -> int:
         return int(self.check_graph(graph).triangles)
 
-    def widths(self, graph: Any) -> tuple[int, ...]:
+    def widths(self, graph: AnyGraph) -> tuple[int, ...]:
         return (int(graph.most_common_neighbours),)
 
 
@@ -158,7 +159,7 @@ class StarCount(SubgraphCount):
     def evaluate(self, graph: Any) -> int:
         return int(self.check_graph(graph).stars(self.leaves))
 
-    def widths(self, graph: Any) -> tuple[int, ...]:
+    def widths(self, graph: AnyGraph) -> tuple[int, ...]:
         return tuple(int(d) for d in graph.highest_degrees())
 
 

@@ -126,7 +126,7 @@ def adjacency(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     if total < 1 or total * -math.expm1(-float(rate)) > MOST_FLIPS:
         raise InvalidParameter("graphs.matrix_too_large", parameter="epsilon")
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         if data.vertices != count:
             raise DataError("graphs.wrong_vertices")

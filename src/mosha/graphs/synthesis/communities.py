@@ -18,6 +18,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
 from mosha.exact.canonical import canonical_form
 from mosha.exact.statistic import Sensitivity, Steps
+from mosha.graphs.data.graph import Graph
 from mosha.graphs.data.louvain import find_communities
 from mosha.mechanisms import permute_and_flip
 from mosha.mechanisms.laplace import laplace_multiplier
@@ -104,7 +105,9 @@ def group_counts(pairs: NDArray[Any], label: NDArray[Any], groups: int) -> NDArr
     return np.bincount(codes, minlength=groups * groups).reshape(groups, groups).astype(np.int64)
 
 
-def _find_communities(noisy: NDArray[Any], groups: int, scale: float, generator: Any) -> NDArray[np.int64]:
+def _find_communities(
+    noisy: NDArray[Any], groups: int, scale: float, generator: np.random.Generator
+) -> NDArray[np.int64]:
     """Communities of the groups, from noisy counts between them: cells within the noise count as empty."""
     weights = np.where(noisy > 2 * scale, noisy, 0).astype(np.float64)
     weights = np.triu(weights, 1) + np.triu(weights, 1).T
@@ -134,7 +137,7 @@ def communities(unit: Unit, epsilon: float, *, count: int) -> Measurement:
     groups = max(1, min(GROUPS, count // 4))
     first = np.arange(count) * groups // count
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         if data.vertices != count:
             raise DataError("graphs.wrong_vertices")

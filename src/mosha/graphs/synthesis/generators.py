@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +20,7 @@ FITTING = 0.9995
 """The part of the edges that must find a place."""
 
 
-def round_degrees(degrees: NDArray[np.float64], edges: float, generator: Any) -> Integers:
+def round_degrees(degrees: NDArray[np.float64], edges: float, generator: np.random.Generator) -> Integers:
     """Whole degrees near the given ones, in sum twice the number of edges."""
     degrees = _straighten(degrees)
     total = float(degrees.sum())
@@ -47,7 +45,7 @@ def _straighten(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     return ramp
 
 
-def match_stubs(stubs: Integers, taken: Integers, vertices: int, generator: Any) -> Integers:
+def match_stubs(stubs: Integers, taken: Integers, vertices: int, generator: np.random.Generator) -> Integers:
     """Edges that give each vertex as many ends as it has stubs, but for a few that fit nowhere.
 
     Stubs are paired at random; pairs that are loops or edges already go back, and are paired again with others.
@@ -93,7 +91,9 @@ def _blocks(degrees: Integers, order: Integers) -> list[Integers]:
     return blocks
 
 
-def _draw_inside(blocks: list[Integers], chances: NDArray[np.float64], vertices: int, generator: Any) -> Integers:
+def _draw_inside(
+    blocks: list[Integers], chances: NDArray[np.float64], vertices: int, generator: np.random.Generator
+) -> Integers:
     """Edges within each block, each with the chance of its block."""
     found = []
     for block, chance in zip(blocks, chances, strict=True):
@@ -104,7 +104,9 @@ def _draw_inside(blocks: list[Integers], chances: NDArray[np.float64], vertices:
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
-def _assemble(degrees: Integers, blocks: list[Integers], chances: NDArray[np.float64], generator: Any) -> Graph:
+def _assemble(
+    degrees: Integers, blocks: list[Integers], chances: NDArray[np.float64], generator: np.random.Generator
+) -> Graph:
     n = degrees.size
     inside = _draw_inside(blocks, chances, n, generator)
     ends = np.concatenate([inside // n, inside % n])
@@ -113,7 +115,7 @@ def _assemble(degrees: Integers, blocks: list[Integers], chances: NDArray[np.flo
     return Graph.of(np.stack([codes // n, codes % n], axis=1), vertices=n)
 
 
-def clustered_graph(degrees: Integers, triangles: float, generator: Any) -> Graph:
+def clustered_graph(degrees: Integers, triangles: float, generator: np.random.Generator) -> Graph:
     """A graph with these degrees, nearly, and as many triangles, if such degrees can have them.
 
     Vertices of like degree form dense blocks (after BTER: Kolda et al. 2014), so dense that their vertices cluster a

@@ -25,7 +25,7 @@ PATIENCE = 40
 
 
 @njit(cache=True)
-def _count_common(starts: Array, ends: Array, mark: Array, stamp: Any, u: Any, v: Any) -> Any:
+def _count_common(starts: Array, ends: Array, mark: Array, stamp: int, u: int, v: int) -> Any:
     """How many neighbours u and v share; rows are not sorted."""
     if starts[u + 1] - starts[u] > starts[v + 1] - starts[v]:
         u, v = v, u
@@ -38,7 +38,7 @@ def _count_common(starts: Array, ends: Array, mark: Array, stamp: Any, u: Any, v
 
 
 @njit(cache=True)
-def _are_joined(starts: Array, ends: Array, u: Any, v: Any) -> Any:
+def _are_joined(starts: Array, ends: Array, u: int, v: int) -> Any:
     if starts[u + 1] - starts[u] > starts[v + 1] - starts[v]:
         u, v = v, u
     found = False
@@ -48,7 +48,7 @@ def _are_joined(starts: Array, ends: Array, u: Any, v: Any) -> Any:
 
 
 @njit(cache=True)
-def _replace(starts: Array, ends: Array, u: Any, old: Any, new: Any) -> None:
+def _replace(starts: Array, ends: Array, u: int, old: int, new: int) -> None:
     for i in range(starts[u], starts[u + 1]):
         if ends[i] == old:
             ends[i] = new
@@ -56,7 +56,7 @@ def _replace(starts: Array, ends: Array, u: Any, old: Any, new: Any) -> None:
 
 
 @njit(cache=True)
-def _exchange(starts: Array, ends: Array, u: Any, x: Any, w: Any, y: Any) -> None:
+def _exchange(starts: Array, ends: Array, u: int, x: int, w: int, y: int) -> None:
     """Edges ux and wy become uw and xy."""
     _replace(starts, ends, u, x, w)
     _replace(starts, ends, x, u, y)
@@ -78,7 +78,7 @@ def _proposal(starts: Array, ends: Array, picks: Array, closing: Any) -> Any:
 
 
 @njit(cache=True)
-def _exchange_edges(starts: Array, ends: Array, now: Any, goal: Any, drawn: Array) -> Any:
+def _exchange_edges(starts: Array, ends: Array, now: int, goal: int, drawn: Array) -> Any:
     """Exchanges that bring the number of triangles nearer to the goal, from a list of random numbers."""
     mark = np.full(len(starts) - 1, -1, np.int64)
     stamp = 0
@@ -109,7 +109,7 @@ def _exchange_edges(starts: Array, ends: Array, now: Any, goal: Any, drawn: Arra
 
 
 @njit(cache=True)
-def _count_shared_without_loops(starts: Array, ends: Array, mark: Array, stamp: Any, u: Any, v: Any) -> Any:
+def _count_shared_without_loops(starts: Array, ends: Array, mark: Array, stamp: int, u: int, v: int) -> Any:
     """Common neighbours of two vertices whose rows may hold themselves."""
     for i in range(starts[u], starts[u + 1]):
         if ends[i] != u:
@@ -120,7 +120,7 @@ def _count_shared_without_loops(starts: Array, ends: Array, mark: Array, stamp: 
     return found
 
 
-def rewire(graph: Graph, triangles: int, generator: Any) -> Graph:
+def rewire(graph: Graph, triangles: int, generator: np.random.Generator) -> Graph:
     """A graph of the same degrees whose triangles are as near to the goal as exchanges of edges bring them.
 
     >>> ring = Graph.of([(i, (i + 1) % 30) for i in range(30)] + [(i, (i + 3) % 30) for i in range(30)], vertices=30)

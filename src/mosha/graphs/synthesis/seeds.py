@@ -82,7 +82,7 @@ def seeds(unit: Unit, epsilon: float, *, k: int, count: int) -> Measurement:
     each = Fraction(positive("epsilon", epsilon)) / k
     price = float(each) * (1 - 2.0**-50)
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         if data.vertices != count:
             raise DataError("graphs.wrong_vertices")
@@ -96,7 +96,7 @@ def seeds(unit: Unit, epsilon: float, *, k: int, count: int) -> Measurement:
             left = np.delete(left, place)
         return chosen, state
 
-    def error(confidence: float, answer: Any) -> float:
+    def error(confidence: float, answer: object) -> float:
         del answer
         return permute_and_flip_regret(count, 1 - (1 - confidence) / k) / price
 

@@ -16,6 +16,7 @@ from mosha.core.number import positive
 from mosha.core.options import SyntheticGraph, choose
 from mosha.core.randomness import Rng
 from mosha.core.unit import Edge, Unit
+from mosha.graphs.data.graph import Graph
 from mosha.graphs.statistics.counting import edges
 from mosha.graphs.statistics.degree_questions import degree_sequence
 from mosha.graphs.statistics.ladder import ladder
@@ -73,7 +74,7 @@ def _clustered_model(unit: Edge, epsilon: float, count: int) -> Measurement:
         edges(unit, epsilon * 0.1 * _LESS, most=count * (count - 1) // 2),
     )
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         degrees, triangles, size = (part.step(None, data, ask, rng)[0] for part in parts)
         generator = _generator(rng)
         graph = clustered_graph(round_degrees(degrees, size, generator), triangles["value"], generator)
@@ -89,7 +90,7 @@ def _community_model(unit: Edge, epsilon: float, count: int) -> Measurement:
     multiplier = laplace_multiplier(epsilon / 4)
     reports = laplace_multiplier(epsilon / 8)  # an edge is in two of them
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         label, _ = partition.step(None, data, ask, rng)
         known = int(label.max()) + 1
         exact = group_counts(data.pairs(), label, known)
@@ -106,7 +107,9 @@ def _community_model(unit: Edge, epsilon: float, count: int) -> Measurement:
     )
 
 
-def _block_graph(label: NDArray[Any], between: NDArray[Any], weights: NDArray[Any], generator: Any) -> NDArray[Any]:
+def _block_graph(
+    label: NDArray[Any], between: NDArray[Any], weights: NDArray[Any], generator: np.random.Generator
+) -> NDArray[Any]:
     """Between two communities as many edges as the noisy count says, their ends drawn by weight."""
     members = [np.flatnonzero(label == c) for c in range(len(between))]
     chances = [weights[m] / weights[m].sum() if m.size else weights[m] for m in members]
@@ -136,7 +139,7 @@ def _filter_cells(unit: Edge, epsilon: float, count: int) -> Measurement:
     rest = (epsilon - share) * _LESS
     total = count * (count - 1) // 2
 
-    def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
+    def step(state: object, data: Graph, ask: object, rng: Rng) -> tuple[Any, Any]:
         del ask
         if data.vertices != count:
             raise DataError("graphs.wrong_vertices")

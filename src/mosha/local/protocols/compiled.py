@@ -34,7 +34,7 @@ def look_up_words(words: Array, quick: Array, rare: Any, table: Array, unsure: A
 
 
 @njit(cache=True)
-def split_values(first: Array, second: Array, values: Array, size: Any, sets: Array, missing: Array) -> None:
+def split_values(first: Array, second: Array, values: Array, size: int, sets: Array, missing: Array) -> None:
     """The values but one's own, parted into four by two coins each: `sets` becomes the part that is evened soonest.
 
     `missing` says how many values are wanted, and then how many still are. Which part is taken depends on how large the
@@ -68,7 +68,7 @@ def split_values(first: Array, second: Array, values: Array, size: Any, sets: Ar
 
 @njit(cache=True)
 def even_out(
-    sets: Array, values: Array, held: Array, missing: Array, others: Any, pool: Array, bits: Any, row: Any
+    sets: Array, values: Array, held: Array, missing: Array, others: int, pool: Array, bits: Any, row: int
 ) -> Any:
     """Values at random, but one's own, are taken in or out of each set until none is missing; one's own, where held.
 

@@ -56,7 +56,7 @@ class Lifting:
         self._matrix = np.hstack(pieces).astype(np.float64)
 
     def block(
-        self, noise: NDArray[Any], total: Any, buffers: tuple[Any, ...], *, hurry: bool = False
+        self, noise: NDArray[Any], total: object, buffers: tuple[Any, ...], *, hurry: bool = False
     ) -> tuple[NDArray[Any], Any, Any]:
         """z_t + Q_t for each row of `noise`, and sum and buffers afterwards; the quick road takes spans of 64.
 

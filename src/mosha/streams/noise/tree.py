@@ -70,7 +70,7 @@ class SignedTree:
         nothing: Any = 0 if width == 1 else np.zeros(width, object)
         return TreeState(0, [0] * self.levels, [[] for _ in range(self.levels)], 0, nothing)
 
-    def step(self, state: TreeState, data: Any, tape: Tape) -> tuple[Any, TreeState]:
+    def step(self, state: TreeState, data: object, tape: Tape) -> tuple[Any, TreeState]:
         """The change of the noisy running sum, in steps of the data."""
         digits, nodes, drawn, noise = state.digits, state.nodes, state.drawn, state.noise
         half = (self.base - 1) // 2

@@ -71,7 +71,7 @@ class Clock:
     [['b', 'late']]
     """
 
-    def __init__(self, *, start: Any, every: str | float, column: str, lateness: str | float = 0.0) -> None:
+    def __init__(self, *, start: object, every: str | float, column: str, lateness: str | float = 0.0) -> None:
         self.every, self.column = seconds(every), column
         self.start = timestamp(start)
         if not math.isfinite(self.start):
@@ -85,12 +85,12 @@ class Clock:
         """Say which columns rows have: batches have them all, also where nobody came."""
         self._columns |= dict.fromkeys(columns)
 
-    def step_of(self, time: Any) -> int:
+    def step_of(self, time: object) -> int:
         """The step (0 is the first) that a time lies in; negative before the start, -1 for no time at all."""
         number = (timestamp(time) - self.start) / self.every
         return math.floor(number) if abs(number) < 2.0**60 else -1
 
-    def add(self, rows: Any) -> None:
+    def add(self, rows: object) -> None:
         """Take rows (dicts), or columns by name; each waits for its step. A row without a time is left out, alone.
 
         Columns by name or a data frame that lack the clock's column are a DataError, as their header is public. Of
@@ -108,7 +108,7 @@ class Clock:
         """The batch of a step in which nothing happened."""
         return {name: [] for name in self._columns}
 
-    def close_until(self, now: Any) -> list[dict[str, list[Any]]]:
+    def close_until(self, now: object) -> list[dict[str, list[Any]]]:
         """The batches of all steps that ended `lateness` or more before `now`, empty ones included."""
         number = (timestamp(now) - self.lateness - self.start) / self.every
         if not abs(number) < 2.0**60:

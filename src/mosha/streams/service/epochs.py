@@ -40,7 +40,7 @@ class Epochs:
         self._carried: Any = 0
         self._last: Any = 0
 
-    def step(self, data: Any) -> Release:
+    def step(self, data: object) -> Release:
         """The sum of all steps so far; a new epoch is opened, and paid for, when the last one is full."""
         if isinstance(data, Batches):
             raise InvalidParameter("streams.epochs_one_step", spent="nothing")

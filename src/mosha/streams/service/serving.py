@@ -81,11 +81,11 @@ class _Durable:
         if isinstance(getattr(self.state, "inner", None), TreeState):
             raise StateRefused("streams.state_was_copied", stream=self.measurement.name, spent="nothing")
 
-    def holds(self, answer: Any) -> bool:
+    def holds(self, answer: object) -> bool:
         """Whether this is the last answer that the state knows of."""
         return repr(encode(answer)) == repr(encode(self.answer))
 
-    def _save(self, numbers: dict[str, int], state: Any, digest: str, answer: Any) -> None:
+    def _save(self, numbers: dict[str, int], state: object, digest: str, answer: object) -> None:
         content: dict[str, Any] = {
             "name": self.measurement.name,
             "question": self.measurement.question,
@@ -96,7 +96,7 @@ class _Durable:
         content |= numbers | {"state": to_plain(state), "digest": digest, "answer": encode(answer)}
         self._checkpoint.save(content)
 
-    def digest_of(self, data: Any) -> str:
+    def digest_of(self, data: object) -> str:
         """A keyed digest of a step's data, to tell the same data from other data."""
         return hmac.new(self._checkpoint.digest_key, _describe_data(data).encode(), "sha256").hexdigest()
 
@@ -121,7 +121,7 @@ class _Durable:
             state = replace(state, inner=inner)
         return replace(state, tape=self._tape)
 
-    def step(self, held: _Held, data: Any, ask: Any, rng: Rng) -> tuple[Any, _Held]:
+    def step(self, held: _Held, data: object, ask: object, rng: Rng) -> tuple[Any, _Held]:
         """A release for the first time: compute, write ahead, answer. The last one again: the answer it had."""
         number = held.number + 1
         if number == self.releases and (data is _PENDING or self.digest_of(data) == self.digest):
@@ -230,7 +230,7 @@ class Service:
             raise InvalidParameter("streams.single_steps_only")
         return self.step(many, number=number)
 
-    def step(self, data: Any, *, number: int | None = None) -> Release:
+    def step(self, data: object, *, number: int | None = None) -> Release:
         """Publish the next step. With `number`, the last one may be asked for again with the same data.
 
         After `LedgerUnavailable` the answer of a step waits to be noted: the same data are given that answer, other
@@ -252,7 +252,7 @@ class Service:
         self.last = replace(release, step=self._durable.time)
         return self.last
 
-    def _repeat_last(self, data: Any, number: int) -> Release:
+    def _repeat_last(self, data: object, number: int) -> Release:
         if number == self._durable.first and self.last is not None:
             if self._durable.digest_of(data) == self._durable.digest:
                 return self.last
@@ -303,7 +303,7 @@ def serve(
         raise
 
 
-def _describe_data(data: Any) -> str:
+def _describe_data(data: object) -> str:
     """Data as text that is the same for the same rows."""
     if isinstance(data, Batches):
         if data.rows is None:
@@ -338,7 +338,7 @@ def _describe_entries(column: NDArray[Any]) -> str:
         return repr([_describe_entry(entry) for entry in entries])
 
 
-def _describe_entry(entry: Any) -> str:
+def _describe_entry(entry: object) -> str:
     try:
         return repr(entry)
     except Exception:  # noqa: BLE001

@@ -22,7 +22,7 @@ _KINDS: dict[str, type] = {
 }
 
 
-def to_plain(value: Any) -> Any:  # noqa: PLR0911  (one line a kind)
+def to_plain(value: object) -> Any:  # noqa: PLR0911  (one line a kind)
     """As JSON can hold it; what a tape has drawn ahead is left out, for it can be drawn again.
 
     >>> to_plain((1 << 70, 0.5, {"ann": (1, 2)}))
@@ -47,7 +47,7 @@ def to_plain(value: Any) -> Any:  # noqa: PLR0911  (one line a kind)
     raise StateRefused("streams.state_holds_other", kind=type(value).__name__)
 
 
-def from_plain(stored: Any) -> Any:  # noqa: PLR0911  (one line a kind)
+def from_plain(stored: object) -> Any:  # noqa: PLR0911  (one line a kind)
     """What `to_plain` described.
 
     >>> from_plain(to_plain([1, (2.5, None)]))
