@@ -40,12 +40,12 @@ def private_step():
     from mosha.learning.gradients.engine import Engine
     from mosha.learning.noisy_gradients import Gradients
     from mosha.learning.plan import DPSGD
-    from mosha.learning.training import losses_by
+    from mosha.learning.training import make_losses
     from mosha.learning.updates import Updates
     from mosha.noise import secure
     plan = DPSGD(steps=10_000, rate=0.01, clip=1.0, noise_multiplier=1.0, batch=len(inputs), physical=len(inputs))
     engine = Engine(model)
-    gradients = Gradients(plan, engine, losses_by(nn.CrossEntropyLoss(reduction="none")))
+    gradients = Gradients(plan, engine, make_losses(nn.CrossEntropyLoss(reduction="none")))
     gradients.reuse = True
     updates, optimizer = Updates(gradients), torch.optim.SGD(model.parameters(), lr=1e-3)
     class Everyone:  # the given batch: what is measured is the step, as it is for the others

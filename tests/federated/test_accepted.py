@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mosha.federated.federation import Block, accepted
+from mosha.federated.federation import Block, accept_updates
 
 CHOSEN = ["a", "b", "c"]
 
@@ -42,7 +42,7 @@ HOSTILE = {
 def kept(blocks):
     return {
         client: (tuple(row), None if block.weights is None else block.weights[place])
-        for block in accepted(blocks, CHOSEN, 2)
+        for block in accept_updates(blocks, CHOSEN, 2)
         for place, (client, row) in enumerate(zip(block.clients, block.updates.tolist(), strict=True))
     }
 
@@ -73,6 +73,6 @@ def test_a_client_whose_first_row_does_not_fit_has_had_its_turn():
 
 
 def test_clean_blocks_stay_whole():
-    (block,) = accepted([Block(CHOSEN, np.ones((3, 2), np.float32))], CHOSEN, 2)
+    (block,) = accept_updates([Block(CHOSEN, np.ones((3, 2), np.float32))], CHOSEN, 2)
     assert block.updates.dtype == np.float32
     assert len(block.clients) == 3

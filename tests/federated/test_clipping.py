@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 from mosha import errors
 from mosha.federated import AdaptiveClip, ClientSide, Distributed, ServerSide
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, lengths
-from mosha.federated.secure.rounding import longest_rounded, rounded
+from mosha.federated.secure.rounding import longest_rounded, round_within
 from mosha.noise import secure
 from tests.federated.parties import unit_vectors
 
@@ -96,18 +96,18 @@ def test_integer_rows_and_vectors_are_refused_where_floats_are_expected():
 @settings(max_examples=100, deadline=None)
 @given(arrays.arrays(np.float64, st.integers(1, 40), elements=ANY), st.integers(0, 10**6))
 def test_conditional_rounding_never_exceeds_its_square(values, bound):
-    found = rounded(values, square=bound, rng=secure())
+    found = round_within(values, square=bound, rng=secure())
     assert square(found) <= bound
 
 
 def test_conditional_rounding_is_next_to_the_value_and_accepts_what_is_planned():
     for width in (1, 10, 5000):
         values = unit_vectors(1, width, 1000.0)[0]
-        found = rounded(values, square=longest_rounded(1000, width), rng=secure())
+        found = round_within(values, square=longest_rounded(1000, width), rng=secure())
         assert (np.abs(found - values) < 1).all()
 
 
 def test_conditional_rounding_has_hardly_a_bias():
     """Mean of 2000 roundings of 0.25: sd 0.01; ten of them is a false alarm of 1e-20. Rounding to nearest gives 0."""
-    found = np.array([rounded(np.full(4, 0.25), square=100, rng=secure()) for _ in range(500)])
+    found = np.array([round_within(np.full(4, 0.25), square=100, rng=secure()) for _ in range(500)])
     assert abs(found.mean() - 0.25) < 0.1

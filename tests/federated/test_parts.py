@@ -36,7 +36,7 @@ def test_bad_optimisers_are_refused(bad):
 def test_a_layout_goes_there_and_back_and_freezes_integers():
     layout = Layout.of(MODEL)
     assert layout.coordinates == 8
-    back = layout.named(layout.flat(MODEL) + 1.0, MODEL)
+    back = layout.arrays(layout.flat(MODEL) + 1.0, MODEL)
     assert (back["w"] == 2).all()
     assert back["w"].dtype == np.float32
     assert back["seen"].tolist() == [4]
@@ -66,9 +66,24 @@ def test_a_checkpoint_keeps_where_a_training_began(tmp_path):
     assert list(again) == list(MODEL)
     kept.keep({"w": np.full(2, 5.0)})
     assert kept.latest()["w"].tolist() == [5.0, 5.0]
-    (tmp_path / "kept" / "latest.npz").write_bytes(b"PK\x03\x04 torn")
+    (tmp_path / "kept" / "latest.sealed").write_bytes(b"PK\x03\x04 torn")
     with pytest.raises(errors.InvalidParameter):
         kept.latest()
+
+
+def test_a_checkpoint_of_an_earlier_version_is_not_passed_over(tmp_path):
+    (tmp_path / "initial.npz").write_bytes(b"")
+    with pytest.raises(errors.InvalidParameter, match="earlier version"):
+        Checkpoint(tmp_path).initial(MODEL)
+
+
+def test_a_model_that_somebody_else_put_into_a_checkpoint_is_refused(tmp_path):
+    mine, other = Checkpoint(tmp_path / "mine"), Checkpoint(tmp_path / "other")
+    mine.initial(MODEL)
+    other.initial({"w": np.full(2, 5.0)})
+    (tmp_path / "mine" / "initial.sealed").write_bytes((tmp_path / "other" / "initial.sealed").read_bytes())
+    with pytest.raises(errors.InvalidParameter):
+        mine.initial(MODEL)
 
 
 def test_histories_have_tables_and_pictures():

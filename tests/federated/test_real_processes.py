@@ -35,7 +35,7 @@ class Faulty(run_example.Loopback):
             return said
         return [sys.executable, str(HERE / "replaying_node.py"), str(self.folder / "replays"), *said[1:]]
 
-    def told(self, settings, until=lambda report: report.get("done")):
+    def message_of(self, settings, until=lambda report: report.get("done")):
         """The report of a run, once it says so."""
         place = Path(settings["report"])
         self.wait(lambda _: until(_read(place)), PATIENCE)

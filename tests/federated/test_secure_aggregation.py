@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mosha import errors
 from mosha.federated import SecureClient, SecureServer, Session
 from mosha.federated.secure.client import Shares
-from mosha.federated.secure.keys import PublicKeys, add_mask, agreed, fresh_pair, open_letter, seal_letter
+from mosha.federated.secure.keys import PublicKeys, add_mask, agree_secret, fresh_pair, open_letter, seal_letter
 from mosha.federated.secure.shamir import PRIME, combine, split
 from mosha.noise import secure
 
@@ -42,7 +42,7 @@ class Protocol:
 
     def send(self, vanished=()):
         for m in set(self.server.writers) - set(vanished):
-            self.masked[m] = self.clients[m].masked(self.values[m], self.server.letters_to(m))
+            self.masked[m] = self.clients[m].mask(self.values[m], self.server.letters_to(m))
             self.server.add_masked(m, self.masked[m])
 
     def unmask(self, vanished=()):
@@ -157,7 +157,7 @@ def test_steps_are_answered_once_and_in_order():
     protocol.keys()
     client = protocol.clients[1]
     with pytest.raises(errors.RunError):
-        client.masked(protocol.values[1], {})
+        client.mask(protocol.values[1], {})
     protocol.letters()
     with pytest.raises(errors.RunError):
         client.share(protocol.server.roster)
@@ -168,8 +168,8 @@ def test_keys_and_masks_are_fresh_in_every_round():
     assert one.session.label != two.session.label
     assert not {c.keys.masks for c in one.clients.values()} & {c.keys.masks for c in two.clients.values()}
     mine, yours = fresh_pair(secure()), fresh_pair(secure())
-    assert agreed(mine[0], yours[1], b"mask", b"1") == agreed(yours[0], mine[1], b"mask", b"1")
-    assert agreed(mine[0], yours[1], b"mask", b"1") != agreed(mine[0], yours[1], b"mask", b"2")
+    assert agree_secret(mine[0], yours[1], b"mask", b"1") == agree_secret(yours[0], mine[1], b"mask", b"1")
+    assert agree_secret(mine[0], yours[1], b"mask", b"1") != agree_secret(mine[0], yours[1], b"mask", b"2")
 
 
 def test_a_changed_letter_and_a_bad_key_are_refused():
@@ -182,7 +182,7 @@ def test_a_changed_letter_and_a_bad_key_are_refused():
     with pytest.raises(errors.DataError):
         open_letter(key, bytes(letter), b"about")
     with pytest.raises(errors.DataError):
-        agreed(fresh_pair(secure())[0], bytes(32), b"small order")
+        agree_secret(fresh_pair(secure())[0], bytes(32), b"small order")
 
 
 def test_two_members_with_one_key_are_refused():

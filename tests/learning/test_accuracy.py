@@ -159,15 +159,15 @@ def test_no_examples_at_all_are_answered_like_any_others():
 
 
 def test_one_example_changes_one_vote():
-    from mosha.learning.choosing.pate import _counted
+    from mosha.learning.choosing.pate import _count_votes
 
     rows, labels = examples(60)
     asked = np.zeros((3, 1))
-    whole = _counted(majority, 9, CLASSES, (rows, labels), asked, Example())
+    whole = _count_votes(majority, 9, CLASSES, (rows, labels), asked, Example())
     votes = Votes(CLASSES)
     for leaver in range(0, 60, 7):
         rest = np.arange(60) != leaver
-        moved = whole - _counted(majority, 9, CLASSES, (rows[rest], labels[rest]), asked, Example())
+        moved = whole - _count_votes(majority, 9, CLASSES, (rows[rest], labels[rest]), asked, Example())
         assert all(np.linalg.norm(row) <= votes.sensitivity(Example()).l2 for row in moved)
 
 

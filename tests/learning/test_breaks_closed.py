@@ -14,8 +14,8 @@ from mosha import learning
 from mosha.core.errors import DataError, InvalidParameter, LedgerUnavailable, RunClosed
 from mosha.learning import noisy_gradients
 from mosha.learning.batches import Sampler
-from mosha.learning.dropout_randomness import SecretCoins
-from mosha.learning.exact_sum import WholeSum
+from mosha.learning.dropout_randomness import DropoutCoins
+from mosha.learning.exact_sum import ExactSum
 from mosha.learning.examples import Examples, group_by_owner
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.noisy_gradients import Gradients, clipping_rule
@@ -309,7 +309,7 @@ def test_dropout_is_drawn_from_secret_coins_and_the_public_generator_goes_on():
     masks = []
     for _ in range(2):
         torch.manual_seed(5)
-        with SecretCoins(secure()).fresh():
+        with DropoutCoins(secure()).fresh():
             masks.append(torch.rand(2000))
         assert torch.equal(torch.rand(3), expected)
     assert not torch.equal(*masks)
@@ -344,7 +344,7 @@ def test_norms_do_not_vanish_where_squares_do(memory):
     ]
     for layer, inputs, loss in cases:
         engine = Engine(layer, memory=memory)
-        found = engine.clipped(lambda model, x=inputs, loss=loss: loss(model(x)), 1, rule)
+        found = engine.clip(lambda model, x=inputs, loss=loss: loss(model(x)), 1, rule)
         engine.detach()
         exact = layer.double()
         exact.weight.grad = None
@@ -354,7 +354,7 @@ def test_norms_do_not_vanish_where_squares_do(memory):
         assert float(found.sums["weight"].norm()) <= 1.001
     engine = Engine(nn.Embedding(5, 300), memory=memory)
     words = torch.zeros(1, 40, dtype=torch.long)
-    found = engine.clipped(lambda model: (model(words) * 1e-23).sum((1, 2)), 1, rule)
+    found = engine.clip(lambda model: (model(words) * 1e-23).sum((1, 2)), 1, rule)
     assert float(found.norms) == pytest.approx(40 * 300**0.5 * 1e-23, rel=1e-3)
 
 
@@ -371,7 +371,7 @@ def test_how_many_units_were_drawn_decides_nothing_about_the_arithmetic_of_the_o
     totals = []
     for units in range(110, 116):
         examples = Examples((inputs.expand(units, -1, -1), targets.expand(units, -1, -1)))
-        totals.append(gradients.summed(gradients.first(), (examples, Sampler(plan, units)), secure()))
+        totals.append(gradients.sum_batch(gradients.first(), (examples, Sampler(plan, units)), secure()))
     moves = [
         np.linalg.norm((more - less) / 2.0**gradients.grid.bits) for (less, _), (more, _) in itertools.pairwise(totals)
     ]
@@ -392,7 +392,7 @@ def test_an_answer_that_waits_for_the_ledger_is_not_overwritten_by_the_next_priv
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     _, optimizer, loader = learning.private(model, optimizer, loader, plan=plan, account=account_of(mosha.Example()))
     drawn, used = [], []
-    noised, apply = optimizer._gradients.noised, optimizer._updates.apply
+    noised, apply = optimizer._gradients.add_noise, optimizer._updates.apply
 
     def noised_and_noted(*arguments, **options):
         answer, state = noised(*arguments, **options)
@@ -402,7 +402,7 @@ def test_an_answer_that_waits_for_the_ledger_is_not_overwritten_by_the_next_priv
     def full(*_):
         raise LedgerUnavailable("the disk is full")
 
-    monkeypatch.setattr(optimizer._gradients, "noised", noised_and_noted)
+    monkeypatch.setattr(optimizer._gradients, "add_noise", noised_and_noted)
     monkeypatch.setattr(optimizer._updates, "apply", lambda answer: used.append(answer.total.tolist()) or apply(answer))
 
     criterion = nn.CrossEntropyLoss()
@@ -434,7 +434,7 @@ def test_a_large_gradient_of_outputs_at_small_inputs_does_not_overflow_when_it_i
     engine = Engine(model, memory=0)
     sums = []
     for kept in (torch.ones(8), torch.arange(8) != 3):
-        batch = engine.clipped(
+        batch = engine.clip(
             lambda m, kept=kept: m(inputs).reshape(8, -1).sum(dim=1) * factors * kept,
             8,
             clipping_rule("flat", clip=1.0, scale=scale),
@@ -448,13 +448,13 @@ def test_a_large_gradient_of_outputs_at_small_inputs_does_not_overflow_when_it_i
 @pytest.mark.parametrize("extras", [0, 1])
 @pytest.mark.parametrize("batches", [1, 2])
 def test_the_memory_of_an_answer_holds_nothing_but_the_answer(size, extras, batches):
-    sums = WholeSum({"weight": torch.Size([size])}, extras)
+    sums = ExactSum({"weight": torch.Size([size])}, extras)
     sums.begin()
     for _ in range(batches):
         with sums.batch() as land:
             land("weight", 0, size, lambda out: out.fill_(12345.5))
     gradients = gradients_of(size, extras)
-    answer, _ = gradients.noised(gradients.first(), *sums.given_away(), SeededRandom(1))
+    answer, _ = gradients.add_noise(gradients.first(), *sums.give_away(), SeededRandom(1))
     assert answer.total.size == size
     memory = torch.tensor([]).set_(sums._memory.untyped_storage()).numpy()
     assert answer.total.base is not None
@@ -463,12 +463,12 @@ def test_the_memory_of_an_answer_holds_nothing_but_the_answer(size, extras, batc
 
 
 def test_sums_that_were_given_away_and_not_taken_are_gone():
-    sums = WholeSum({"weight": torch.Size([9])}, 0)
+    sums = ExactSum({"weight": torch.Size([9])}, 0)
     sums.begin()
     with sums.batch() as land:
         land("weight", 0, 9, lambda out: out.fill_(12345.5))
-    sums.given_away()
-    assert sums.given_away()[0].tolist() == [0] * 9
+    sums.give_away()
+    assert sums.give_away()[0].tolist() == [0] * 9
 
 
 @pytest.mark.parametrize("batches", [1, 2])
@@ -486,7 +486,7 @@ def test_a_step_that_fails_leaves_no_exact_sum_in_the_memory_of_answers(batches,
     for name in ("scaled_discrete_gaussian", "add_discrete_gaussian"):
         monkeypatch.setattr(noisy_gradients, name, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        gradients._released(gradients.first(), sums, SeededRandom(1))
+        gradients._release(gradients.first(), sums, SeededRandom(1))
     assert not sums._memory.any()
     with pytest.raises(ZeroDivisionError), sums.batch() as land:
         land("weight", 0, 4, lambda out: out.fill_(1 / 0 if out.fill_(7.0).any() else 0))
@@ -494,16 +494,16 @@ def test_a_step_that_fails_leaves_no_exact_sum_in_the_memory_of_answers(batches,
 
 
 def test_the_last_answer_does_not_show_the_first_batch_of_a_step_that_has_two():
-    sums = WholeSum({"weight": torch.Size([5])}, 0)
+    sums = ExactSum({"weight": torch.Size([5])}, 0)
     sums.begin()
     with sums.batch() as land:
         land("weight", 0, 5, lambda out: out.fill_(1.5))
-    held = sums.given_away()[0]  # as a gradient that somebody keeps
+    held = sums.give_away()[0]  # as a gradient that somebody keeps
     sums.begin()
     for _ in range(2):
         with sums.batch() as land:
             land("weight", 0, 5, lambda out: out.fill_(12345.5))
-    assert sums.finished().tolist() == [2 * 12345] * 5
+    assert sums.finish().tolist() == [2 * 12345] * 5
     assert not held.any()
 
 
@@ -513,7 +513,7 @@ def test_gradients_of_one_token_that_cancel_are_clipped_for_what_rounding_leaves
     engine = Engine(model)
     factors = torch.zeros(1, positions)
     factors[0, :3] = torch.tensor([1e35, 1.0, -1e35])
-    batch = engine.clipped(
+    batch = engine.clip(
         lambda m: (m(torch.zeros(1, positions, dtype=torch.int64)).squeeze(2) * factors).sum(dim=1),
         1,
         clipping_rule("flat", clip=1.0, scale=2.0**21),
@@ -565,7 +565,7 @@ def test_terms_that_cancel_are_left_out_together_where_one_is_too_large_to_be_we
     engine = Engine(model, memory=0)
     engine.tape.most = 1
     rule = clipping_rule("flat", clip=clip, scale=2.0**21)
-    batch = engine.clipped(lambda m: (m(x) * g).flatten(1).sum(dim=1), each, rule, each=each)
+    batch = engine.clip(lambda m: (m(x) * g).flatten(1).sum(dim=1), each, rule, each=each)
     assert 0.9 * clip < float(batch.norms) <= clip  # counted as a part of the sum of norms, and not clipped
     assert float(batch.sums["weight"].norm()) <= 2.0**21
 
@@ -583,7 +583,7 @@ def is_exact(values):
 
 
 @pytest.mark.parametrize("physical", [8, 4])
-@pytest.mark.parametrize("broken", ["positions", "_add_extras", "_reduced"])
+@pytest.mark.parametrize("broken", ["positions", "_add_extras", "_reduce_sums"])
 def test_a_step_that_breaks_between_batches_leaves_no_exact_sum_in_a_gradient_that_was_kept(
     physical, broken, monkeypatch
 ):
@@ -597,12 +597,12 @@ def test_a_step_that_breaks_between_batches_leaves_no_exact_sum_in_a_gradient_th
         seen, gradients = [], training._gradients
         owner = training._data[0] if broken == "positions" else gradients
         before = getattr(owner, broken)
-        if broken == "_reduced":
+        if broken == "_reduce_sums":
             gradients.reduce = lambda total: total
 
         def interrupted(*arguments):
             seen.append(is_exact(gradients._sums._memory[:16]))
-            if seen[-1] or broken == "_reduced" or len(seen) == 8 // physical:
+            if seen[-1] or broken == "_reduce_sums" or len(seen) == 8 // physical:
                 raise KeyboardInterrupt
             return before(*arguments)
 
@@ -642,8 +642,8 @@ def test_a_loop_that_kept_a_gradient_sees_no_exact_sum_in_it_between_pieces_or_a
 
 
 def test_neither_extras_that_were_given_away_nor_sums_that_were_forgotten_stay():
-    sums = WholeSum({"weight": torch.Size([9])}, 1)
-    for take in (sums.given_away, sums.begin):
+    sums = ExactSum({"weight": torch.Size([9])}, 1)
+    for take in (sums.give_away, sums.begin):
         with sums.batch() as land:
             land("weight", 0, 9, lambda out: out.fill_(12345.5))
         sums.extras += 7
@@ -679,7 +679,7 @@ def test_equal_entries_do_not_round_alike_until_a_unit_counts_more_than_its_clip
                 (factors.double().sum(dim=positions)).norm() / factors.double().norm(dim=3 - positions).sum()
             )
         assert before > 2.0**-5  # not so far that the larger norm counts
-        found = engine.clipped(lambda m, f=factors: (m(inputs) * f).flatten(1).sum(dim=1), 1, rule)
+        found = engine.clip(lambda m, f=factors: (m(inputs) * f).flatten(1).sum(dim=1), 1, rule)
         engine.detach()
         assert float(found.sums["weight"].double().norm()) <= 1 + 2.0**-11
 
@@ -693,7 +693,7 @@ def test_a_row_that_is_not_finite_changes_no_bit_of_the_others_in_recurrent_laye
         batch = inputs * torch.tensor([1.0, last]).view(2, 1, 1)
         engine = Engine(model, memory=0)
         losses, first = (lambda m, b=batch: m(b)[0].sum(dim=(1, 2))), (lambda norms: np.array([1.0, 0.0]))
-        found.append(engine.clipped(losses, 2, first).sums)
+        found.append(engine.clip(losses, 2, first).sums)
         assert not engine.tape.norms._found
         engine.detach()
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
@@ -709,7 +709,7 @@ def test_biases_alone_of_a_recurrent_layer_are_trained(kind):
     layer(inputs)[0].sum().backward()
     right = {name: p.grad.clone() for name, p in layer.named_parameters() if p.grad is not None}
     engine = Engine(layer)
-    found = engine.clipped(lambda m: m(inputs)[0].sum(dim=(1, 2)), 2, lambda norms: np.ones(2)).sums
+    found = engine.clip(lambda m: m(inputs)[0].sum(dim=(1, 2)), 2, lambda norms: np.ones(2)).sums
     engine.detach()
     assert set(found) == set(right)
     assert all(torch.allclose(found[name], right[name], atol=1e-5) for name in right)
@@ -721,6 +721,6 @@ def test_groups_of_a_single_number_are_normalised_as_pytorch_does_it():
     layer(inputs).square().sum().backward()
     right = {name: p.grad.clone() for name, p in layer.named_parameters()}
     engine = Engine(layer)
-    found = engine.clipped(lambda m: m(inputs).square().sum(dim=1), 3, lambda norms: np.ones(3)).sums
+    found = engine.clip(lambda m: m(inputs).square().sum(dim=1), 3, lambda norms: np.ones(3)).sums
     engine.detach()
     assert all(torch.allclose(found[name], right[name], atol=1e-6) for name in right)

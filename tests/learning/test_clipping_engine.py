@@ -62,7 +62,7 @@ def test_clipped_sums_are_those_of_clipping_one_by_one(name, memory, each):
         clip = float(one_by_one(wide, rows, 1.0, each)[1].median())
         expected, norms = one_by_one(wide, rows, clip, each)
     engine = Engine(model, memory=memory)
-    found = engine.clipped(lambda m: losses_of(m, batch), 6, flat_rule(clip), each=each)
+    found = engine.clip(lambda m: losses_of(m, batch), 6, flat_rule(clip), each=each)
     engine.detach()
     assert bool(((found.norms - norms).abs() <= 1e-5 * lengths).all())
     added = float((lengths * (clip / norms).clamp_max(1.0)).sum())
@@ -107,7 +107,7 @@ def test_a_copy_of_a_wrapped_model_computes_with_its_own_parameters(name):
         assert torch.equal(losses_of(other, batch), losses_of(expected, batch))
         assert not torch.equal(losses_of(other, batch), losses_of(model, batch))
     again = Engine(other)  # a copy is not wrapped, and can be
-    sums = [used.clipped(lambda m: losses_of(m, batch), 6, flat_rule(1.0)).sums for used in (engine, again)]
+    sums = [used.clip(lambda m: losses_of(m, batch), 6, flat_rule(1.0)).sums for used in (engine, again)]
     engine.detach()
     again.detach()
     names = [name for name, p in model.named_parameters() if p.requires_grad]

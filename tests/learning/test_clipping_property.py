@@ -109,7 +109,7 @@ def test_clipped_sums_of_any_small_model_are_those_of_clipping_one_by_one(model,
     try:
         larger = cancels(engine, batch, rows, each) and not form
         rule = clipping_rule("flat", clip=clip, scale=clip)
-        found = engine.clipped(lambda m: losses_of(m, batch), rows, rule, each=each)
+        found = engine.clip(lambda m: losses_of(m, batch), rows, rule, each=each)
     finally:
         engine.detach()
     assert bool((found.norms >= norms * (1 - 1e-5)).all())
@@ -128,7 +128,7 @@ def test_a_clip_that_is_a_little_wrong_would_be_found(wrong):
     expected, _ = one_by_one(network, batch, clip)
     engine = Engine(network)
     rule = clipping_rule("flat", clip=clip, scale=clip * wrong)
-    found = engine.clipped(lambda m: losses_of(m, batch), 5, rule)
+    found = engine.clip(lambda m: losses_of(m, batch), 5, rule)
     engine.detach()
     pairs = zip(network.named_parameters(), expected, strict=True)
     difference = torch.cat([(found.sums[name] - right).flatten() for (name, _), right in pairs])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torch import Size, nn
 
 from mosha import learning
-from mosha.learning.exact_sum import WholeSum, scaled
+from mosha.learning.exact_sum import ExactSum, scale_in_place
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.noisy_gradients import Answer, Gradients
 from mosha.learning.plan import SHARE
@@ -47,10 +47,10 @@ def drawn(data, names):
 @settings(max_examples=60, deadline=None)
 def test_sums_are_exact_however_batches_are_cut_and_whatever_stood_there(lengths, extras, data):
     names = {f"p{i}": n for i, n in enumerate(lengths)}
-    sums = WholeSum({name: Size([n]) for name, n in names.items()}, extras)
+    sums = ExactSum({name: Size([n]) for name, n in names.items()}, extras)
     for _ in range(2):  # the second time over what the first left behind
         right = landed(sums, drawn(data, names), names)
-        assert sums.finished().tolist() == right.tolist()
+        assert sums.finish().tolist() == right.tolist()
         assert sums.extras.tolist() == [0] * extras
         sums.extras.fill_(9)
 
@@ -67,14 +67,14 @@ def test_noise_on_sums_given_away_is_noise_on_finished_sums(lengths, loss, data)
     shapes, batches = {name: Size([n]) for name, n in names.items()}, drawn(data, names)
     gradients = made(sum(lengths), loss_at_most=2.0 if loss else None)
     found = []
-    for given_away in (False, True):
-        sums = WholeSum(shapes, int(loss))
+    for give_away in (False, True):
+        sums = ExactSum(shapes, int(loss))
         for _ in range(data.draw(st.integers(1, 2))):  # with what earlier steps left in the memory
             landed(sums, batches, names)
             sums.extras += 5
-            asked = sums.given_away() if given_away else (sums.finished().numpy(), sums.extras.numpy().copy())
-            assert (asked[0].dtype == np.float32) is given_away or len(batches) != 1
-            answer, _ = gradients.noised(gradients.first(), *asked, SeededRandom(4))
+            asked = sums.give_away() if give_away else (sums.finish().numpy(), sums.extras.numpy().copy())
+            assert (asked[0].dtype == np.float32) is give_away or len(batches) != 1
+            answer, _ = gradients.add_noise(gradients.first(), *asked, SeededRandom(4))
         found.append((answer.total.tolist(), answer.extras.tolist()))
     assert found[0] == found[1]
 
@@ -85,7 +85,7 @@ def test_an_answer_says_what_the_noisy_whole_numbers_say(width, loss):
     gradients = made(width, loss_at_most=2.0 if loss else None)
     total = np.random.default_rng(2).integers(-(2**40), 2**40, width)
     plan, bits, target = gradients.plan, gradients.grid.bits, gradients.grid.target
-    answer = Answer(scaled(total.copy(), gradients.worth(3.0)), np.array([12345678] * loss), 3.0)
+    answer = Answer(scale_in_place(total.copy(), gradients.worth(3.0)), np.array([12345678] * loss), 3.0)
     read = Updates(gradients).apply(answer)
     one = target * 2.0**bits * plan.divisor
     assert (read is None) is not loss

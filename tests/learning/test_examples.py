@@ -50,7 +50,7 @@ def test_clipped_sums_do_not_mind_the_layout_of_the_network():
 
     engine = Engine(model)
     losses = lambda network: cross_entropy(network(pictures), labels, reduction="none")
-    found = engine.clipped(losses, 12, rule).sums
+    found = engine.clip(losses, 12, rule).sums
     engine.detach()
     for (name, _), sums in zip(model.named_parameters(), expected, strict=True):
         assert float((found[name].double() - sums).abs().max()) <= 1e-5 * 12 * clip

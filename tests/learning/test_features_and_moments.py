@@ -110,7 +110,7 @@ def test_one_row_moves_the_moments_by_no_more_than_their_sensitivity():
 def test_moments_come_back_in_the_units_of_the_rows():
     rows = np.random.default_rng().normal(size=(500, 3)) * 0.3
     table = moments(classes=("a",))
-    counts, means, seconds = table.unpacked(table.evaluate((rows, ["a"] * 500), Example()))
+    counts, means, seconds = table.unpack(table.evaluate((rows, ["a"] * 500), Example()))
     assert counts[0] == 500
     assert np.allclose(means[0], rows.mean(axis=0), atol=3 * 2.0 / RADIUS)
     assert np.allclose(seconds[0], rows.T @ rows / 500, atol=0.01)
@@ -122,7 +122,7 @@ def test_units_of_several_rows_move_more_and_persons_are_bounded():
     assert table.sensitivity(Row(at_most=3)).l2 == 3 * one
     assert table.sensitivity(Example(neighbours="replace-one")).l2 == 2 * one
     unit = Person("who", at_most=2)
-    counts, _, _ = table.unpacked(table.evaluate((np.ones((9, 3)), ["a"] * 9, ["ann"] * 9), unit))
+    counts, _, _ = table.unpack(table.evaluate((np.ones((9, 3)), ["a"] * 9, ["ann"] * 9), unit))
     assert counts[0] == 2
 
 

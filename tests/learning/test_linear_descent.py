@@ -12,7 +12,7 @@ from mosha import Example, Person, Row, accounting, noise
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.event import from_json
 from mosha.learning.linear.descent import Descent, gaussian_budget, logits_of
-from mosha.learning.linear.losses import LOSSES, SCALE, clipped
+from mosha.learning.linear.losses import LOSSES, SCALE, clip_residuals
 from mosha.learning.linear.rows import RADIUS, BoundedRows, label_codes
 
 WIDTH, OUTPUTS = 5, 3
@@ -49,7 +49,7 @@ def test_a_row_is_bounded_by_itself(raw):
 
 @given(arrays(np.float64, (7, OUTPUTS), elements=st.integers(-(2**20), 2**20)), st.integers(1, 2**20))
 def test_clipped_residuals_are_whole_and_no_longer_than_the_clip(residuals, clip):
-    for row in clipped(residuals, clip):
+    for row in clip_residuals(residuals, clip):
         assert sum(int(v) ** 2 for v in row) <= clip**2
         assert np.array_equal(row, np.rint(row))
 
@@ -155,10 +155,10 @@ def test_a_person_with_many_examples_keeps_few():
     run = descent.measurement(unit=unit, mu=0.5)
     assert run.event.parts()[0][0].sensitivity == 2 * descent.sensitivity(Example())
     rows, goals = whole_rows(50), targets(50)
-    kept, _ = descent._admitted((rows, goals, ["ann"] * 50), unit)
+    kept, _ = descent._admit_rows((rows, goals, ["ann"] * 50), unit)
     assert kept.shape[0] == 2
     with pytest.raises(DataError, match="persons"):
-        descent._admitted((rows, goals, None), unit)
+        descent._admit_rows((rows, goals, None), unit)
 
 
 def one_step(noise_share=1.0):

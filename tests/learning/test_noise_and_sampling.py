@@ -23,7 +23,7 @@ from mosha.learning.gradients.engine import Engine
 from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPFTRL, DPSGD
 from mosha.learning.rounding import grid_of
-from mosha.learning.training import losses_by
+from mosha.learning.training import make_losses
 from mosha.learning.updates import Updates
 from mosha.mechanisms.correlated import SCALE, encoder
 from mosha.noise import SeededRandom, secure
@@ -42,7 +42,7 @@ class Inside:
         inputs = torch.randn(self.population, 20) * torch.logspace(-3, 4, self.population)[:, None]
         inputs[7], inputs[8] = float("nan"), 0.0
         self.examples = Examples((inputs, torch.randint(0, 4, (self.population,))))
-        self.gradients = Gradients(plan, Engine(model), losses_by(nn.CrossEntropyLoss(reduction="none")))
+        self.gradients = Gradients(plan, Engine(model), make_losses(nn.CrossEntropyLoss(reduction="none")))
         self.sampler = Sampler(plan, self.population)
 
     def sample(self, rng):
@@ -111,9 +111,7 @@ def test_the_room_for_rounding_is_small_and_grows_with_the_batch():
 
 def contribution(engine, batch, place):
     """What the row at that place adds to the sums of a batch."""
-    found = engine.clipped(
-        lambda m: losses_of(m, batch), len(batch[0]), lambda norms: np.arange(norms.shape[1]) == place
-    )
+    found = engine.clip(lambda m: losses_of(m, batch), len(batch[0]), lambda norms: np.arange(norms.shape[1]) == place)
     return torch.cat([found.sums[p].flatten() for p in sorted(found.sums)])
 
 
@@ -160,9 +158,9 @@ def test_rows_that_fill_a_batch_up_do_not_count(options, each):
     for physical in (each, 16 * each):
         plan = DPSGD(steps=1, rate=1.0, clip=1.0, noise_multiplier=1.0, unit=unit, physical=physical, **options)
         engine = Engine(model)
-        gradients = Gradients(plan, engine, losses_by(nn.CrossEntropyLoss(reduction="none")))
+        gradients = Gradients(plan, engine, make_losses(nn.CrossEntropyLoss(reduction="none")))
         examples = Examples(data, owners=owners, each=each)
-        total, extras = gradients.summed(gradients.first(), (examples, Sampler(plan, examples.units)), secure())
+        total, extras = gradients.sum_batch(gradients.first(), (examples, Sampler(plan, examples.units)), secure())
         assert engine.tape.units == plan.at_once == physical // each
         found.append([values / (gradients.grid.target * 2.0**gradients.grid.bits) for values in (total, extras)])
         engine.detach()
@@ -209,7 +207,7 @@ def test_correlated_noise_cancels_as_the_encoder_says_and_leaves_the_sums():
     def run(totals):
         state, updates, rng, found = gradients.first(), Updates(gradients), SeededRandom(3), []
         for total in totals:
-            answer, state = gradients.noised(state, np.array(total, np.int64), np.zeros(0, np.int64), rng)
+            answer, state = gradients.add_noise(state, np.array(total, np.int64), np.zeros(0, np.int64), rng)
             updates.apply(answer)
             found.append(layer.weight.grad[0] / (gradients.worth(answer.clip) * 2.0**gradients.grid.bits))
         return torch.stack(found)

@@ -61,7 +61,7 @@ def test_a_mean_over_the_batch_is_undone_before_clipping(account):
         engine.last_piece = False
         nn.CrossEntropyLoss(reduction=reduction)(model(inputs), targets).backward()
         engine.step()
-        found.append(engine._sums.finished().clone())
+        found.append(engine._sums.finish().clone())
         engine._gradients.engine.detach()
     assert float((found[0] - found[1]).abs().max()) <= 2.0**4  # steps of 2**-17
     assert float(found[0].abs().max()) > 2.0**12

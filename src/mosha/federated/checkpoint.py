@@ -1,19 +1,16 @@
-"""The model on disk: where a training began and where it is, written whole or not at all."""
+"""The model on disk: where a training began and where it is, sealed and written whole or not at all."""
 
 from __future__ import annotations
 
-import io
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from mosha.core.errors import InvalidParameter
-from mosha.files.atomic import replace_file
+from mosha.core.errors import InvalidParameter, StateRefused
+from mosha.files.store import SealedStore
 
 __all__ = ["Checkpoint"]
 
@@ -23,7 +20,11 @@ Arrays = dict[str, NDArray[Any]]
 class Checkpoint:
     """A folder with the initial and the latest model of one training.
 
-    Everything in it is public: the initial model was made before any data was read, later ones are releases.
+    Everything in it is public: the initial model was made before any data was read, later ones are releases. The files
+    are sealed, so that a model that somebody else put there is refused.
+
+    Args:
+        folder: the path of the folder; it is made when something is first written.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -32,37 +33,42 @@ class Checkpoint:
         self.folder = Path(folder)
 
     def initial(self, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-        """The model that this training began with: the one on disk if there is one, else `arrays`, which is kept."""
+        """The model that this training began with: the one on disk if there is one, else `arrays`, which is stored."""
         if not isinstance(arrays, Mapping):
             raise InvalidParameter("a model is a mapping from names to arrays. Nothing was spent.")
-        place = self.folder / "initial.npz"
-        if not place.exists():
-            self._write(place, arrays)
-        return self._read(place)
+        found = self._read("initial")
+        if found is None and (self.folder / "initial.npz").exists():
+            raise InvalidParameter(
+                "this checkpoint folder was written by an earlier version of Mosha: finish that training with it, or "
+                "give another folder. Nothing was spent."
+            )
+        if found is None:
+            self._write("initial", arrays)
+            found = self._read("initial")
+        return found or {}
 
     def latest(self) -> Arrays | None:
-        """The last model that was kept."""
-        place = self.folder / "latest.npz"
-        return self._read(place) if place.exists() else None
+        """The last model that was stored."""
+        return self._read("latest")
 
     def keep(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Put a model in the place of the last one."""
-        self._write(self.folder / "latest.npz", arrays)
+        """Replace the last model."""
+        self._write("latest", arrays)
 
-    def _write(self, place: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def _store(self, name: str) -> SealedStore:
+        what, again = f"the {name} model of this training", "Give another folder."
+        return SealedStore(self.folder / f"{name}.sealed", purpose="federated-model", what=what, again=again)
+
+    def _write(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        stored: dict[str, Any] = {f"array {i}": array for i, array in enumerate(arrays.values())}
-        content = io.BytesIO()
-        np.savez(content, names=np.array(list(arrays)), **stored)
-        replace_file(place, [content.getbuffer()])
+        self._store(name).write(list(arrays.items()))
 
-    @staticmethod
-    def _read(place: Path) -> Arrays:
+    def _read(self, name: str) -> Arrays | None:
+        if not (self.folder / f"{name}.sealed").exists():
+            return None
         try:
-            with place.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                names = [str(name) for name in stored["names"]]
-                return {name: stored[f"array {i}"] for i, name in enumerate(names)}
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            return dict(self._store(name).read())
+        except (OSError, ValueError, TypeError, StateRefused):
             raise InvalidParameter(
-                f"{place.name} in the checkpoint folder cannot be read. Nothing was spent."
+                f"{name}.sealed in the checkpoint folder cannot be read. Nothing was spent."
             ) from None

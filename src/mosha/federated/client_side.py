@@ -21,7 +21,7 @@ from mosha.core.unit import Self as OwnValue
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
-from mosha.federated.federation import Federation, accepted
+from mosha.federated.federation import Federation, accept_updates
 from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
 from mosha.federated.plan import COORDINATES, FederatedPlan, check_count
 from mosha.federated.round_number import Turn
@@ -119,7 +119,7 @@ class ClientSide(FederatedPlan):
             return {"steps": self.report(row, rng)[0], "clip": self.clip}, turn.after()
 
         name = "reports of one client"
-        return self._measured(step, self.reports, name, fingerprint(self, self.unit, width, about))
+        return self._measure(step, self.reports, name, fingerprint(self, self.unit, width, about))
 
     def measurement(self, coordinates: int, *, about: str = "") -> Measurement:
         """All rounds of all clients, in one process: the promise to each of them, and the sum of their reports."""
@@ -130,15 +130,15 @@ class ClientSide(FederatedPlan):
             total, count = np.zeros(width, np.int64), 0
             with turn.round() as number:
                 chosen = self.sampling.draw(federation.clients(), self.clients, number, rng)
-                for block in accepted(federation.updates(chosen, ask), chosen, width):
+                for block in accept_updates(federation.updates(chosen, ask), chosen, width):
                     total += self.report(block.updates, rng).sum(axis=0)
                     count += len(block.clients)
             return {"steps": total, "clip": self.clip, "reports": count}, turn.after()
 
         name = "federated rounds, noise on the clients"
-        return self._measured(step, self.rounds, name, fingerprint(self, self.unit, width, about))
+        return self._measure(step, self.rounds, name, fingerprint(self, self.unit, width, about))
 
-    def _measured(self, step: Any, horizon: int, name: str, question: str) -> Measurement:
+    def _measure(self, step: Any, horizon: int, name: str, question: str) -> Measurement:
         return Measurement(
             unit=self.unit,
             event=self.event,

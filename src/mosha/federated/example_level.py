@@ -105,10 +105,10 @@ def averaged(
     weights, rounds = first_weights(initial), check_count("rounds", rounds)
     if weights.size != federation.coordinates:
         raise InvalidParameter("initial weights must be as many as the model has. Nothing was spent.")
-    return _averaged(federation, weights, rounds, chosen)
+    return _average_rounds(federation, weights, rounds, chosen)
 
 
-def _averaged(federation: ExampleLevel, weights: Floats, rounds: int, chosen: OuterOptimizer) -> Iterator[Floats]:
+def _average_rounds(federation: ExampleLevel, weights: Floats, rounds: int, chosen: OuterOptimizer) -> Iterator[Floats]:
     memory = chosen.begin(weights.size)
     for number in range(1, rounds + 1):
         sent = [block.updates[0] for block in federation.updates(federation.clients(), Ask(number, weights))]

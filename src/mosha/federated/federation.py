@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Ask", "Block", "Federation", "accepted"]
+__all__ = ["Ask", "Block", "Federation", "accept_updates"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Federation(Protocol):
     def updates(self, chosen: Sequence[Hashable], ask: Any) -> Iterable[Block]: ...
 
 
-def accepted(blocks: Iterable[Block], chosen: Sequence[Hashable], coordinates: int) -> Iterator[Block]:
+def accept_updates(blocks: Iterable[Block], chosen: Sequence[Hashable], coordinates: int) -> Iterator[Block]:
     """The blocks without what must not count: strangers, clients that were not chosen, and second messages of one.
 
     Guarantee:
@@ -50,7 +50,7 @@ def accepted(blocks: Iterable[Block], chosen: Sequence[Hashable], coordinates: i
         kept of one client depends on what that client sent alone, and nothing here raises on what a client sent.
 
     >>> sent = [Block(["a", "b", "a"], np.ones((3, 2))), Block(["c"], np.ones((1, 5)))]
-    >>> [list(block.clients) for block in accepted(sent, ["a", "c"], 2)]
+    >>> [list(block.clients) for block in accept_updates(sent, ["a", "c"], 2)]
     [['a']]
     """
     waiting = set(chosen)

@@ -23,7 +23,7 @@ class Layout:
     in them.
 
     >>> layout = Layout.of({"w": np.zeros((2, 3), np.float32), "seen": np.array([7])})
-    >>> layout.coordinates, layout.named(np.arange(6.0), {"w": np.zeros((2, 3)), "seen": np.array([7])})["seen"]
+    >>> layout.coordinates, layout.arrays(np.arange(6.0), {"w": np.zeros((2, 3)), "seen": np.array([7])})["seen"]
     (6, array([7]))
     """
 
@@ -70,7 +70,7 @@ class Layout:
             return None
         return change
 
-    def named(self, weights: NDArray[np.float64], frozen: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def arrays(self, weights: NDArray[np.float64], frozen: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The whole model with these weights, in its own types; `frozen` gives what is not trained."""
         found, start = {}, 0
         for name, shape, kind in self.shapes:

@@ -22,7 +22,7 @@ from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clipping import STEPS, clip_in_range, lengths, scaled_steps
 from mosha.federated.correlated_rounds import MOST_BANDS, CorrelatedRounds, total_sensitivity
-from mosha.federated.federation import Block, Federation, accepted
+from mosha.federated.federation import Block, Federation, accept_updates
 from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
 from mosha.federated.plan import COORDINATES, FederatedPlan
 from mosha.federated.round_number import Turn
@@ -58,7 +58,7 @@ class ServerSide(FederatedPlan):
 
     Guarantee:
         A round answers z + sum over drawn clients of v, z discrete Gaussian with parameter s >= noise_multiplier D.
-        Each v depends on its client alone (`accepted`, `bounded_steps`) and is an integer vector with
+        Each v depends on its client alone (`accept_updates`, `bounded_steps`) and is an integer vector with
         |v|^2 <= STEPS^2 + half^2 (`half`: the bit of an adaptive clip), so that sums of neighbours differ by at most
         D = moves * sqrt(STEPS^2 + half^2). Drawing is the sampling's own and priced by it; whose turn it is
         follows from the run's own count of rounds (`Turn`), whatever is asked. Who drops out adds zero and
@@ -204,7 +204,7 @@ class _Sums:
     def of(self, federation: Federation, ask: Any, clip: float, number: int, rng: Rng) -> NDArray[np.int64]:
         chosen = self.plan.sampling.draw(federation.clients(), self.plan.clients, number, rng)
         total = np.zeros(self.width, np.int64)
-        for block in accepted(federation.updates(chosen, ask), chosen, self.coordinates):
+        for block in accept_updates(federation.updates(chosen, ask), chosen, self.coordinates):
             total += self._sum(block, clip)
         return total
 

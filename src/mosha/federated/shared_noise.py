@@ -20,13 +20,13 @@ from mosha.core.unit import Client
 from mosha.exact.grid import enlarge_scale
 from mosha.exact.statistic import fingerprint, root_up
 from mosha.federated.clipping import clip_in_range, lengths
-from mosha.federated.federation import Federation, accepted
+from mosha.federated.federation import Federation, accept_updates
 from mosha.federated.optimizer import FedAvg, Floats, OuterOptimizer
 from mosha.federated.plan import COORDINATES, MOST, FederatedPlan, check_count
 from mosha.federated.round_number import Turn
 from mosha.federated.secure.keys import Ring
 from mosha.federated.secure.rotation import Rotation
-from mosha.federated.secure.rounding import longest_rounded, rounded
+from mosha.federated.secure.rounding import longest_rounded, round_within
 from mosha.federated.secure.session import Session
 from mosha.noise import discrete_gaussian
 
@@ -70,9 +70,9 @@ class Distributed(FederatedPlan):
 
     Guarantee:
         For whoever sees the opened sums (the server included): neighbours are federations in which one client has data
-        or sends zeros with its noise. A client adds an integer vector of length at most B (`rounded`) and a discrete
-        Gaussian share of variance s^2 / survivors; the shares of at least `survivors` clients are as good as one
-        discrete Gaussian of parameter s (`shared_noise.md`), s >= noise_multiplier B. Reducing modulo 2**32 is
+        or sends zeros with its noise. A client adds an integer vector of length at most B (`round_within`) and a
+        discrete Gaussian share of variance s^2 / survivors; the shares of `survivors` or more clients are as good as
+        one discrete Gaussian of parameter s (`shared_noise.md`), s >= noise_multiplier B. Reducing modulo 2**32 is
         post-processing. That the server sees nothing but sums is what `secure_aggregation.md` proves and assumes.
 
     >>> plan = Distributed(rounds=10, clients=100, clip=1.0, survivors=80).calibrate(epsilon=8, delta=1e-5)
@@ -176,7 +176,7 @@ class Distributed(FederatedPlan):
         with np.errstate(all="ignore"):
             scale = self.grid / max(length, self.clip) if np.isfinite(length) else 0.0
             steps = turn(values[0] * scale if np.isfinite(length) else np.zeros(values.shape[1]))
-        whole = rounded(steps, square=self._square, rng=rng)
+        whole = round_within(steps, square=self._square, rng=rng)
         noisy = whole + discrete_gaussian(self._share(self.chosen_noise), turn.width, rng=rng)
         return (noisy & (_RING - 1)).astype(np.uint32)
 
@@ -196,7 +196,7 @@ class Distributed(FederatedPlan):
                 if isinstance(federation, SecureFederation):
                     opened = federation.secure_sum(chosen, ask)
                 else:
-                    opened = self._simulated(federation, chosen, ask, width, rng)
+                    opened = self._simulate(federation, chosen, ask, width, rng)
             if opened.survivors < self.survivors:
                 raise SourceUnavailable("fewer clients than planned with survived the round: it was not opened.")
             steps = opened.total.view(np.int32).astype(np.int64)
@@ -214,11 +214,11 @@ class Distributed(FederatedPlan):
             question=fingerprint(self, self.unit, width, about),
         )
 
-    def _simulated(self, federation: Federation, chosen: Sequence[Hashable], ask: Any, width: int, rng: Rng) -> Opened:
+    def _simulate(self, federation: Federation, chosen: Sequence[Hashable], ask: Any, width: int, rng: Rng) -> Opened:
         label = rng.bytes(16)
         total = np.zeros(Rotation(width, label).width, np.uint32)
         survivors = 0
-        for block in accepted(federation.updates(chosen, ask), chosen, width):
+        for block in accept_updates(federation.updates(chosen, ask), chosen, width):
             for row in block.updates:
                 total += self.encode(row, label, rng)
                 survivors += 1

@@ -58,7 +58,7 @@ class Simulation:
         except ImportError:
             raise MissingExtra("federated", needed_for="a simulated federation") from None
         self._torch = torch
-        self.inputs, self.targets = _checked(torch, model, loss, examples)
+        self.inputs, self.targets = _check_parts(torch, model, loss, examples)
         self.local_steps = check_count("local_steps", local_steps, at_most=1 << 30)
         self.batch = check_count("batch", batch, at_most=1 << 30)
         self.rate, self.proximal = positive("rate", rate), non_negative("proximal", proximal)
@@ -135,7 +135,7 @@ class Simulation:
         for size in np.unique(self.sizes[part]).tolist():
             alike = np.flatnonzero(self.sizes[part] == size)
             for start in range(0, wanted, size):
-                passed = _shuffled(size, self.seed, number, start, part[alike])
+                passed = _orders(size, self.seed, number, start, part[alike])
                 taken[alike, start : start + size] = passed[:, : wanted - start]
         return taken.reshape(len(part), self.local_steps, self.batch)
 
@@ -241,7 +241,7 @@ class Simulation:
         return named
 
 
-def _checked(torch: Any, model: Any, loss: Any, examples: Any) -> tuple[Tensor, Tensor]:
+def _check_parts(torch: Any, model: Any, loss: Any, examples: Any) -> tuple[Tensor, Tensor]:
     """Inputs and targets, where they, the model and the loss are what they should be."""
     if not isinstance(model, torch.nn.Module) or next(model.parameters(), None) is None:
         raise InvalidParameter("model must be a torch module with weights to train.")
@@ -256,7 +256,7 @@ def _checked(torch: Any, model: Any, loss: Any, examples: Any) -> tuple[Tensor, 
     return inputs, targets
 
 
-def _shuffled(size: int, seed: int, number: int, start: int, clients: NDArray[np.int64]) -> NDArray[np.int64]:
+def _orders(size: int, seed: int, number: int, start: int, clients: NDArray[np.int64]) -> NDArray[np.int64]:
     """One permutation of 0, ..., size - 1 for each client: the order of numbers that mix all arguments.
 
     For the order of local batches alone, which no guarantee rests on.

@@ -106,7 +106,7 @@ def train(
     if getattr(federation, "coordinates", weights.size) != weights.size:
         raise InvalidParameter("initial weights must be as many as the clients' model has. Nothing was spent.")
     about = hashlib.sha256(weights.tobytes()).hexdigest()
-    measurement = plan.measurement(weights.size, about=about, **_kept(plan, key, secret))
+    measurement = plan.measurement(weights.size, about=about, **_secret_option(plan, key, secret))
     run = account.open(measurement, key=key)
     asking = _Asking(run, federation, config, retries)
     return _rounds(plan, asking, weights, evaluate)
@@ -127,7 +127,7 @@ def _check(plan: Any, federation: Any, account: Any, evaluate: Any, retries: Any
         raise InvalidParameter("retries must be a whole number, zero or above. Nothing was spent.")
 
 
-def _kept(plan: FederatedPlan, key: str | None, secret: str | os.PathLike[str] | None) -> dict[str, bytes]:
+def _secret_option(plan: FederatedPlan, key: str | None, secret: str | os.PathLike[str] | None) -> dict[str, bytes]:
     """The secret of correlated noise, where a run that is killed shall go on."""
     correlated = getattr(plan, "bands", 1) > 1
     if secret is not None and not correlated:

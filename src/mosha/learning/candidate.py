@@ -16,26 +16,26 @@ from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.model_buffers import Kept
+from mosha.learning.model_buffers import ModelBuffers
 from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
-from mosha.learning.probe import Losses, check_kept, probe
-from mosha.learning.training import check_optimizer, check_precision, losses_by
+from mosha.learning.probe import Losses, check_buffers, probe
+from mosha.learning.training import check_optimizer, check_precision, make_losses
 from mosha.learning.updates import Updates
 
-__all__ = ["whole_training"]
+__all__ = ["candidate_measurement"]
 
 Build = Callable[[], tuple[nn.Module, torch.optim.Optimizer]]
 
 
-def whole_training(plan: DPSGD, build: Build, loss: Any, like: tuple[Tensor, ...]) -> Measurement:
+def candidate_measurement(plan: DPSGD, build: Build, loss: Any, like: tuple[Tensor, ...]) -> Measurement:
     """All steps of a plan as one: see `DPSGD.candidate`."""
-    losses = losses_by(loss)
+    losses = make_losses(loss)
     if not isinstance(like, tuple) or len(like) < 2 or not all(isinstance(v, Tensor) and v.ndim for v in like):
         raise InvalidParameter(
             "like=(inputs, targets) must be public tensors of the shapes and types of a batch. Nothing was spent."
         )
-    gradients = _begun(plan, build, losses)[0]
+    gradients = _build_gradients(plan, build, losses)[0]
     try:
         probe(gradients.engine, losses, Examples(like).shapes, rows=plan.at_once * plan.each)
     finally:
@@ -44,7 +44,7 @@ def whole_training(plan: DPSGD, build: Build, loss: Any, like: tuple[Tensor, ...
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Tensor], Any]:
         del ask
-        return _trained(plan, build, losses, _examples(plan, data), rng), state
+        return _train_model(plan, build, losses, _examples(plan, data), rng), state
 
     return Measurement(
         unit=plan.unit,
@@ -55,7 +55,7 @@ def whole_training(plan: DPSGD, build: Build, loss: Any, like: tuple[Tensor, ...
     )
 
 
-def _begun(plan: DPSGD, build: Build, losses: Losses) -> tuple[Gradients, torch.optim.Optimizer]:
+def _build_gradients(plan: DPSGD, build: Build, losses: Losses) -> tuple[Gradients, torch.optim.Optimizer]:
     model, optimizer = build()
     engine = Engine(model)
     try:
@@ -75,16 +75,16 @@ def _examples(plan: DPSGD, data: Any) -> Examples:
     return Examples(data[0], owners=data[1], each=plan.each)
 
 
-def _trained(plan: DPSGD, build: Build, losses: Losses, examples: Examples, rng: Rng) -> dict[str, Tensor]:
+def _train_model(plan: DPSGD, build: Build, losses: Losses, examples: Examples, rng: Rng) -> dict[str, Tensor]:
     """The parameters and buffers of a new model after all steps."""
-    gradients, optimizer = _begun(plan, build, losses)
+    gradients, optimizer = _build_gradients(plan, build, losses)
     gradients.reuse = True
     model, updates, state = gradients.engine.model.train(), Updates(gradients), gradients.first()
-    data, kept = (examples, Sampler(plan, examples.units)), Kept(model)
+    data, kept = (examples, Sampler(plan, examples.units)), ModelBuffers(model)
     try:
         for _ in range(plan.steps):
             answer, state = gradients.step(state, data, None, rng)
-            check_kept(kept)
+            check_buffers(kept)
             updates.apply(answer)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)

@@ -4,8 +4,7 @@ The price is not in the file but in the ledger: opened again under the same key,
 that the ledger knows. Steps that were released after the checkpoint was written are not drawn twice; their
 update is lost, and said. Written after every step (`every=1`), nothing is lost.
 
-A file is sealed (`files/sealed.py`) and holds plain values and raw arrays (`files/packing.py`): reading one, whoever
-wrote it, runs no code.
+A file is a `SealedStore`: reading one, whoever wrote it, runs no code.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from torch import Tensor, nn
 
 from mosha.core.errors import InvalidParameter, MoshaError, StateRefused
 from mosha.core.number import positive_integer
-from mosha.files.packing import Kind, pack, unpack
-from mosha.files.sealed import SealedFile, check_secret, own_secret
+from mosha.files.packing import Kind, pack
+from mosha.files.sealed import check_secret
+from mosha.files.store import SealedStore
 
 if TYPE_CHECKING:
     from mosha.learning.plan import DPSGD
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint"]
 
-_MAGIC = b"mosha-training-1\n"
 _PICKLES = (b"PK\x03\x04", b"\x80")  # how files of torch.save and of pickle begin
 _WHAT = "this training"
 _PARTS = {"plan", "key", "payment", "model", "optimizer", "training"}
@@ -71,7 +70,7 @@ class Checkpoint:
             "optimizer": training.optimizer.state_dict(),
             "training": training.state(),
         }
-        self._file().write(pack(content, _KINDS))
+        self._store().write(content)
 
     def check(self, plan: DPSGD, key: str | None, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         """Refuse, before anything is paid, a file that cannot be written, belongs to something else or runs code."""
@@ -88,21 +87,15 @@ class Checkpoint:
                     f"file of its own, and an old one goes on under its own {part}. Nothing was spent."
                 )
 
-    def _file(self) -> SealedFile:
-        try:
-            secret = self.secret or own_secret(
-                self.path, what=_WHAT, again="Give another path, or delete the file to begin without it."
-            )
-        except OSError as error:
-            raise self._unusable(error) from None
-        return SealedFile(self.path, secret=secret, magic=_MAGIC, purpose="training", what=_WHAT)
+    def _store(self) -> SealedStore:
+        again = "Give another path, or delete the file to begin without it."
+        return SealedStore(self.path, purpose="training", what=_WHAT, again=again, secret=self.secret, kinds=_KINDS)
 
     def _content(self) -> dict[str, Any]:
         """What stands in the file; nothing where there is none."""
         try:
             self._refuse_pickles()
-            data = self._file().read()
-            content = {} if data is None else unpack(data, _KINDS)
+            content = self._store().read() or {}
         except OSError as error:
             raise self._unusable(error) from None
         except StateRefused as error:

@@ -11,13 +11,13 @@ import torch
 
 from mosha.core.randomness import Rng
 
-__all__ = ["SecretCoins"]
+__all__ = ["DropoutCoins"]
 
 WORDS = 624  # of 32 bits, the whole state of PyTorch's generator (Mersenne twister)
 HEAD = 24  # bytes before them in what `get_rng_state` gives
 
 
-class SecretCoins:
+class DropoutCoins:
     """Coins for the physical batches of one step, out of one secret key: how many batches there are moves no noise.
 
     A public seed (`torch.manual_seed`) would give every place in a batch a known mask, and a unit more or less would

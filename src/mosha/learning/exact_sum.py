@@ -12,13 +12,13 @@ from torch import Size, Tensor
 
 from mosha.learning.gradients.engine import Landing
 
-__all__ = ["WholeSum", "scaled"]
+__all__ = ["ExactSum", "scale_in_place"]
 
 PIECE = 1 << 16  # coordinates that are worked on together, so that they stay in the cache
 LINE = 16  # numbers in single precision in a line of the cache
 
 
-class WholeSum:
+class ExactSum:
     """A coordinate in whole steps of the grid for each entry of each parameter, and `extras` more.
 
     The sums of the first batch wait in single precision, where the answer will be: a step of one batch needs no other
@@ -29,12 +29,12 @@ class WholeSum:
         Every coordinate is the sum, over the batches since `begin`, of its single-precision sum cut towards zero, with
         no rounding between batches. What a batch does not mention counts as zero, and so does what stood there before.
 
-    >>> sums = WholeSum({"weight": Size([2, 2]), "bias": Size([2])}, extras=1)
+    >>> sums = ExactSum({"weight": Size([2, 2]), "bias": Size([2])}, extras=1)
     >>> sums.begin()
     >>> for values in ([1.5, -1.5], [2.0, 0.9]):
     ...     with sums.batch() as land:
     ...         land("weight", 1, 2, lambda out: out.copy_(torch.tensor(values)))
-    >>> sums.finished().tolist(), sums.extras.tolist()
+    >>> sums.finish().tolist(), sums.extras.tolist()
     ([0, 3, -1, 0, 0, 0], [0])
     """
 
@@ -64,7 +64,7 @@ class WholeSum:
         self._empty, self._cut = True, True
 
     @contextmanager
-    def erased_after_failure(self) -> Iterator[None]:
+    def erase_on_failure(self) -> Iterator[None]:
         """Inside, sums are added up and answered; whatever breaks that off, they are gone."""
         try:
             yield
@@ -90,7 +90,7 @@ class WholeSum:
                 part = found[first : first + PIECE].to(torch.int64)  # towards zero
                 whole[start + first : start + first + len(part)].add_(part)
 
-        with self.erased_after_failure():
+        with self.erase_on_failure():
             yield land
             if self._empty:
                 self._zero_but(written)
@@ -126,13 +126,13 @@ class WholeSum:
                 waiting.zero_()  # whoever still holds the last answer could look there
         return self._whole
 
-    def finished(self) -> Tensor:
+    def finish(self) -> Tensor:
         """The sum of all batches but for the extras; it stays where it is, until the next `begin`."""
         if self._empty:
             self._zero_but([])
         return self._cut_down()
 
-    def given_away(self) -> tuple[NDArray[np.int64] | NDArray[np.float32], NDArray[np.int64]]:
+    def give_away(self) -> tuple[NDArray[np.int64] | NDArray[np.float32], NDArray[np.int64]]:
         """The sum of all batches, in single precision where it was not cut yet, and the extras.
 
         The taker writes noisy numbers to the same memory. This is empty afterwards: who failed to take it and asks
@@ -147,7 +147,7 @@ class WholeSum:
         return found.numpy(), extras
 
 
-def scaled(whole: NDArray[np.int64], factor: float) -> NDArray[np.float32]:
+def scale_in_place(whole: NDArray[np.int64], factor: float) -> NDArray[np.float32]:
     """The numbers times the factor, both rounded to single precision, in the first half of their memory.
 
     Pieces go from first to last: result i takes the place of half of number i // 2, which was read with or before it.

@@ -28,7 +28,7 @@ class Examples:
     def __init__(
         self, dataset: Any, *, owners: Iterable[Any] | None = None, each: int = 1, collate: Any = None
     ) -> None:
-        dataset = _opened(dataset)
+        dataset = _unwrap_tensors(dataset)
         self._tensors = dataset if _are_tensors(dataset) else None
         self._dataset, self._collate, self.each = dataset, collate or default_collate, each
         try:
@@ -104,7 +104,7 @@ class Examples:
         return tuple(_public(values, rows) for values in self._example)
 
 
-def _opened(dataset: Any) -> Any:
+def _unwrap_tensors(dataset: Any) -> Any:
     """Tensors in place of data sets that hold them, or of a part of one; a part that names a row twice is refused."""
     if isinstance(dataset, TensorDataset):
         return dataset.tensors
@@ -115,7 +115,7 @@ def _opened(dataset: Any) -> Any:
             "this Subset names a row more than once: that example would count as often, and no clip would hold for it. "
             "Name each row once. Nothing was spent."
         )
-    whole = _opened(dataset.dataset)
+    whole = _unwrap_tensors(dataset.dataset)
     places = torch.as_tensor(list(dataset.indices), dtype=torch.int64)
     return tuple(values[places] for values in whole) if _are_tensors(whole) else dataset
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Kept"]
+__all__ = ["ModelBuffers"]
 
 
-class Kept:
+class ModelBuffers:
     """A copy of the buffers of a model, and of which frozen parameters it has.
 
     Frozen parameters can be large: they are compared by identity and by PyTorch's count of changes, buffers by value.
     Python attributes of a module are not seen: a module that stores what passed in one keeps it, in this process only.
 
     >>> model = nn.BatchNorm1d(2)
-    >>> kept = Kept(model)
+    >>> kept = ModelBuffers(model)
     >>> _ = model(torch.randn(3, 2))
     >>> kept.changed(), kept.restore(), kept.changed()
     ('num_batches_tracked', None, None)

@@ -19,8 +19,8 @@ from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.options import ClippingName
 from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler
-from mosha.learning.dropout_randomness import SecretCoins
-from mosha.learning.exact_sum import WholeSum, scaled
+from mosha.learning.dropout_randomness import DropoutCoins
+from mosha.learning.exact_sum import ExactSum, scale_in_place
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Batch, Engine, Landing, Rule
 from mosha.learning.plan import DPSGD, SHARE
@@ -118,7 +118,7 @@ class Gradients:
             coordinates=self.size + self.extras,
         )
         self._adaptive = AdaptiveClip(start=plan.clip, quantile=plan.quantile) if plan.clipping == "adaptive" else None
-        self._sums: WholeSum | None = None
+        self._sums: ExactSum | None = None
         self.reuse = False  # whether an answer may be overwritten once it was read, as a training allows
         self.reduce: Callable[[Whole], Whole] | None = None
         self.last: Answer | None = None
@@ -133,8 +133,8 @@ class Gradients:
             unit=self.plan.unit,
             event=self.plan.event,
             init=self.first,
-            step=self._kept_elsewhere if keyed else self.step,
-            state=StatePolicy(resume=self._found_again if keyed else None),
+            step=self._step_as_digest if keyed else self.step,
+            state=StatePolicy(resume=self._resume_state if keyed else None),
             horizon=self.plan.steps,
             name=f"{type(self.plan).__name__}({self.plan.steps} steps)",
             question=question,
@@ -143,9 +143,9 @@ class Gradients:
     def measurement_of_sums(self) -> Measurement:
         """The same for sums that were clipped and added up outside: a step adds noise (see `wrapping.py`)."""
 
-        def step(state: State, sums: WholeSum, ask: Any, rng: Rng) -> tuple[Answer, State]:
+        def step(state: State, sums: ExactSum, ask: Any, rng: Rng) -> tuple[Answer, State]:
             del ask
-            return self._released(state, sums, rng)
+            return self._release(state, sums, rng)
 
         return replace(self.measurement(), step=step)
 
@@ -161,63 +161,63 @@ class Gradients:
                 "write checkpoints after every step (every=1), or begin again under a new key."
             )
         sums = self.sums()
-        with sums.erased_after_failure():
+        with sums.erase_on_failure():
             self._add(sums, state, data, rng)
-            return self._released(state, sums, rng)
+            return self._release(state, sums, rng)
 
-    def _released(self, state: State, sums: WholeSum, rng: Rng) -> tuple[Answer, State]:
-        with sums.erased_after_failure():
+    def _release(self, state: State, sums: ExactSum, rng: Rng) -> tuple[Answer, State]:
+        with sums.erase_on_failure():
             if self.reduce is None and self.plan.bands == 1:
-                return self.noised(state, *sums.given_away(), rng)
-            return self.noised(state, *self._reduced(sums), rng)
+                return self.add_noise(state, *sums.give_away(), rng)
+            return self.add_noise(state, *self._reduce_sums(sums), rng)
 
-    def _kept_elsewhere(self, state: State, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], State]:
+    def _step_as_digest(self, state: State, data: Any, ask: Any, rng: Rng) -> tuple[dict[str, Any], State]:
         self.last, following = self.step(state, data, ask, rng)
         self.following = following
         digest = hashlib.sha256(self.last.total.tobytes() + self.last.extras.tobytes()).hexdigest()
         return {"step": following.step, "clip": following.clip, "digest": digest}, following
 
-    def _found_again(self, state: State, answer: dict[str, Any]) -> State:
+    def _resume_state(self, state: State, answer: dict[str, Any]) -> State:
         """The state after a step of an earlier process; that of correlated noise is in the checkpoint or lost."""
         self.last = None
         if self.restored is not None and self.restored.step == answer["step"]:
             return self.restored
         return replace(state, step=answer["step"], clip=answer["clip"], lost=self.plan.bands > 1)
 
-    def summed(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> tuple[Whole, Whole]:
+    def sum_batch(self, state: State, data: tuple[Examples, Sampler], rng: Rng) -> tuple[Whole, Whole]:
         """The exact sum, in whole steps, of all contributions of the batch of this step, and the extras (private)."""
         sums = self.sums()
-        with sums.erased_after_failure():
+        with sums.erase_on_failure():
             self._add(sums, state, data, rng)
-            return self._reduced(sums)
+            return self._reduce_sums(sums)
 
-    def _reduced(self, sums: WholeSum) -> tuple[Whole, Whole]:
-        total, extras = sums.finished().numpy(), sums.extras.numpy().copy()
+    def _reduce_sums(self, sums: ExactSum) -> tuple[Whole, Whole]:
+        total, extras = sums.finish().numpy(), sums.extras.numpy().copy()
         if self.reduce is None:
             return total, extras
         return self.reduce(total), self.reduce(extras) if self.extras else extras
 
-    def _add(self, sums: WholeSum, state: State, data: tuple[Examples, Sampler], rng: Rng) -> None:
-        (examples, sampler), coins = data, SecretCoins(rng)
+    def _add(self, sums: ExactSum, state: State, data: tuple[Examples, Sampler], rng: Rng) -> None:
+        (examples, sampler), coins = data, DropoutCoins(rng)
         for units in sampler.physical(sampler.draw(state.step, rng)):
-            rows, counts = self._filled(*examples.positions(units, rng))
+            rows, counts = self._fill_up(*examples.positions(units, rng))
             with coins.fresh(), sums.batch() as land:
-                found = self._clipped(state, examples.batch(rows), (len(units), len(rows), counts), land)
+                found = self._clip_batch(state, examples.batch(rows), (len(units), len(rows), counts), land)
             self._add_extras(sums.extras, found, state, len(units))
 
-    def _filled(self, rows: NDArray[np.int64], counts: Tensor | None) -> tuple[NDArray[np.int64], Tensor | None]:
+    def _fill_up(self, rows: NDArray[np.int64], counts: Tensor | None) -> tuple[NDArray[np.int64], Tensor | None]:
         """The rows, over and over again, so that every physical batch has as many; see A1 in `rounding.md`."""
         full = max(len(rows), self.plan.at_once * self.plan.each)
         return np.resize(rows, full), counts if counts is None else torch.from_numpy(np.resize(counts.numpy(), full))
 
-    def sums(self, *, elsewhere: bool = False) -> WholeSum:
+    def sums(self, *, elsewhere: bool = False) -> ExactSum:
         """Where the sums of a step go; what stands there is older and is overwritten, unless they go elsewhere."""
         if self._sums is None or elsewhere or not self.reuse:
-            self._sums = WholeSum(self.shapes, self.extras)
+            self._sums = ExactSum(self.shapes, self.extras)
         self._sums.begin()
         return self._sums
 
-    def _clipped(
+    def _clip_batch(
         self, state: State, batch: tuple[Any, ...], drawn: tuple[int, int, Tensor | None], land: Landing
     ) -> Batch:
         units, rows, counts = drawn
@@ -226,19 +226,19 @@ class Gradients:
             values = self._losses(model, batch)
             return values if counts is None else torch.where(counts, values, 0.0)
 
-        return self.engine.clipped(losses, rows, self.rule(state, units), each=self.plan.each, into=land)
+        return self.engine.clip(losses, rows, self.rule(state, units), each=self.plan.each, into=land)
 
     def rule(self, state: State, units: int) -> Rule:
         """The rule of the plan for the first units; the others fill a batch up and weigh nothing."""
         scale = self.plan.gradient_share * self.grid.target * 2.0**self.grid.bits
         rule = clipping_rule(self.plan.clipping, clip=state.clip, scale=scale)
 
-        def counted(norms: NDArray[np.float64]) -> NDArray[np.float64]:
+        def count_units(norms: NDArray[np.float64]) -> NDArray[np.float64]:
             weights = rule(norms)
             weights[..., units:] = 0.0
             return weights
 
-        return counted
+        return count_units
 
     def _add_extras(self, extras: Tensor, found: Batch, state: State, units: int) -> None:
         """The sum of clipped losses and the count below the clip, of the first units, where the plan has them."""
@@ -261,7 +261,9 @@ class Gradients:
         extras = answer.extras / (SCALE if self.plan.bands > 1 else 1)
         return np.concatenate([answer.total / self.worth(answer.clip), extras])
 
-    def noised(self, state: State, total: Whole | NDArray[np.float32], extras: Whole, rng: Rng) -> tuple[Answer, State]:
+    def add_noise(
+        self, state: State, total: Whole | NDArray[np.float32], extras: Whole, rng: Rng
+    ) -> tuple[Answer, State]:
         """Noise on every coordinate, cut to steps before; with correlated noise, on C x instead of x.
 
         The answer takes the memory of the total, and nothing of an exact sum stays in it.
@@ -292,4 +294,4 @@ def _noisy(total: NDArray[Any], sigma: Fraction, factor: float, rng: Rng) -> NDA
         scaled_discrete_gaussian(total, sigma, factor, rng=rng)
         return total
     add_discrete_gaussian(total, sigma, rng=rng)
-    return scaled(total, factor)
+    return scale_in_place(total, factor)

@@ -317,9 +317,9 @@ class DPSGD(PricedPlan):
             says, and the answer is made of them.
         """
         require_torch()
-        from mosha.learning.candidate import whole_training  # noqa: PLC0415  (torch)
+        from mosha.learning.candidate import candidate_measurement  # noqa: PLC0415  (torch)
 
-        return whole_training(self, build, loss, like)
+        return candidate_measurement(self, build, loss, like)
 
 
 @dataclass(frozen=True, kw_only=True)

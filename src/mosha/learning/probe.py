@@ -15,9 +15,9 @@ import torch
 from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.learning.gradients.engine import Engine, check_losses
 from mosha.learning.gradients.mixing import Losses, check_rows_apart
-from mosha.learning.model_buffers import Kept
+from mosha.learning.model_buffers import ModelBuffers
 
-__all__ = ["Losses", "check_kept", "probe"]
+__all__ = ["Losses", "check_buffers", "probe"]
 
 
 def probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...]], *, rows: int) -> None:
@@ -41,16 +41,16 @@ def probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...
 
 
 def _probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...]], physical: int) -> None:
-    training, kept = {module: module.training for module in engine.model.modules()}, Kept(engine.model)
+    training, kept = {module: module.training for module in engine.model.modules()}, ModelBuffers(engine.model)
     engine.model.train()
     try:
         few = _rows(public(1))
         for number in (2, few, physical):
             _check_used(engine, _records(engine, losses, public(number), number))
-        check_kept(kept)
+        check_buffers(kept)
         for number in (few, physical):
             check_rows_apart(engine, losses, public(number))
-        check_kept(kept)
+        check_buffers(kept)
     finally:
         kept.restore()
         for module, was in training.items():
@@ -63,7 +63,7 @@ def _rows(batch: tuple[Any, ...]) -> int:
     return next(rows for rows in range(3, 1 << 20) if rows not in lengths)
 
 
-def check_kept(kept: Kept) -> None:
+def check_buffers(kept: ModelBuffers) -> None:
     """Refuse, after putting it back, what a model wrote down while a batch passed."""
     name = kept.changed()
     if name is not None:

@@ -42,7 +42,7 @@ class Team:
     def leads(self) -> bool:
         return self.rank == 0
 
-    def held_first(self, names: Sequence[int | str]) -> NDArray[np.bool_]:
+    def find_first_holders(self, names: Sequence[int | str]) -> NDArray[np.bool_]:
         """Which of these persons no earlier process of the team holds.
 
         Guarantee:
@@ -77,7 +77,7 @@ class Team:
     def follow(self, gradients: Gradients, data: Any, number: int) -> Answer:
         """Give this process's sum to the leader and take the noisy sum of all."""
         clip = gradients.plan.clip if self._clip is None else self._clip
-        own, extras = gradients.summed(State(number, clip), data, secure())
+        own, extras = gradients.sum_batch(State(number, clip), data, secure())
         own.fill(0)  # the leader has it
         total = torch.zeros(gradients.size)
         for part in (total, torch.from_numpy(extras)):

@@ -21,14 +21,14 @@ from mosha.learning.batches import Sampler
 from mosha.learning.checkpoint import Checkpoint
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.model_buffers import Kept
+from mosha.learning.model_buffers import ModelBuffers
 from mosha.learning.noisy_gradients import Answer, Gradients, State
 from mosha.learning.plan import DPSGD
-from mosha.learning.probe import Losses, check_kept, probe
+from mosha.learning.probe import Losses, check_buffers, probe
 from mosha.learning.team import Team
 from mosha.learning.updates import Updates
 
-__all__ = ["Audit", "Step", "Training", "begin", "losses_by"]
+__all__ = ["Audit", "Step", "Training", "begin", "make_losses"]
 
 
 class Audit(Protocol):
@@ -76,18 +76,27 @@ class Training:
         post-processing.
     """
 
-    def __init__(self, gradients: Gradients, optimizer: torch.optim.Optimizer, run: Run | None, data: Any) -> None:
+    def __init__(
+        self,
+        gradients: Gradients,
+        optimizer: torch.optim.Optimizer,
+        run: Run | None,
+        data: tuple[Examples, Sampler],
+        *,
+        team: Team | None = None,
+        key: str | None = None,
+        checkpoint: Checkpoint | None = None,
+        audit: Audit | None = None,
+        progress: bool = False,
+    ) -> None:
         self.plan, self.model, self.optimizer = gradients.plan, gradients.engine.model, optimizer
         self.number = 0
         self._gradients, self._run, self._data = gradients, run, data
         gradients.reuse = True
         self._updates = Updates(gradients)
-        self._team = Team(None)
-        self.key: str | None = None
-        self._checkpoint: Checkpoint | None = None
-        self._audit: Audit | None = None
-        self._progress = False
-        self._kept: Kept | None = None
+        self._team = Team(None) if team is None else team
+        self.key, self._checkpoint, self._audit, self._progress = key, checkpoint, audit, progress
+        self._buffers: ModelBuffers | None = None
         self._began = time.monotonic()
         self._here = 0
         self._closed = False
@@ -125,11 +134,11 @@ class Training:
         broken = not all(bool(torch.isfinite(p.sum())) for p in self._gradients.engine.parameters.values())
         training = self.model.training
         self.model.train()
-        if self._kept is None:
-            self._kept = Kept(self.model)
+        if self._buffers is None:
+            self._buffers = ModelBuffers(self.model)
         answer = self._answer()
         self.model.train(training)
-        check_kept(self._kept)
+        check_buffers(self._buffers)
         self._here += 1
         loss = skipped = None
         if answer is None:
@@ -153,11 +162,11 @@ class Training:
             self.number += 1
             return answer
         self._gradients.last = None
-        answer = self._taken(self._run)
+        answer = self._take_step(self._run)
         found = answer if isinstance(answer, Answer) else self._gradients.last
         return self._team.lead(found)
 
-    def _taken(self, run: Run) -> Any:
+    def _take_step(self, run: Run) -> Any:
         """The next step that can be taken: those that failed before it count, too."""
         release = run.step(self._data, ask=self.model)
         self.number = release.step
@@ -176,7 +185,7 @@ class Training:
         self._gradients.restored = None if state["following"] is None else State(**state["following"])
         assert self._run is not None
         while self.number < state["number"]:
-            self._taken(self._run)
+            self._take_step(self._run)
 
     def close(self) -> None:
         """End the training: layers get their own forward pass back, unused steps are handed back where rules allow."""
@@ -197,7 +206,7 @@ class Training:
         self.close()
 
 
-def losses_by(loss: Any, autocast: Any = None) -> Losses:
+def make_losses(loss: Any, autocast: Any = None) -> Losses:
     """From (output, target) -> one loss an example to (model, batch) -> one loss an example."""
     if getattr(loss, "reduction", "none") != "none":
         raise InvalidParameter(
@@ -255,7 +264,7 @@ def _check_options(autocast: Any, audit: Any) -> None:
         raise InvalidParameter("audit must be Canaries, a TrainingContract or the like. Nothing was spent.")
 
 
-def _hold_persons_once(plan: DPSGD, team: Team, examples: Examples) -> None:
+def _keep_first_holders(plan: DPSGD, team: Team, examples: Examples) -> None:
     """Of several processes that hold a person, the first trains with it: a person is clipped once."""
     if team.size == 1 or not isinstance(plan.unit, Person):
         return
@@ -264,7 +273,7 @@ def _hold_persons_once(plan: DPSGD, team: Team, examples: Examples) -> None:
             "persons that several processes hold cannot be drawn in batches of fixed size: use sampling='poisson'. "
             "Nothing was spent."
         )
-    examples.keep(team.held_first(examples.names()))
+    examples.keep(team.find_first_holders(examples.names()))
 
 
 def begin(
@@ -284,7 +293,7 @@ def begin(
     autocast: Any,
 ) -> Training:
     """Check everything that can be checked without data, then pay."""
-    losses = losses_by(loss, autocast)
+    losses = make_losses(loss, autocast)
     _check_options(autocast, audit)
     if (owners is not None) != isinstance(plan.unit, Person):
         raise InvalidParameter(
@@ -300,7 +309,7 @@ def begin(
             "a checkpoint needs key=..., under which the payment is found again, and a process that trains alone."
         )
     kept = None if checkpoint is None else Checkpoint.of(checkpoint)
-    _hold_persons_once(plan, team, examples)
+    _keep_first_holders(plan, team, examples)
     engine = Engine(model)
     try:
         check_precision(engine)
@@ -314,9 +323,9 @@ def begin(
         run = None
         if account is not None:
             run = account.open(gradients.measurement(keyed=key is not None), key=key)
-        training = Training(gradients, optimizer, run, data)
-        training._team, training._audit, training._progress = team, audit, progress  # noqa: SLF001
-        training.key, training._checkpoint = key, kept  # noqa: SLF001
+        training = Training(
+            gradients, optimizer, run, data, team=team, key=key, checkpoint=kept, audit=audit, progress=progress
+        )
         if kept is not None:
             kept.resume(training)
         if audit is not None:

@@ -28,15 +28,15 @@ from mosha.core.account import Account, Run
 from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
-from mosha.learning.dropout_randomness import SecretCoins
+from mosha.learning.dropout_randomness import DropoutCoins
 from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.loading import Pieces, rows_of
-from mosha.learning.model_buffers import Kept
+from mosha.learning.model_buffers import ModelBuffers
 from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
-from mosha.learning.probe import Losses, check_kept, probe
-from mosha.learning.training import check_optimizer, check_precision, losses_by
+from mosha.learning.probe import Losses, check_buffers, probe
+from mosha.learning.training import check_optimizer, check_precision, make_losses
 from mosha.learning.updates import Updates
 from mosha.noise import secure
 
@@ -64,7 +64,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
         self._gradients, self._updates, self._mean = gradients, Updates(gradients), mean
         self._state, gradients.reuse = gradients.first(), True
         self._sums = gradients.sums()
-        self._kept = Kept(gradients.engine.model)
+        self._kept = ModelBuffers(gradients.engine.model)
         self.last_piece = True
         self._noted, self._first = False, True  # whether layers noted something, and whether a batch begins
         self._units = 0
@@ -131,14 +131,14 @@ class PrivateOptimizer(torch.optim.Optimizer):
         engine, self._noted = self._gradients.engine, False
         engine.tape.recording = False
         engine.check_unchanged()
-        check_kept(self._kept)
+        check_buffers(self._kept)
         if self._first and not self.last_piece:  # a loop that kept the last gradients could look there between pieces
             self._sums = self._gradients.sums(elsewhere=True)
         self._first = False
         try:
             with self._sums.batch() as land:
                 rule = self._gradients.rule(self._state, self._units)
-                engine.taken(rule, scale=engine.tape.units if self._mean else 1, into=land)
+                engine.clip_recorded(rule, scale=engine.tape.units if self._mean else 1, into=land)
             if self.last_piece:
                 self._finish()
         except BaseException:
@@ -181,7 +181,7 @@ class PrivateLoader:
         rng, before = secure(), self._optimizer.run.remaining
         pieces = list(self._sampler.physical(self._sampler.draw(self.taken, rng)))
         self.taken += 1
-        mine, coins = self.taken, SecretCoins(rng)
+        mine, coins = self.taken, DropoutCoins(rng)
         self._optimizer.discard()
         read = self._pieces.read([np.resize(units, self._plan.at_once) for units in pieces])
         for number, units in enumerate(pieces, start=1):
@@ -275,7 +275,7 @@ def _row_by_row(forward: Callable[[nn.Module, tuple[Any, ...]], Any]) -> Losses:
 
 
 def _by_loss(forward: Callable[[nn.Module, tuple[Any, ...]], Any], loss: Any) -> Losses:
-    losses_by(loss)  # refuses one that averages
+    make_losses(loss)  # refuses one that averages
     return lambda model, batch: loss(forward(model, batch), batch[-1])
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mosha.core.errors import MissingExtra, RunError
-from mosha.federated.flower.records import CONFIG, STAGE, record_of, told
-from mosha.federated.flower.secure import MASKED, _listed, _numbered
+from mosha.federated.flower.records import CONFIG, STAGE, message_of, record_of
+from mosha.federated.flower.secure import MASKED, _from_lists, _to_lists
 from mosha.federated.secure.client import SecureClient
 from mosha.federated.secure.keys import PublicKeys, Ring
 from mosha.federated.secure.session import Session
@@ -23,7 +23,7 @@ __all__ = ["MaskedSteps", "answer"]
 
 def answer(message: Any, config: dict[str, Any], arrays: dict[str, Any] | None = None) -> Any:
     """A reply with these settings, and arrays where there are any."""
-    return Message(told(config) if arrays is None else record_of(arrays, config), reply_to=message)
+    return Message(message_of(config) if arrays is None else record_of(arrays, config), reply_to=message)
 
 
 class MaskedSteps:
@@ -46,17 +46,17 @@ class MaskedSteps:
             return self._keys(message, context, config)
         if stage not in ("letters", "masked", "unmask") or self._client not in context.state.config_records:
             raise RunError("client refuses: this client answers the steps of secure aggregation alone, in their turn.")
-        client = SecureClient.revived(context.state.config_records[self._client]["client"], secure())
+        client = SecureClient.from_bytes(context.state.config_records[self._client]["client"], secure())
         if stage == "letters":
-            reply = answer(message, _listed("letter", client.share(_roster(config))))
+            reply = answer(message, _to_lists("letter", client.share(_roster(config))))
         elif stage == "masked":
             self._count(context)
-            masked = client.masked(encoded(client.session.label), _numbered(config, "letter"))
+            masked = client.mask(encoded(client.session.label), _from_lists(config, "letter"))
             reply = answer(message, {}, {MASKED: masked})
         else:
             shares = client.unmask(config.get("survivors", []))
-            reply = answer(message, {**_listed("seed", shares.seeds), **_listed("key", shares.keys)})
-        context.state[self._client] = ConfigRecord({"client": client.kept()})
+            reply = answer(message, {**_to_lists("seed", shares.seeds), **_to_lists("key", shares.keys)})
+        context.state[self._client] = ConfigRecord({"client": client.to_bytes()})
         return reply
 
     @property
@@ -76,7 +76,7 @@ class MaskedSteps:
         session = Session(label=config["label"], order=tuple(config["order"]), agreed=agreed, **numbers)
         self.check(session)
         client = SecureClient(int(config["member"]), session, secure())
-        context.state[self._client] = ConfigRecord({"client": client.kept()})
+        context.state[self._client] = ConfigRecord({"client": client.to_bytes()})
         return answer(message, {"letter-key": client.keys.letters, "mask-key": client.keys.masks})
 
 

@@ -72,7 +72,7 @@ def flower_mod(
     return _Masking(plan)
 
 
-def _trained(message: Any, context: Any, call: Call) -> NDArray[np.float64]:
+def _train_locally(message: Any, context: Any, call: Call) -> NDArray[np.float64]:
     """What local training changed; nothing where it broke, or answered with anything but a model of the same shape."""
     sent = arrays_of(message.content.array_records[ARRAYS])
     layout = Layout.of(sent)
@@ -95,7 +95,7 @@ class _Reporting:
         self.plan, self.account, self.key = plan, account, key
 
     def __call__(self, message: Any, context: Any, call: Call) -> Any:
-        update = _trained(message, context, call)
+        update = _train_locally(message, context, call)
         account = self._purse(context)
         state = dict(context.state.config_records.get(_STATE, {}))
         done = int(state.get("reports", 0))
@@ -126,6 +126,6 @@ class _Masking:
 
     def __call__(self, message: Any, context: Any, call: Call) -> Any:
         def encoded(label: bytes) -> Ring:
-            return self.plan.encode(_trained(message, context, call), label, secure())
+            return self.plan.encode(_train_locally(message, context, call), label, secure())
 
         return self.steps(message, context, encoded)

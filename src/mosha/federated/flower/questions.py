@@ -19,7 +19,7 @@ try:
 
     from mosha.federated.flower.masking import MaskedSteps
     from mosha.federated.flower.network import Network
-    from mosha.federated.flower.records import told
+    from mosha.federated.flower.records import message_of
     from mosha.federated.flower.secure import opened_sum
 except ImportError:
     raise MissingExtra("federated", needed_for="mosha.federated.flower_ask") from None
@@ -85,7 +85,7 @@ class _Asked:
     def secure_sum(self, chosen: Sequence[Hashable], ask: Any) -> Opened:
         del ask
         question, exchange = self.question, self.nodes.exchange
-        return opened_sum(exchange, chosen, question.survivors, lambda m: question.session(m, secure()), told)
+        return opened_sum(exchange, chosen, question.survivors, lambda m: question.session(m, secure()), message_of)
 
 
 def flower_answer(question: Analytics, value: Callable[[Any], Any], *, at_most: int = 1) -> Callable[[Any, Any], Any]:

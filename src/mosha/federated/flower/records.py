@@ -16,7 +16,7 @@ try:
 except ImportError:
     raise MissingExtra("federated", needed_for="federated learning on Flower") from None
 
-__all__ = ["ARRAYS", "CONFIG", "STAGE", "Reply", "arrays_of", "messages", "record_of", "replies_by_node", "told"]
+__all__ = ["ARRAYS", "CONFIG", "STAGE", "Reply", "arrays_of", "message_of", "messages", "record_of", "replies_by_node"]
 
 ARRAYS, CONFIG, STAGE = "arrays", "config", "mosha-stage"
 _MODEL_BYTES = 1 << 34  # no reply is read beyond this
@@ -35,7 +35,7 @@ def record_of(arrays: Mapping[str, NDArray[Any]], config: Mapping[str, Any] | No
     return RecordDict({ARRAYS: record, CONFIG: ConfigRecord(dict(config))})
 
 
-def told(config: Mapping[str, Any]) -> Any:
+def message_of(config: Mapping[str, Any]) -> Any:
     """A message without a model."""
     return RecordDict({CONFIG: ConfigRecord(dict(config))})
 

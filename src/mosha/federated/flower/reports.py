@@ -15,12 +15,12 @@ from mosha.federated.federation import Ask
 from mosha.federated.training import Round, Spending
 from mosha.noise import secure
 
-__all__ = ["REPORT", "collected"]
+__all__ = ["REPORT", "collect_reports"]
 
 REPORT = "mosha-report"
 
 
-def collected(plan: ClientSide, nodes: Any, weights: NDArray[np.float64]) -> Iterator[Round]:
+def collect_reports(plan: ClientSide, nodes: Any, weights: NDArray[np.float64]) -> Iterator[Round]:
     """The rounds of a plan whose price the clients pay: each report is a release of its own client's account."""
     memory, decode, spending = plan.outer.begin(weights.size), plan.decoder(), Spending(plan)
     for number in range(1, plan.rounds + 1):
@@ -35,13 +35,13 @@ def collected(plan: ClientSide, nodes: Any, weights: NDArray[np.float64]) -> Ite
                 reports += 1
         update = decode({"steps": total, "clip": plan.clip, "reports": reports})
         weights, memory = plan.outer.advance(weights, update, memory)
-        yield Round(number, weights, plan.clip, spending.after(number), _unpaid(plan))
+        yield Round(number, weights, plan.clip, spending.after(number), _no_receipt(plan))
 
 
 _LARGEST = STEPS << 30  # what is beyond can only be meant to do harm
 
 
-def _unpaid(plan: ClientSide) -> Receipt:
+def _no_receipt(plan: ClientSide) -> Receipt:
     """Nothing was paid at the server: every client has a receipt of its own."""
     said = {"unit": plan.unit, "event": plan.event, "measure": "paid by each client"}
     return Receipt(account="the clients", entry="none", cost=0.0, spent=0.0, limit=0.0, **said)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import numpy as np
 
 from mosha.core.errors import SourceUnavailable
 from mosha.federated.federation import Ask
-from mosha.federated.flower.records import STAGE, told
+from mosha.federated.flower.records import STAGE, message_of
 from mosha.federated.secure.client import Shares
 from mosha.federated.secure.keys import PublicKeys
 from mosha.federated.secure.rotation import Rotation
@@ -65,7 +65,7 @@ def opened_sum(
     server = SecureServer(session)
 
     def tell(contents: dict[Hashable, dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
-        replies = exchange({node: told(content) for node, content in contents.items()})
+        replies = exchange({node: message_of(content) for node, content in contents.items()})
         return [(member[node], reply.config) for node, reply in replies.items()]
 
     for i, reply in tell({node: {STAGE: "keys", "member": i, **_terms(session)} for node, i in member.items()}):
@@ -73,16 +73,17 @@ def opened_sum(
             server.add_keys(i, keys)
     _enough(server.roster, survivors)
     for i, reply in tell({node_of[i]: {STAGE: "letters", **_roster(server, i)} for i in server.roster}):
-        server.add_letters(i, _numbered(reply, "letter"))
+        server.add_letters(i, _from_lists(reply, "letter"))
     _enough(server.writers, survivors)
-    inputs = {node_of[i]: asking({STAGE: "masked", **_listed("letter", server.letters_to(i))}) for i in server.writers}
+    letters = {i: _to_lists("letter", server.letters_to(i)) for i in server.writers}
+    inputs = {node_of[i]: asking({STAGE: "masked", **letters[i]}) for i in server.writers}
     for node, sent in exchange(inputs).items():
         masked = sent.arrays.get(MASKED)
         if isinstance(masked, np.ndarray):
             server.add_masked(member[node], masked)
     alive = server.survivors
     for i, reply in tell({node_of[i]: {STAGE: "unmask", "survivors": alive} for i in alive}):
-        server.add_shares(i, Shares(_numbered(reply, "seed"), _numbered(reply, "key")))
+        server.add_shares(i, Shares(_from_lists(reply, "seed"), _from_lists(reply, "key")))
     return Opened(server.total(), len(alive), session.label)
 
 
@@ -115,13 +116,13 @@ def _keys(reply: dict[str, Any]) -> PublicKeys | None:
     return PublicKeys(letters, masks) if fits else None  # type: ignore[arg-type]
 
 
-def _listed(name: str, texts: dict[int, bytes]) -> dict[str, Any]:
+def _to_lists(name: str, texts: dict[int, bytes]) -> dict[str, Any]:
     """A mapping from members to bytes as two lists, as records take them."""
     return {f"{name}-members": list(texts), f"{name}-texts": list(texts.values())}
 
 
-def _numbered(reply: dict[str, Any], name: str) -> dict[int, bytes]:
-    """What `_listed` listed; anything else is empty."""
+def _from_lists(reply: dict[str, Any], name: str) -> dict[int, bytes]:
+    """What `_to_lists` listed; anything else is empty."""
     members, texts = reply.get(f"{name}-members", []), reply.get(f"{name}-texts", [])
     if not isinstance(members, list) or not isinstance(texts, list):
         return {}

@@ -129,7 +129,7 @@ class FlowerStrategy(Strategy):
             result.evaluate_metrics_serverapp[0] = found
         nodes.wait(self.wait_for, self.patience)
         for done in self._rounds(nodes, layout.flat(initial)):
-            arrays = layout.named(done.weights, initial)
+            arrays = layout.arrays(done.weights, initial)
             self._note(done, arrays, result, evaluate_fn)
             if done.number == rounds:
                 break
@@ -151,9 +151,9 @@ class FlowerStrategy(Strategy):
 
     def _rounds(self, nodes: _Nodes, weights: NDArray[np.float64]) -> Iterator[Round]:
         if isinstance(self.plan, ClientSide):
-            from mosha.federated.flower.reports import collected  # noqa: PLC0415  (the other half of this module)
+            from mosha.federated.flower.reports import collect_reports  # noqa: PLC0415  (the other half of this module)
 
-            return collected(self.plan, nodes, weights)
+            return collect_reports(self.plan, nodes, weights)
         federation: Any = nodes
         if isinstance(self.plan, Distributed):
             from mosha.federated.flower.secure import SecureNodes  # noqa: PLC0415  (the other half of this module)
@@ -205,12 +205,12 @@ class _Nodes(Network):
 
     def asking(self, ask: Ask, **more: Any) -> Any:
         """The records that a round sends: the model and the configuration."""
-        arrays = self.layout.named(np.asarray(ask.weights, np.float64), self.initial)
+        arrays = self.layout.arrays(np.asarray(ask.weights, np.float64), self.initial)
         return record_of(arrays, {**self.config, "server-round": ask.number, **more})
 
     def sent(self, ask: Ask) -> NDArray[np.float64]:
         """The weights as clients get them, after rounding to the model's types."""
-        return self.layout.flat(self.layout.named(np.asarray(ask.weights, np.float64), self.initial))
+        return self.layout.flat(self.layout.arrays(np.asarray(ask.weights, np.float64), self.initial))
 
     def updates(self, chosen: Sequence[Hashable], ask: Ask) -> Iterable[Block]:
         content = self.asking(ask)

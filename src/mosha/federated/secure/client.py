@@ -15,7 +15,7 @@ from mosha.federated.secure.keys import (
     PublicKeys,
     Ring,
     add_mask,
-    agreed,
+    agree_secret,
     fresh_pair,
     open_letter,
     seal_letter,
@@ -70,7 +70,7 @@ class SecureClient:
         self._held: dict[int, bytes] = {}
         self._done = 0
 
-    def kept(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Everything this client must remember until its next step; secret, for its own device alone."""
         session = self.session
         return json.dumps(
@@ -94,7 +94,7 @@ class SecureClient:
         ).encode()
 
     @staticmethod
-    def revived(kept: bytes, rng: Rng) -> SecureClient:
+    def from_bytes(kept: bytes, rng: Rng) -> SecureClient:
         """The client that `kept` remembers.
 
         A step is answered once only if the device never sets its own state back: an older `kept` would answer a step
@@ -133,18 +133,18 @@ class SecureClient:
         letters = {}
         for other in points:
             context = letter_context(self.session, self.member, other)
-            key = agreed(self._letters, self._roster[other].letters, *context)
+            key = agree_secret(self._letters, self._roster[other].letters, *context)
             letters[other] = seal_letter(key, seeds[other] + keys[other], b"".join(context))
         return letters
 
-    def masked(self, values: Ring, letters: Mapping[int, bytes]) -> Ring:
+    def mask(self, values: Ring, letters: Mapping[int, bytes]) -> Ring:
         """The input under all its masks, given the letters of those neighbours who wrote one."""
         self._step(2, "masked")
         if values.shape != (self.session.width,) or values.dtype != np.uint32:
             raise DataError(f"the input must be {self.session.width} integers modulo 2**32.")
         for other in sorted(set(letters) & set(self._roster)):
             context = letter_context(self.session, other, self.member)
-            key = agreed(self._letters, self._roster[other].letters, *context)
+            key = agree_secret(self._letters, self._roster[other].letters, *context)
             text = open_letter(key, letters[other], b"".join(context))
             if len(text) != 2 * SHARE_BYTES:
                 raise DataError("a letter of this round does not hold two shares.")
@@ -154,7 +154,7 @@ class SecureClient:
         total = values.copy()
         add_mask(total, self._seed)
         for other in self._held:
-            seed = agreed(self._masks, self._roster[other].masks, *mask_context(self.session, self.member, other))
+            seed = agree_secret(self._masks, self._roster[other].masks, *mask_context(self.session, self.member, other))
             add_mask(total, seed, negative=self.member > other)
         return total
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import DataError
 from mosha.core.randomness import Rng
 
-__all__ = ["PrivateKey", "PublicKeys", "add_mask", "agreed", "fresh_pair", "open_letter", "seal_letter"]
+__all__ = ["PrivateKey", "PublicKeys", "add_mask", "agree_secret", "fresh_pair", "open_letter", "seal_letter"]
 
 _SALT = b"mosha.federated.secure-aggregation.1"
 _NONCE = bytes(12)  # every letter has a key of its own
@@ -46,7 +46,7 @@ def fresh_pair(rng: Rng) -> tuple[PrivateKey, bytes]:
     return private, private.public_key().public_bytes_raw()
 
 
-def agreed(private: PrivateKey, public: bytes, *context: bytes) -> bytes:
+def agree_secret(private: PrivateKey, public: bytes, *context: bytes) -> bytes:
     """32 bytes that only the owners of two key pairs can compute, bound to a purpose and a round.
 
     Guarantee:

@@ -51,13 +51,13 @@ class Rotation:
     def __call__(self, vector: NDArray[np.float64] | NDArray[np.float32]) -> Floats:
         padded = np.zeros(self.width)
         padded[: self.coordinates] = vector
-        return self._turned(padded * self._signs)
+        return self._turn(padded * self._signs)
 
     def back(self, rotated: Floats) -> Floats:
         """The vector that was rotated."""
-        return (self._turned(np.asarray(rotated, np.float64)) * self._signs)[: self.coordinates]
+        return (self._turn(np.asarray(rotated, np.float64)) * self._signs)[: self.coordinates]
 
-    def _turned(self, values: Floats) -> Floats:
+    def _turn(self, values: Floats) -> Floats:
         left, right = self._sides
         blocks = values.reshape(-1, left, right)
         turned: Floats = (_hadamard(left) @ blocks @ _hadamard(right)).reshape(-1)

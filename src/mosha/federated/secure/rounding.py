@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mosha.core.randomness import Rng
 
-__all__ = ["longest_rounded", "rounded"]
+__all__ = ["longest_rounded", "round_within"]
 
 _TRIES = 32
 
@@ -29,7 +29,7 @@ def longest_rounded(length: int, width: int) -> int:
     return math.floor(min(always, likely))
 
 
-def rounded(values: NDArray[np.float64], *, square: int, rng: Rng) -> NDArray[np.int64]:
+def round_within(values: NDArray[np.float64], *, square: int, rng: Rng) -> NDArray[np.int64]:
     """Whole numbers next to `values`, whose squares sum to at most `square`, exactly.
 
     Guarantee:

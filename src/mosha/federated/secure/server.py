@@ -8,7 +8,7 @@ import numpy as np
 
 from mosha.core.errors import DataError, InvalidParameter, SourceUnavailable
 from mosha.federated.secure.client import Shares, mask_context
-from mosha.federated.secure.keys import PrivateKey, PublicKeys, Ring, add_mask, agreed
+from mosha.federated.secure.keys import PrivateKey, PublicKeys, Ring, add_mask, agree_secret
 from mosha.federated.secure.session import Session
 from mosha.federated.secure.shamir import SHARE_BYTES, combine
 
@@ -92,7 +92,7 @@ class SecureServer:
                 continue
             private = PrivateKey.from_private_bytes(self._secret(member, "keys"))
             for other in around:
-                seed = agreed(private, self.roster[other].masks, *mask_context(session, member, other))
+                seed = agree_secret(private, self.roster[other].masks, *mask_context(session, member, other))
                 add_mask(opened, seed, negative=other < member)
         return opened
 

@@ -36,7 +36,7 @@ def securely_summed(session: Session, inputs: Mapping[int, Ring], rng: Rng, vani
         server.add_letters(member, client.share(server.roster))
     for member in server.writers:
         if member not in vanished:
-            server.add_masked(member, clients[member].masked(inputs[member], server.letters_to(member)))
+            server.add_masked(member, clients[member].mask(inputs[member], server.letters_to(member)))
     survivors = server.survivors
     for member in survivors:
         server.add_shares(member, clients[member].unmask(survivors))

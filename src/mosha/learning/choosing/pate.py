@@ -138,7 +138,7 @@ def teachers_labels(
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         if ask is None or len(ask) > asked:
             raise InvalidParameter(f"ask at most {asked} public questions: that many were paid for.")
-        counts = _counted(teach, count, votes.classes, data, ask, unit)
+        counts = _count_votes(teach, count, votes.classes, data, ask, unit)
         noisy = [one.step(None, row, None, rng)[0] for row in counts]
         told = np.array([int(np.argmax(row)) for row in noisy], np.intp)
         return np.array(votes.classes)[told], state
@@ -152,7 +152,9 @@ def teachers_labels(
     )
 
 
-def _counted(teach: Teach, count: int, classes: tuple[Any, ...], data: Any, ask: Any, unit: Unit) -> NDArray[np.int64]:
+def _count_votes(
+    teach: Teach, count: int, classes: tuple[Any, ...], data: Any, ask: Any, unit: Unit
+) -> NDArray[np.int64]:
     """The votes (questions by classes) of all teachers."""
     if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
         raise DataError("the teachers' data are a pair (X, y); for a Person a triple (X, y, persons).")
@@ -163,13 +165,13 @@ def _counted(teach: Teach, count: int, classes: tuple[Any, ...], data: Any, ask:
     counts = np.zeros((len(ask), len(classes)), np.int64)
     for teacher in range(count):
         mine = places == teacher
-        said = _asked(teach, rows[mine], labels[mine], ask, classes)
+        said = _ask_teacher(teach, rows[mine], labels[mine], ask, classes)
         known = np.flatnonzero(said >= 0)
         counts[known, said[known]] += 1
     return counts
 
 
-def _asked(teach: Teach, rows: Any, labels: Any, ask: Any, classes: tuple[Any, ...]) -> NDArray[np.intp]:
+def _ask_teacher(teach: Teach, rows: Any, labels: Any, ask: Any, classes: tuple[Any, ...]) -> NDArray[np.intp]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a warning of a teacher speaks of one part of the data

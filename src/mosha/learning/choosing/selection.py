@@ -80,7 +80,7 @@ def best_of_random_runs(
             chosen = uniform(len(names), rng=rng)
             candidate = measurements[chosen]
             answer, _ = candidate.step(candidate.init(), training, ask, rng)
-            judged = _judged(score(names[chosen], answer), unit, score_event, validation, rng)
+            judged = _judge_candidate(score(names[chosen], answer), unit, score_event, validation, rng)
             rank = (judged, int.from_bytes(rng.bytes(16), "big"))
             if best is None or rank > best:
                 best, kept = rank, (names[chosen], answer, judged)
@@ -95,7 +95,7 @@ def best_of_random_runs(
     )
 
 
-def _judged(given: Any, unit: Unit, score_event: Event, validation: Any, rng: Rng) -> float:
+def _judge_candidate(given: Any, unit: Unit, score_event: Event, validation: Any, rng: Rng) -> float:
     if score_event == NOTHING:
         if isinstance(given, Measurement):
             raise InvalidParameter("a score that is measured on private data needs score_event=..., its price.")

@@ -37,7 +37,7 @@ def any_forward(module: nn.Module, name: str, tape: Tape) -> Forward:
     plain, inside = module.forward, [False]
 
     def copies(rows: int) -> dict[str, Tensor]:
-        return {own: _copied(p, rows, name, tape) for own, p in module.named_parameters() if p.requires_grad}
+        return {own: _copy_for_rows(p, rows, name, tape) for own, p in module.named_parameters() if p.requires_grad}
 
     def one(parameters: dict[str, Tensor], values: Any) -> Any:
         arguments, options = tree_map(lambda v: v.unsqueeze(0) if isinstance(v, Tensor) else v, values)
@@ -67,10 +67,10 @@ def any_forward(module: nn.Module, name: str, tape: Tape) -> Forward:
     return forward
 
 
-def _copied(parameter: Tensor, rows: int, name: str, tape: Tape) -> Tensor:
+def _copy_for_rows(parameter: Tensor, rows: int, name: str, tape: Tape) -> Tensor:
     key = tape.key(parameter)
 
     def note(gradients: Tensor) -> None:
-        tape.formed(name, key, gradients)
+        tape.record_gradients(name, key, gradients)
 
     return _Copies.apply(parameter, rows, note)  # type: ignore[no-untyped-call,no-any-return]

@@ -23,13 +23,15 @@ def attention_forward(layer: nn.MultiheadAttention, name: str, tape: Tape) -> Fo
     """The forward pass of `nn.MultiheadAttention`, noted while the tape is recording."""
     plain, width = layer.forward, layer.embed_dim
 
-    def projected(x: Tensor, first: int, last: int) -> Tensor:
+    def project(x: Tensor, first: int, last: int) -> Tensor:
         rows = None if (first, last) == (0, 3) else (first * width, last * width)
         part = slice(first * width, last * width)
         matrix, vector = layer.in_proj_weight, layer.in_proj_bias
-        return _noted(x, matrix, vector, part, rows)
+        return _record_projection(x, matrix, vector, part, rows)
 
-    def _noted(x: Tensor, matrix: Tensor, vector: Tensor | None, part: slice, rows: tuple[int, int] | None) -> Tensor:
+    def _record_projection(
+        x: Tensor, matrix: Tensor, vector: Tensor | None, part: slice, rows: tuple[int, int] | None
+    ) -> Tensor:
         def note(a: Tensor, g: Tensor) -> None:
             weight = tape.key(matrix, rows) if matrix.requires_grad else None
             bias = tape.key(vector, rows) if vector is not None and vector.requires_grad else None
@@ -48,17 +50,17 @@ def attention_forward(layer: nn.MultiheadAttention, name: str, tape: Tape) -> Fo
         if not layer.batch_first:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
         if same:
-            q, k, v = projected(query, 0, 3).chunk(3, dim=-1)
+            q, k, v = project(query, 0, 3).chunk(3, dim=-1)
         else:
-            q, k, v = projected(query, 0, 1), projected(key, 1, 2), projected(value, 2, 3)
-        mixed, weights = _attended(layer, q, k, v, options)
-        out = _noted(mixed, layer.out_proj.weight, layer.out_proj.bias, slice(None), None)
+            q, k, v = project(query, 0, 1), project(key, 1, 2), project(value, 2, 3)
+        mixed, weights = _attend(layer, q, k, v, options)
+        out = _record_projection(mixed, layer.out_proj.weight, layer.out_proj.bias, slice(None), None)
         return out if layer.batch_first else out.transpose(0, 1), weights
 
     return forward
 
 
-def _attended(layer: nn.MultiheadAttention, q: Tensor, k: Tensor, v: Tensor, options: dict[str, Any]) -> Any:
+def _attend(layer: nn.MultiheadAttention, q: Tensor, k: Tensor, v: Tensor, options: dict[str, Any]) -> Any:
     """Softmax attention by heads; returns the mixed values and, where asked for, the weights."""
     rows, heads = q.shape[0], layer.num_heads
     q, k, v = (x.view(rows, x.shape[1], heads, -1).transpose(1, 2) for x in (q, k, v))
@@ -79,15 +81,15 @@ def _mask(pairs: Tensor | None, keys: Tensor | None, rows: int, heads: int, like
     """Both masks as one that is added to the scores."""
     found: Tensor | None = None
     if pairs is not None:
-        found = _added(pairs, like)
+        found = _additive_mask(pairs, like)
         found = found.view(rows, heads, *found.shape[1:]) if found.ndim == 3 else found
     if keys is not None:
-        hidden = _added(keys, like).view(rows, 1, 1, -1)
+        hidden = _additive_mask(keys, like).view(rows, 1, 1, -1)
         found = hidden if found is None else found + hidden
     return found
 
 
-def _added(mask: Tensor, like: Tensor) -> Tensor:
+def _additive_mask(mask: Tensor, like: Tensor) -> Tensor:
     if mask.dtype.is_floating_point:
         return mask.to(like.dtype)
     return like.new_zeros(mask.shape).masked_fill_(mask.bool(), -math.inf)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mosha.learning.gradients.convolution_records import Convolved, How, convolution_backward
-from mosha.learning.gradients.dense import Forward, lowered
+from mosha.learning.gradients.dense import Forward, lower_precision
 from mosha.learning.gradients.tape import Tape
 
 __all__ = ["Convolution", "convolution_forward"]
@@ -23,7 +23,7 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, how: How, note: Any) -> Tensor:
         ctx.note, ctx.how, ctx.kind = note, how, x.dtype
-        x, weight, bias = lowered(x, weight, bias)
+        x, weight, bias = lower_precision(x, weight, bias)
         ctx.save_for_backward(x, weight)
         zeros = [0] * len(how.stride)
         return torch.convolution(x, weight, bias, how.stride, how.padding, how.dilation, False, zeros, how.groups)
@@ -48,7 +48,7 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
         if layer.weight.requires_grad:
             note_weight(x, g, how)
         if layer.bias is not None and layer.bias.requires_grad:
-            tape.formed(name, bias_key, tape.rows_of(name, g).flatten(2).sum(dim=2))
+            tape.record_gradients(name, bias_key, tape.rows_of(name, g).flatten(2).sum(dim=2))
 
     def note_weight(x: Tensor, g: Tensor, how: How) -> None:
         x, g = tape.rows_of(name, x), tape.rows_of(name, g)

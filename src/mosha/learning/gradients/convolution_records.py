@@ -13,7 +13,7 @@ from torch import Tensor
 
 from mosha.learning.gradients.convolution_grams import between_places, between_windows
 from mosha.learning.gradients.norms import CANCELLATION, Squares, gram_norms_squared, row_norms_squared
-from mosha.learning.gradients.records import Record, silenced, weighted
+from mosha.learning.gradients.records import Record, silence, weigh
 
 __all__ = ["Convolved", "How", "Pieces", "convolution_backward"]
 
@@ -86,7 +86,7 @@ class Pieces:
             out.addmv_(piece.reshape(len(piece), -1).t(), some, beta=min(1, number))  # the first over what was there
 
     def without(self, rows: Tensor) -> Record:
-        return Pieces([silenced(*both) for both in zip(self._pieces, self._split(rows), strict=True)])
+        return Pieces([silence(*both) for both in zip(self._pieces, self._split(rows), strict=True)])
 
     def _split(self, values: Tensor) -> tuple[Tensor, ...]:
         return torch.split_with_sizes(values, [len(piece) for piece in self._pieces])
@@ -134,13 +134,13 @@ class Convolved:
         for units in _pieces(len(self._x) // self._each, 4 * entries):
             yield slice(units.start * self._each, units.stop * self._each)
 
-    def _formed(self, rows: slice) -> Tensor:
+    def _form_gradients(self, rows: slice) -> Tensor:
         formed = _at_once(self._x[rows], self._g[rows], self._weight, self._how)
         return formed if self._each == 1 else formed.view(-1, self._each, *self._weight.shape).sum(dim=1)
 
     def formed(self) -> Pieces:
         """The same gradients, kept."""
-        return Pieces([self._formed(rows) for rows in self._rows(self._each * self._weight.numel())])
+        return Pieces([self._form_gradients(rows) for rows in self._rows(self._each * self._weight.numel())])
 
     def _of_grams(self, rows: slice) -> Squares:
         x, g = (v[rows].view(-1, self._each, *v.shape[1:]) for v in (self._x, self._g))
@@ -153,7 +153,7 @@ class Convolved:
 
     def _of_formed(self, rows: slice) -> Squares:
         length = self._length(self._x[rows], self._g[rows]).numpy()
-        found: Squares = np.maximum(row_norms_squared(self._formed(rows)), CANCELLATION * np.square(length))
+        found: Squares = np.maximum(row_norms_squared(self._form_gradients(rows)), CANCELLATION * np.square(length))
         return found
 
     def _length(self, x: Tensor, g: Tensor) -> Tensor:
@@ -170,10 +170,10 @@ class Convolved:
         return self.formed().per_unit()
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        g = weighted(self._g, weights, self._each)
+        g = weigh(self._g, weights, self._each)
         summed = convolution_backward(g, self._x, self._weight, self._how, [False, True, False])[1]
         out.copy_(summed.reshape(-1))
 
     def without(self, rows: Tensor) -> Record:
         lost = rows.repeat_interleave(self._each)
-        return Convolved(silenced(self._x, lost), silenced(self._g, lost), self._weight, self._how, self._each)
+        return Convolved(silence(self._x, lost), silence(self._g, lost), self._weight, self._how, self._each)

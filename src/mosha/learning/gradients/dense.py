@@ -10,12 +10,12 @@ from torch.nn import functional
 
 from mosha.learning.gradients.tape import Tape
 
-__all__ = ["Forward", "affine", "dense_forward", "lowered"]
+__all__ = ["Forward", "affine", "dense_forward", "lower_precision"]
 
 Forward = Any  # what a module's `forward` is: any arguments, any outputs
 
 
-def lowered(*tensors: Tensor | None) -> list[Any]:
+def lower_precision(*tensors: Tensor | None) -> list[Any]:
     """The tensors as autocast would have them: a function of one's own has to ask."""
     kind = next(t for t in tensors if t is not None).device.type
     if not torch.is_autocast_enabled(kind):
@@ -30,7 +30,7 @@ class _Affine(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, note: Any) -> Tensor:
         ctx.note, ctx.kind = note, x.dtype
-        x, weight, bias = lowered(x, weight, bias)
+        x, weight, bias = lower_precision(x, weight, bias)
         ctx.save_for_backward(x, weight)
         return functional.linear(x, weight, bias)
 

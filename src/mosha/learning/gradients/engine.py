@@ -26,10 +26,10 @@ from mosha.learning.gradients.dense import dense_forward
 from mosha.learning.gradients.embedding import bag_forward, embedding_forward
 from mosha.learning.gradients.normalization import group_forward, instance_forward, layer_forward, root_forward
 from mosha.learning.gradients.norms import RowNorms
-from mosha.learning.gradients.recording import Noted, is_plain
+from mosha.learning.gradients.recording import RecordingForward, is_plain
 from mosha.learning.gradients.records import Record
 from mosha.learning.gradients.recurrent import gru_forward, lstm_forward
-from mosha.learning.gradients.shared_parameters import added
+from mosha.learning.gradients.shared_parameters import add_records
 from mosha.learning.gradients.tape import Key, Tape
 from mosha.learning.gradients.validator import check_layers
 
@@ -110,7 +110,7 @@ class Engine:
                 self._attach(child, f"{name}.{part}" if name else part)
             return
         if any(p.requires_grad for p in module.parameters()):
-            module.forward = Noted(module, maker(module, name, self.tape))
+            module.forward = RecordingForward(module, maker(module, name, self.tape))
             self._changed.append(module)
 
     def detach(self) -> None:
@@ -128,7 +128,7 @@ class Engine:
                 "wrap it again. Nothing was spent on this step."
             )
 
-    def clipped(
+    def clip(
         self,
         losses: Callable[[nn.Module], Tensor],
         rows: int,
@@ -144,18 +144,18 @@ class Engine:
             values = losses(self.model)
             check_losses(values, rows)
             values.sum().backward()  # type: ignore[no-untyped-call]
-        return self.taken(rule, losses=values.detach(), into=into)
+        return self.clip_recorded(rule, losses=values.detach(), into=into)
 
-    def taken(
+    def clip_recorded(
         self, rule: Rule, *, losses: Tensor | None = None, scale: float = 1.0, into: Landing | None = None
     ) -> Batch:
         """What the tape holds after a backward pass, clipped and summed; gradients count `scale` times."""
         self._check_outside()
         with torch.no_grad():
-            records, self.tape.records = _merged(self.tape.records), {}
+            records, self.tape.records = _merge_records(self.tape.records), {}
             if losses is None:
                 losses = torch.zeros(self.tape.units * self.tape.each)
-            return self._weighted(records, losses, _scaled(rule, scale), into)
+            return self._add_weighted(records, losses, _scale_rule(rule, scale), into)
 
     def _check_outside(self) -> None:
         outside = [name for name, p in self.parameters.items() if p.grad is not None]
@@ -167,7 +167,7 @@ class Engine:
                 "clipped. Put that use into a module of its own, or freeze the parameter."
             )
 
-    def _weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule, into: Landing | None) -> Batch:
+    def _add_weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule, into: Landing | None) -> Batch:
         squares, self.tape.norms = self._squares(records), RowNorms()
         total = squares.sum(axis=0)
         lost = ~np.isfinite(total)
@@ -207,7 +207,7 @@ class Engine:
         return land
 
 
-def _scaled(rule: Rule, scale: float) -> Rule:
+def _scale_rule(rule: Rule, scale: float) -> Rule:
     """The rule for gradients that are `scale` times what was noted."""
     return rule if scale == 1 else lambda norms: scale * rule(scale * norms)
 
@@ -243,9 +243,9 @@ def _is_ordinary(module: nn.Module) -> bool:
     return not (isinstance(module, nn.modules.batchnorm._NormBase) and module.track_running_stats)  # noqa: SLF001
 
 
-def _merged(records: dict[Key, list[Record]]) -> dict[Key, Record]:
+def _merge_records(records: dict[Key, list[Record]]) -> dict[Key, Record]:
     """One record a key: where a parameter was used several times, gradients are added before any norm."""
-    return {key: added(found) for key, found in _without_overlaps(records).items()}
+    return {key: add_records(found) for key, found in _without_overlaps(records).items()}
 
 
 def _without_overlaps(records: dict[Key, list[Record]]) -> dict[Key, list[Record]]:

@@ -68,7 +68,7 @@ def _check_values(model: nn.Module, losses: Losses, batch: Batch, chosen: Tensor
     """Whatever stands in the chosen rows: the losses of the others stay."""
     others = torch.ones(len(batch[0]), dtype=torch.bool)
     others[chosen] = False
-    before = _tried(model, losses, batch, _as_it_is)
+    before = _try_losses(model, losses, batch, _as_it_is)
     for after in _with_other_rows(model, losses, batch, chosen):
         if not torch.allclose(before[others], after[others], rtol=1e-4, atol=1e-6, equal_nan=True):
             raise _mixes()
@@ -78,12 +78,14 @@ def _with_other_rows(model: nn.Module, losses: Losses, batch: Batch, chosen: Ten
     """The losses of batches that differ in the chosen rows; of those only that the model has a meaning for."""
     for move in MOVES:
 
-        def moved(values: Tensor, move: Moves = move) -> Tensor:
+        def move_values(values: Tensor, move: Moves = move) -> Tensor:
             new = values.detach().clone()
             new[chosen] = move(new[chosen])
             return new
 
-        yield _tried(model, losses, tuple(moved(v) if v.is_floating_point() else v for v in batch), moved)
+        yield _try_losses(
+            model, losses, tuple(move_values(v) if v.is_floating_point() else v for v in batch), move_values
+        )
     whole = [
         (*(_other_tokens(values, chosen, most) for values in batch[:-1]), batch[-1])
         for most in {2, _vocabulary(model)}
@@ -118,7 +120,7 @@ def _other_labels(values: Tensor, chosen: Tensor, label: int) -> Tensor:
 def _losses_of(model: nn.Module, losses: Losses, batch: Batch, change: Moves) -> Tensor | None:
     """The losses, or None where this model has no meaning for these whole numbers, all of which are made up."""
     try:
-        return _tried(model, losses, batch, change)
+        return _try_losses(model, losses, batch, change)
     except Exception:  # noqa: BLE001
         return None
 
@@ -127,15 +129,15 @@ def _as_it_is(values: Tensor) -> Tensor:
     return values
 
 
-def _tried(model: nn.Module, losses: Losses, batch: Batch, change: Moves) -> Tensor:
+def _try_losses(model: nn.Module, losses: Losses, batch: Batch, change: Moves) -> Tensor:
     """The losses, with the same dropout every time, and with what embeddings give changed."""
-    with torch.no_grad(), torch.random.fork_rng(devices=[]), _embedded(model, change, len(batch[0])):
+    with torch.no_grad(), torch.random.fork_rng(devices=[]), _change_embeddings(model, change, len(batch[0])):
         torch.manual_seed(0)
         return losses(model, batch)
 
 
 @contextmanager
-def _embedded(model: nn.Module, change: Moves, rows: int) -> Iterator[None]:
+def _change_embeddings(model: nn.Module, change: Moves, rows: int) -> Iterator[None]:
     """Inside, the outputs of embeddings that have one entry a row are changed."""
 
     def hook(_module: nn.Module, _inputs: Any, out: Any) -> Any:

@@ -36,7 +36,7 @@ class _LayerNorm(torch.autograd.Function):
         return torch.ops.aten.native_layer_norm_backward(*arguments)[0], None, None, None, None, None
 
 
-def _summed(values: Tensor, trailing: int) -> Tensor:
+def _sum_positions(values: Tensor, trailing: int) -> Tensor:
     """The sum over all axes between the first and the last `trailing` ones."""
     inner = tuple(range(1, values.ndim - trailing))
     return values.sum(dim=inner) if inner else values
@@ -51,9 +51,9 @@ def layer_forward(layer: nn.LayerNorm, name: str, tape: Tape) -> Forward:
         g = tape.rows_of(name, g)
         if layer.weight.requires_grad:
             normalised = torch.addcmul(-mean * scale, tape.rows_of(name, x), scale)
-            tape.formed(name, weight_key, _summed(normalised.mul_(g), trailing))
+            tape.record_gradients(name, weight_key, _sum_positions(normalised.mul_(g), trailing))
         if layer.bias is not None and layer.bias.requires_grad:
-            tape.formed(name, bias_key, _summed(g, trailing))
+            tape.record_gradients(name, bias_key, _sum_positions(g, trailing))
 
     def forward(x: Tensor) -> Tensor:
         if not tape.recording:
@@ -85,7 +85,7 @@ def root_forward(layer: nn.RMSNorm, name: str, tape: Tape) -> Forward:
     key, plain, trailing = tape.key(layer.weight), layer.forward, len(layer.normalized_shape)
 
     def note(x: Tensor, g: Tensor) -> None:
-        tape.formed(name, key, _summed(tape.rows_of(name, x) * tape.rows_of(name, g), trailing))
+        tape.record_gradients(name, key, _sum_positions(tape.rows_of(name, x) * tape.rows_of(name, g), trailing))
 
     def forward(x: Tensor) -> Tensor:
         if not tape.recording:
@@ -130,22 +130,22 @@ class _GroupNorm(torch.autograd.Function):
 
 def group_forward(layer: nn.GroupNorm, name: str, tape: Tape) -> Forward:
     """The forward pass of `nn.GroupNorm`, noted while the tape is recording."""
-    return _grouped(layer, name, tape, layer.num_groups)
+    return _record_groups(layer, name, tape, layer.num_groups)
 
 
 def instance_forward(layer: nn.InstanceNorm2d, name: str, tape: Tape) -> Forward:
     """The forward pass of an instance norm: a group norm with a group for each channel."""
-    return _grouped(layer, name, tape, layer.num_features)
+    return _record_groups(layer, name, tape, layer.num_features)
 
 
-def _grouped(layer: nn.GroupNorm | nn.InstanceNorm2d, name: str, tape: Tape, groups: int) -> Forward:
+def _record_groups(layer: nn.GroupNorm | nn.InstanceNorm2d, name: str, tape: Tape, groups: int) -> Forward:
     plain = layer.forward
     weight_key, bias_key = tape.key(layer.weight), tape.key(layer.bias)
 
     def note(*gradients: Tensor | None) -> None:
         for key, found in zip((weight_key, bias_key), gradients, strict=True):
             if found is not None:
-                tape.formed(name, key, found.view(tape.units * tape.each, -1))
+                tape.record_gradients(name, key, found.view(tape.units * tape.each, -1))
 
     def forward(x: Tensor) -> Tensor:
         if not tape.recording:

@@ -9,10 +9,10 @@ from torch import nn
 
 from mosha.learning.gradients.dense import Forward
 
-__all__ = ["Noted", "is_plain"]
+__all__ = ["RecordingForward", "is_plain"]
 
 
-class Noted:
+class RecordingForward:
     """Stands in the place of `layer.forward`; a copy of the layer has the forward pass of its class again.
 
     Otherwise the copy would compute with the parameters of the original: a moving average of a model that is made in

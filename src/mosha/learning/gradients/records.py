@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mosha.learning.gradients.norms import Squares, between_rows, gram_norms_squared, row_norms_squared
 
-__all__ = ["Direct", "Outer", "Record", "Sequence", "bytes_to_form", "silenced", "weighted"]
+__all__ = ["Direct", "Outer", "Record", "Sequence", "bytes_to_form", "silence", "weigh"]
 
 
 class Record(Protocol):
@@ -34,7 +34,7 @@ class Record(Protocol):
         """The same record with zeros where `rows` is true: a weight of zero does not silence a NaN."""
 
 
-def weighted(values: Tensor, weights: Tensor, each: int = 1) -> Tensor:
+def weigh(values: Tensor, weights: Tensor, each: int = 1) -> Tensor:
     """What each unit has, `each` rows of it, times its weight; where a product is too large to be written down, zeros.
 
     Of g a^T one factor may be so small that the norm is within the clip however large the other is, and infinity times
@@ -44,11 +44,11 @@ def weighted(values: Tensor, weights: Tensor, each: int = 1) -> Tensor:
     found = values * (weights if each == 1 else weights.repeat_interleave(each)).view(-1, *[1] * (values.ndim - 1))
     if not bool(torch.isfinite(found.sum())):
         lost = ~torch.isfinite(found.reshape(len(weights), -1)).all(dim=1)
-        found = silenced(found, lost.repeat_interleave(each))
+        found = silence(found, lost.repeat_interleave(each))
     return found
 
 
-def silenced(values: Tensor, rows: Tensor) -> Tensor:
+def silence(values: Tensor, rows: Tensor) -> Tensor:
     """The values with zeros where `rows` is true; they lie in memory as before, so that sums take the same order."""
     return values.clone().masked_fill_(rows.view(-1, *[1] * (values.ndim - 1)), 0.0)
 
@@ -69,7 +69,7 @@ class Direct:
         torch.mv(self._gradients.reshape(len(weights), -1).t(), weights, out=out)
 
     def without(self, rows: Tensor) -> Record:
-        return Direct(silenced(self._gradients, rows))
+        return Direct(silence(self._gradients, rows))
 
 
 class Outer:
@@ -89,10 +89,10 @@ class Outer:
         return self._g.unsqueeze(2) * self._a.unsqueeze(1)
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
-        torch.mm(weighted(self._g, weights).t(), self._a, out=out.view(self._g.shape[1], self._a.shape[1]))
+        torch.mm(weigh(self._g, weights).t(), self._a, out=out.view(self._g.shape[1], self._a.shape[1]))
 
     def without(self, rows: Tensor) -> Record:
-        return Outer(silenced(self._a, rows), silenced(self._g, rows))
+        return Outer(silence(self._a, rows), silence(self._g, rows))
 
 
 class Sequence:
@@ -118,13 +118,13 @@ class Sequence:
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
         inputs, outputs = self.a.shape[2], self.g.shape[2]
-        a, g = (weighted(self.a, weights), self.g) if inputs < outputs else (self.a, weighted(self.g, weights))
+        a, g = (weigh(self.a, weights), self.g) if inputs < outputs else (self.a, weigh(self.g, weights))
         if g.stride(0) < g.stride(1):  # time first: in the order in which they lie in memory
             a, g = a.transpose(0, 1), g.transpose(0, 1)
         torch.mm(g.reshape(-1, outputs).t(), a.reshape(-1, inputs), out=out.view(outputs, inputs))
 
     def without(self, rows: Tensor) -> Record:
-        return Sequence(silenced(self.a, rows), silenced(self.g, rows))
+        return Sequence(silence(self.a, rows), silence(self.g, rows))
 
 
 def bytes_to_form(units: int, outputs: int, inputs: int) -> int:

@@ -179,7 +179,7 @@ def _note(layer: nn.RNNBase, suffix: str, name: str, tape: Tape) -> Any:
             if added:
                 total = g.sum(dim=1)
                 for key in added:
-                    tape.formed(name, key, total)
+                    tape.record_gradients(name, key, total)
 
     return note
 

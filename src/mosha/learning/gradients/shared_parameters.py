@@ -9,19 +9,21 @@ from torch import Tensor
 
 from mosha.learning.gradients.embedding import Tokens
 from mosha.learning.gradients.norms import Squares, between_rows, gram_norms_squared
-from mosha.learning.gradients.records import Direct, Record, Sequence, silenced
+from mosha.learning.gradients.records import Direct, Record, Sequence, silence
 
-__all__ = ["Tied", "added"]
+__all__ = ["Tied", "add_records"]
 
 
-def added(records: list[Record]) -> Record:
+def add_records(records: list[Record]) -> Record:
     """The sum of all gradients as one record, which is formed only where tokens and positions would take more."""
     if len(records) == 1:
         return records[0]
     tokens = [r for r in records if isinstance(r, Tokens)]
     sequences = [r for r in records if isinstance(r, Sequence)]
     if len(tokens) == len(records):
-        return Tokens(_joined([r.tokens for r in tokens]), _joined([r.g for r in tokens]), tokens[0].rows)
+        return Tokens(
+            _join_positions([r.tokens for r in tokens]), _join_positions([r.g for r in tokens]), tokens[0].rows
+        )
     if sequences and len(tokens) + len(sequences) == len(records):
         found = Tied.of(tokens, sequences)
         if found.is_smaller:
@@ -42,9 +44,9 @@ class Tied:
 
     @classmethod
     def of(cls, tokens: list[Tokens], sequences: list[Sequence]) -> Tied:
-        g = _joined([r.g for r in sequences])
-        a = _joined([*(r.g for r in tokens), *(r.a for r in sequences)])
-        return cls(_joined([r.tokens for r in tokens] or [torch.empty(len(g), 0, dtype=torch.long)]), a, g)
+        g = _join_positions([r.g for r in sequences])
+        a = _join_positions([*(r.g for r in tokens), *(r.a for r in sequences)])
+        return cls(_join_positions([r.tokens for r in tokens] or [torch.empty(len(g), 0, dtype=torch.long)]), a, g)
 
     @property
     def is_smaller(self) -> bool:
@@ -76,15 +78,15 @@ class Tied:
         a, g = self._a, self._g * scale
         lost = ~torch.isfinite(g.sum(dim=(1, 2)))
         if bool(lost.any()):
-            a, g = silenced(a, lost), silenced(g, lost)
+            a, g = silence(a, lost), silence(g, lost)
         matrix = out.view(g.shape[2], a.shape[2])
         torch.mm(g.flatten(0, 1).t(), a[:, count:].flatten(0, 1), out=matrix)
         matrix.index_add_(0, self._places.flatten(), (a[:, :count] * scale).flatten(0, 1))
 
     def without(self, rows: Tensor) -> Record:
-        return Tied(self._places, silenced(self._a, rows), silenced(self._g, rows))
+        return Tied(self._places, silence(self._a, rows), silence(self._g, rows))
 
 
-def _joined(parts: list[Tensor]) -> Tensor:
+def _join_positions(parts: list[Tensor]) -> Tensor:
     """Side by side in the axis of positions; a single one as it is."""
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)

@@ -132,9 +132,9 @@ class Tape:
     def vector(self, layer: str, key: Key, g: Tensor) -> None:
         """Note the gradient of a bias: `g`, summed over all axes but the first and the last."""
         g = self.rows_of(layer, g)
-        self.formed(layer, key, g if g.ndim == 2 else g.reshape(g.shape[0], -1, g.shape[-1]).sum(dim=1))
+        self.record_gradients(layer, key, g if g.ndim == 2 else g.reshape(g.shape[0], -1, g.shape[-1]).sum(dim=1))
 
-    def formed(self, layer: str, key: Key, gradients: Tensor) -> None:
+    def record_gradients(self, layer: str, key: Key, gradients: Tensor) -> None:
         """Note gradients that have been formed, one for each row."""
         gradients = self.rows_of(layer, gradients)
         if self.each > 1:

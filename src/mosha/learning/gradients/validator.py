@@ -62,10 +62,10 @@ def without_batch_norm(model: nn.Module, *, groups: int = 32) -> nn.Module:
     GroupNorm(8, 8, ...)
     """
     model = copy.deepcopy(model)
-    return _replaced(model, groups)
+    return _replace_module(model, groups)
 
 
-def _replaced(module: nn.Module, groups: int) -> nn.Module:
+def _replace_module(module: nn.Module, groups: int) -> nn.Module:
     if isinstance(module, nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
         width = module.num_features
         most = max(g for g in range(1, min(groups, width) + 1) if width % g == 0)
@@ -77,5 +77,5 @@ def _replaced(module: nn.Module, groups: int) -> nn.Module:
         module.track_running_stats = False
         module.running_mean = module.running_var = module.num_batches_tracked = None
     for name, child in module.named_children():
-        setattr(module, name, _replaced(child, groups))
+        setattr(module, name, _replace_module(child, groups))
     return module

@@ -28,7 +28,7 @@ from mosha.core.unit import Neighbours, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint
-from mosha.learning.linear.losses import SCALE, clipped, loss_of
+from mosha.learning.linear.losses import SCALE, clip_residuals, loss_of
 from mosha.learning.linear.rows import BLOCK, RADIUS
 from mosha.mechanisms.gaussian import discrete_multiplier
 from mosha.mechanisms.noisy_statistic import find_given
@@ -143,14 +143,16 @@ class Descent:
         if not isinstance(unit, Unit):
             raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Example().")
         budget = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-        multiplier, event = self._whole(unit, budget) if self.rate == 1 else self._sampled(unit, budget)
+        multiplier, event = (
+            self._full_batch_price(unit, budget) if self.rate == 1 else self._sampled_price(unit, budget)
+        )
         drawn = enlarge_scale(Fraction(multiplier) * self.sensitivity(unit))
         if not 1 << 10 <= drawn <= LARGEST_SCALE:
             raise InvalidParameter("this budget makes the noise vanish or overflow: take one nearer to one.")
 
         def step(state: Any, data: Examples, ask: Any, rng: Rng) -> tuple[Floats, Any]:
             del ask
-            return self._descend(self._admitted(data, unit), drawn, rng), state
+            return self._descend(self._admit_rows(data, unit), drawn, rng), state
 
         return Measurement(
             unit=unit,
@@ -164,7 +166,7 @@ class Descent:
     def _step_event(self, unit: Unit, multiplier: float) -> DiscreteGaussian:
         return DiscreteGaussian(multiplier, float(self.sensitivity(unit)), self.width * self.outputs)
 
-    def _whole(self, unit: Unit, budget: dict[str, float | None]) -> tuple[float, Event]:
+    def _full_batch_price(self, unit: Unit, budget: dict[str, float | None]) -> tuple[float, Event]:
         """The noise multiplier of a step with all examples, and the event of all steps."""
         multiplier = step_multiplier(gaussian_budget(**budget), self.steps)
         if budget["rho"] is None:
@@ -172,7 +174,7 @@ class Descent:
             multiplier = discrete_multiplier(multiplier, float(self.sensitivity(unit)), coordinates)
         return multiplier, self._step_event(unit, multiplier) * self.steps
 
-    def _sampled(self, unit: Unit, budget: dict[str, float | None]) -> tuple[float, Event]:
+    def _sampled_price(self, unit: Unit, budget: dict[str, float | None]) -> tuple[float, Event]:
         """The same for steps with Poisson samples."""
         if isinstance(unit, Person) or rows_per_unit(unit) > 1 or unit.neighbours is Neighbours.REPLACE_ONE:
             raise InvalidParameter(
@@ -186,7 +188,7 @@ class Descent:
         multiplier = calibrate(plan, epsilon=positive("epsilon", epsilon), delta=delta, guess=guess, tolerance=1e-4)
         return multiplier, Plan(plan(multiplier), delta)
 
-    def _admitted(self, data: Any, unit: Unit) -> tuple[NDArray[np.int16], Floats]:
+    def _admit_rows(self, data: Any, unit: Unit) -> tuple[NDArray[np.int16], Floats]:
         rows, targets, persons = data
         if rows.shape != (targets.shape[0], self.width) or targets.shape[1] != self.outputs:
             raise DataError("there must be one target for every example, and the declared number of features.")
@@ -208,14 +210,14 @@ class Descent:
         first = self.steps - max(1, round(self.average * self.steps))
         mean = np.zeros_like(weights)
         for turn in range(self.steps):
-            exact = self.gradient(*self._drawn(rows, data[1], rng), weights)
+            exact = self.gradient(*self._draw_examples(rows, data[1], rng), weights)
             noise = discrete_gaussian(sigma, (self.width, self.outputs), rng=rng)
             velocity = self.momentum * velocity + add_noise(exact, noise) * unit + self.penalty * weights
             weights = _on_grid(weights - self.learning_rate * velocity)
             mean += weights / (self.steps - first) if turn >= first else 0.0
         return _on_grid(mean)
 
-    def _drawn(self, rows: NDArray[Any], targets: Floats, rng: Rng) -> tuple[NDArray[Any], Floats]:
+    def _draw_examples(self, rows: NDArray[Any], targets: Floats, rng: Rng) -> tuple[NDArray[Any], Floats]:
         """All examples, or those whose coin shows heads."""
         if self.rate == 1:
             return rows, targets
@@ -227,7 +229,7 @@ class Descent:
         total = np.zeros((self.width, self.outputs), np.int64)
         whole, residuals = weights / WEIGHT_STEP, loss_of(self.loss).residuals
         for block, goals in _blocks(rows, targets):
-            missed = clipped(residuals(block @ whole, goals), self.clip_steps)
+            missed = clip_residuals(residuals(block @ whole, goals), self.clip_steps)
             total += (block.T @ missed).astype(np.int64)
         return total
 

@@ -26,13 +26,9 @@ class Estimator:
 
     @classmethod
     def _parameters(cls) -> dict[str, inspect.Parameter]:
-        """Keyword parameters of the constructors along the line of classes."""
-        found: dict[str, inspect.Parameter] = {}
-        for kind in cls.__mro__:
-            if "__init__" in vars(kind) and issubclass(kind, Estimator):
-                named = inspect.signature(vars(kind)["__init__"]).parameters
-                found |= {name: p for name, p in named.items() if p.kind is p.KEYWORD_ONLY and name not in found}
-        return found
+        """The keyword parameters of the constructor."""
+        named = inspect.signature(cls.__init__).parameters
+        return {name: parameter for name, parameter in named.items() if parameter.kind is parameter.KEYWORD_ONLY}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002  (scikit-learn's signature)
         """The constructor's parameters, by name."""

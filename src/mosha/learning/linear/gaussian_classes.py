@@ -103,7 +103,7 @@ class ClassMoments:
         first = sum_steps(rows * RADIUS, RADIUS**2)
         return np.concatenate([[rows.shape[0] * (RADIUS**2 // 2)], first, products[self._upper]]).astype(np.int64)
 
-    def unpacked(self, table: Floats) -> tuple[Floats, Floats, Floats]:
+    def unpack(self, table: Floats) -> tuple[Floats, Floats, Floats]:
         """Numbers, means and raw second moments of the classes, in the units of the rows: post-processing."""
         sums = np.asarray(table, np.float64).reshape(len(self.classes), self.width)
         counts = np.maximum(1.0, sums[:, 0] / (RADIUS**2 / 2))
@@ -173,12 +173,12 @@ class GaussianClasses(Estimator):
             release = run.step((X, y) if persons is None else (X, y, persons))
         self.receipt_ = release.receipt
         sigma = float(np.ravel(measurement.forecast(0.6826894921370859))[0])  # one standard deviation
-        return self._shaped(release.value, int(shape[1]), sigma)
+        return self._repair_moments(release.value, int(shape[1]), sigma)
 
-    def _shaped(self, table: Floats, features: int, sigma: float) -> Self:
+    def _repair_moments(self, table: Floats, features: int, sigma: float) -> Self:
         """Means and covariances that could be: symmetric, and with no spread below what noise alone makes."""
         moments = ClassMoments(features=features, classes=self.classes, norm=self.norm)
-        counts, means, seconds = moments.unpacked(table)
+        counts, means, seconds = moments.unpack(table)
         unit, shared = (self.norm / RADIUS) ** 2, probability("shared", self.shared)
         own = seconds - means[:, :, None] * means[:, None, :]
         pooled = (own * counts[:, None, None]).sum(axis=0) / counts.sum()

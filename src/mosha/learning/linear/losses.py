@@ -105,7 +105,7 @@ def loss_of(name: str) -> Loss:
     return LOSSES[name]
 
 
-def clipped(residuals: Floats, clip: int) -> Floats:
+def clip_residuals(residuals: Floats, clip: int) -> Floats:
     """Whole residuals, each row shortened to a norm of at most `clip` steps.
 
     Guarantee:
@@ -114,7 +114,7 @@ def clipped(residuals: Floats, clip: int) -> Floats:
         |r| s (1 - 2**-40) (1 + 2**-52) in size; a truncation only shortens. So the norm is at most
         n (clip / n) (1 + 2**-51) (1 + 2**-52) (1 - 2**-40) < clip. Rows with n <= clip stay.
 
-    >>> clipped(np.array([[3.0, 4.0], [0.0, 2.0]]), 2)
+    >>> clip_residuals(np.array([[3.0, 4.0], [0.0, 2.0]]), 2)
     array([[1., 1.],
            [0., 2.]])
     """

@@ -168,9 +168,25 @@ class _Classifier(_Linear):
 class LogisticRegression(_Classifier):
     """Two classes, by full-batch private gradient descent.
 
-    `classes` holds the negative and the positive label, `examples` the declared number of examples (public; the
-    true one is never read), `between` or `norm` the bounds of the features. Say the price by `epsilon` and `delta`, by
-    `rho` or by `mu`; an account of exactly that limit pays for it.
+    Say the price by `epsilon` and `delta`, by `rho` or by `mu`; an account of exactly that limit pays for it.
+
+    Args:
+        classes: the negative and the positive label, declared in advance.
+        examples: the declared number of examples (public; the true number is never read).
+        epsilon, delta: the price as (epsilon, delta); or
+        rho: the price in zero-concentrated privacy; or
+        mu: the price in Gaussian privacy.
+        between: the declared range of the features, one (low, high) for all or one for each; or
+        norm: the declared bound on the norm of a row.
+        unit: whose presence is hidden: an Example (the default), or a Person with `at_most` examples.
+        fit_intercept: whether the model has an intercept.
+        steps: the number of descent steps.
+        learning_rate: the length of a step.
+        momentum: how much of the last step goes into the next one.
+        clip: the norm that one example's gradient is clipped to.
+        penalty: the weight of the squared norm of the coefficients.
+        average: the share of the last steps whose weights are averaged.
+        rate: the probability that an example is in a step; 1 for full batches.
 
     Guarantee:
         `fit` releases the weights of `Descent` with this loss; everything else is post-processing of them.
@@ -188,8 +204,45 @@ class LogisticRegression(_Classifier):
     _loss = "logistic"
     _rate = 12.0
 
-    def __init__(self, *, classes: Sequence[Any] = (0, 1), **shared: Any) -> None:
-        super().__init__(**shared)
+    def __init__(
+        self,
+        *,
+        classes: Sequence[Any] = (0, 1),
+        examples: int,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        between: Any = None,
+        norm: float | None = None,
+        unit: Unit | None = None,
+        fit_intercept: bool = True,
+        steps: int | None = None,
+        learning_rate: float | None = None,
+        momentum: float = 0.9,
+        clip: float | None = None,
+        penalty: float = 0.0,
+        average: float = 0.3,
+        rate: float = 1.0,
+    ) -> None:
+        super().__init__(
+            examples=examples,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            between=between,
+            norm=norm,
+            unit=unit,
+            fit_intercept=fit_intercept,
+            steps=steps,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            clip=clip,
+            penalty=penalty,
+            average=average,
+            rate=rate,
+        )
         self.classes = classes
 
     def _labels(self) -> tuple[Any, ...]:
@@ -207,7 +260,25 @@ class LogisticRegression(_Classifier):
 
 
 class SoftmaxRegression(_Classifier):
-    """Several classes, by full-batch private gradient descent; see `LogisticRegression`.
+    """Several classes, by full-batch private gradient descent.
+
+    Args:
+        classes: the labels, declared in advance.
+        examples: the declared number of examples (public; the true number is never read).
+        epsilon, delta: the price as (epsilon, delta); or
+        rho: the price in zero-concentrated privacy; or
+        mu: the price in Gaussian privacy.
+        between: the declared range of the features, one (low, high) for all or one for each; or
+        norm: the declared bound on the norm of a row.
+        unit: whose presence is hidden: an Example (the default), or a Person with `at_most` examples.
+        fit_intercept: whether the model has an intercept.
+        steps: the number of descent steps.
+        learning_rate: the length of a step.
+        momentum: how much of the last step goes into the next one.
+        clip: the norm that one example's gradient is clipped to.
+        penalty: the weight of the squared norm of the coefficients.
+        average: the share of the last steps whose weights are averaged.
+        rate: the probability that an example is in a step; 1 for full batches.
 
     Guarantee:
         `fit` releases the weights of `Descent` with this loss; everything else is post-processing of them.
@@ -220,8 +291,45 @@ class SoftmaxRegression(_Classifier):
     _loss = "softmax"
     _clip = 1.0
 
-    def __init__(self, *, classes: Sequence[Any], **shared: Any) -> None:
-        super().__init__(**shared)
+    def __init__(
+        self,
+        *,
+        classes: Sequence[Any],
+        examples: int,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        between: Any = None,
+        norm: float | None = None,
+        unit: Unit | None = None,
+        fit_intercept: bool = True,
+        steps: int | None = None,
+        learning_rate: float | None = None,
+        momentum: float = 0.9,
+        clip: float | None = None,
+        penalty: float = 0.0,
+        average: float = 0.3,
+        rate: float = 1.0,
+    ) -> None:
+        super().__init__(
+            examples=examples,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            between=between,
+            norm=norm,
+            unit=unit,
+            fit_intercept=fit_intercept,
+            steps=steps,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            clip=clip,
+            penalty=penalty,
+            average=average,
+            rate=rate,
+        )
         self.classes = classes
 
     def _labels(self) -> tuple[Any, ...]:
@@ -244,7 +352,23 @@ class SoftmaxRegression(_Classifier):
 class LinearRegression(_Linear):
     """A number, by full-batch private gradient descent on residuals that are clipped: Huber's loss.
 
-    `target` is the declared range of y; predictions stay within it.
+    Args:
+        target: the declared range (low, high) of y; predictions stay within it.
+        examples: the declared number of examples (public; the true number is never read).
+        epsilon, delta: the price as (epsilon, delta); or
+        rho: the price in zero-concentrated privacy; or
+        mu: the price in Gaussian privacy.
+        between: the declared range of the features, one (low, high) for all or one for each; or
+        norm: the declared bound on the norm of a row.
+        unit: whose presence is hidden: an Example (the default), or a Person with `at_most` examples.
+        fit_intercept: whether the model has an intercept.
+        steps: the number of descent steps.
+        learning_rate: the length of a step.
+        momentum: how much of the last step goes into the next one.
+        clip: the norm that one example's gradient is clipped to.
+        penalty: the weight of the squared norm of the coefficients.
+        average: the share of the last steps whose weights are averaged.
+        rate: the probability that an example is in a step; 1 for full batches.
 
     Guarantee:
         `fit` releases the weights of `Descent` with this loss; everything else is post-processing of them.
@@ -263,8 +387,45 @@ class LinearRegression(_Linear):
     _rate = 1.0
     _clip = 0.5
 
-    def __init__(self, *, target: tuple[float, float], **shared: Any) -> None:
-        super().__init__(**shared)
+    def __init__(
+        self,
+        *,
+        target: tuple[float, float],
+        examples: int,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        mu: float | None = None,
+        between: Any = None,
+        norm: float | None = None,
+        unit: Unit | None = None,
+        fit_intercept: bool = True,
+        steps: int | None = None,
+        learning_rate: float | None = None,
+        momentum: float = 0.9,
+        clip: float | None = None,
+        penalty: float = 0.0,
+        average: float = 0.3,
+        rate: float = 1.0,
+    ) -> None:
+        super().__init__(
+            examples=examples,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            mu=mu,
+            between=between,
+            norm=norm,
+            unit=unit,
+            fit_intercept=fit_intercept,
+            steps=steps,
+            learning_rate=learning_rate,
+            momentum=momentum,
+            clip=clip,
+            penalty=penalty,
+            average=average,
+            rate=rate,
+        )
         self.target = target
 
     def _question(self) -> str:

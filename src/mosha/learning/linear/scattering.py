@@ -112,10 +112,10 @@ class Scattering:
         found = np.empty((array.shape[0], self.width), np.float32)
         for start in range(0, array.shape[0], BATCH):
             part = array[start : start + BATCH].astype(np.float32)
-            found[start : start + BATCH] = self._standardised(self._scattered(part))
+            found[start : start + BATCH] = self._standardize(self._scatter(part))
         return found
 
-    def _scattered(self, pictures: Pictures) -> Pictures:
+    def _scatter(self, pictures: Pictures) -> Pictures:
         from scipy import fft  # noqa: PLC0415  (only where pictures are)
 
         padded = np.pad(pictures, ((0, 0), (2, 2), (2, 2)), mode="reflect")
@@ -133,7 +133,7 @@ class Scattering:
         out[:, 1 + 2 * DIRECTIONS :] = (half @ twice @ half.T).reshape(pictures.shape[0], -1, *out.shape[2:])
         return out
 
-    def _standardised(self, channels: Pictures) -> Pictures:
+    def _standardize(self, channels: Pictures) -> Pictures:
         seen = np.sign(channels) * np.sqrt(np.abs(channels)) if self.roots else channels
         grouped = seen.reshape(channels.shape[0], self.groups, -1)
         centred = grouped - grouped.mean(axis=2, keepdims=True)
