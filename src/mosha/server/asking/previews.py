@@ -59,8 +59,13 @@ def prepare(
         raise Conflict("server.dataset_closed", state=dataset["state"])
     kept, version = declaration_of(database, dataset["name"], dataset["version"])
     said = {part: body[part] for part in ("sql", "plan", "ranges", "keys", "bars") if body.get(part) is not None}
-    asked = build_question(public_table_of(dataset["name"], kept), dataset["name"], said, _condition(database, body))
-    price = settle_price(asked, body["price"])
+    table = public_table_of(dataset["name"], kept)
+    try:
+        asked = build_question(table, dataset["name"], said, _condition(database, body))
+        price = settle_price(asked, body["price"])
+        asked.question.measurement_for(**price)
+    except RecursionError:
+        raise BadRequest("server.too_deep", spent="nothing") from None
     try:
         grant = choose_grant(database, principal, dataset["name"], body.get("grant"))
     except Conflict:

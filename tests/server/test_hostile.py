@@ -1,0 +1,148 @@
+"""Hostile input: a typed refusal within limits, and nothing is spent."""
+
+import json
+import socket
+
+import pytest
+
+from mosha.server.asking.requests import request_id
+from mosha.server.people.credentials import find_by_secret
+from tests.server.house import opened
+
+TERMS = " AND ".join(["days>1"] * 3000)
+CUBE = "SELECT days, age, patient_id, COUNT(*) n FROM visits GROUP BY days, age, patient_id"
+EACH = {"days": list(range(1000)), "age": list(range(1000)), "patient_id": list(range(1000))}
+SQL = {"dataset": "visits", "price": {"epsilon": 0.1}}
+DEEP = "[" * 100_000
+HOSTILE = {
+    "deep json": ('{"dataset": ' + DEEP + "]" * 100_000 + "}", 422),
+    "deep but closed": ('{"plan": ' + '{"a":' * 200 + "1" + "}" * 200 + "}", 422),
+    "huge integer": ('{"dataset": "visits", "sql": "SELECT 1", "price": {"epsilon": ' + "9" * 5000 + "}}", 422),
+    "large integer": ('{"dataset": "visits", "sql": "SELECT 1", "price": {"epsilon": ' + "9" * 400 + "}}", 422),
+    "infinite by exponent": ('{"dataset": "visits", "sql": "SELECT 1", "price": {"epsilon": 1e999}}', 422),
+    "boolean as number": (json.dumps(SQL | {"sql": "SELECT 1", "price": {"epsilon": True}}), 422),
+    "megabyte of sql": (json.dumps(SQL | {"sql": "SELECT " + "1," * 500_000}), 413),
+    "three thousand terms": (json.dumps(SQL | {"sql": f"SELECT COUNT(*) n FROM visits WHERE {TERMS}"}), 422),
+    "chain of sums": (json.dumps(SQL | {"sql": "SELECT SUM(" + "+".join(["days"] * 3000) + ") n FROM visits"}), 422),
+    "product of keys": (json.dumps(SQL | {"sql": CUBE, "keys": EACH}), 422),
+    "name twice": ('{"dataset": "visits", "dataset": "salaries", "sql": "x", "price": {}}', 422),
+    "half a surrogate": ('{"dataset": "\\ud800", "sql": "x", "price": {}}', 422),
+    "nul": ('{"dataset": "a\\u0000b", "sql": "x", "price": {}}', 422),
+    "not utf-8": (b'{"dataset": "\xff\xfe"}', 422),
+    "right to left": (json.dumps(SQL | {"sql": "SELECT COUNT(*) n FROM visits WHERE ward = '\u202eabc'"}), None),
+    "two statements": (json.dumps(SQL | {"sql": "SELECT COUNT(*) FROM visits; DROP TABLE visits"}), 422),
+    "a file": (json.dumps(SQL | {"sql": "SELECT COUNT(*) FROM read_csv('/etc/passwd')"}), 422),
+    "no price": (json.dumps({"dataset": "visits", "sql": "SELECT COUNT(*) n FROM visits", "price": {}}), 422),
+    "two prices": (json.dumps(SQL | {"sql": "SELECT COUNT(*) n FROM visits", "price": {"epsilon": 1, "rho": 1}}), 422),
+    "negative": (json.dumps(SQL | {"sql": "SELECT COUNT(*) n FROM visits", "price": {"epsilon": -1}}), 422),
+    "unknown field": (json.dumps(SQL | {"sql": "SELECT COUNT(*) n FROM visits", "admin": True}), 422),
+    "plan of lies": (json.dumps(SQL | {"plan": {"kind": "os.system", "args": ["rm"]}}), 422),
+    "plan with code": (json.dumps(SQL | {"plan": {"__class__": "x", "aggregates": "eval"}}), 422),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("path", ["/previews", "/requests"])
+def test_hostile_bodies_are_refused_and_spend_nothing(house, name, path):
+    body, status = HOSTILE[name]
+    headers = {"Authorization": f"Bearer {house.tokens['zhang']}", "Idempotency-Key": f"hostile {name}"}
+    reply = house.client.post(f"/api/v1{path}", content=body, headers=headers)
+    if status is None:
+        assert reply.status_code < 500
+        return
+    assert reply.status_code == status, reply.text
+    assert reply.json()["code"]
+    zhang = find_by_secret(house.service.database, house.tokens["zhang"], "token")
+    asked = request_id(zhang.id, f"hostile {name}")
+    assert house.service.database.row("SELECT id FROM requests WHERE id = ?", asked) is None
+
+
+@pytest.mark.parametrize("key", ["", "a" * 201, "a\tb", "schlüssel"])
+def test_keys_that_are_none_are_refused(house, key):
+    body = json.dumps(SQL | {"sql": "SELECT COUNT(*) n FROM visits"})
+    headers = [(b"Authorization", f"Bearer {house.tokens['li']}".encode()), (b"Idempotency-Key", key.encode("latin-1"))]
+    reply = house.client.post("/api/v1/requests", content=body, headers=headers)
+    assert (reply.status_code, reply.json()["code"]) == (422, "server.idempotency_key")
+
+
+def _raw(house, text):
+    """Bytes as no client would send them."""
+    with socket.create_connection(("127.0.0.1", house.client.base_url.port), timeout=10) as line:
+        line.sendall(text)
+        return line.recv(65_536)
+
+
+def test_header_injection_and_broken_requests_are_refused(house):
+    token = house.tokens["li"].encode()
+    injected = b"GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + b"\r\nX: a\r\n\tb\r\n\r\n"
+    assert b" 500 " not in _raw(house, injected).split(b"\r\n")[0]
+    assert _raw(house, b"GET / HTTP/9.9\r\n\r\n").startswith(b"HTTP/1.1 4")
+    assert _raw(house, b"\x00\x01\x02\r\n\r\n").startswith(b"HTTP/1.1 4")
+
+
+def test_a_body_without_an_end_does_not_grow_beyond_the_limit(house):
+    def endless():
+        for _ in range(100):
+            yield b"a" * 65_536
+
+    headers = {"Authorization": f"Bearer {house.tokens['li']}", "Idempotency-Key": "endless"}
+    reply = house.client.post("/api/v1/requests", content=endless(), headers=headers)
+    assert reply.status_code == 413
+
+
+def test_a_session_must_come_from_our_own_pages(house):
+    made = house.client.post("/api/v1/sessions", content=json.dumps({"token": house.tokens["li"]}))
+    assert made.status_code == 201
+    cookie, csrf = {"mosha": made.cookies["mosha"]}, made.json()["csrf"]
+    house.client.cookies.clear()
+    body = json.dumps({"label": "stolen"})
+
+    def post(**headers):
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent["Cookie"] = f"mosha={cookie['mosha']}"
+        return house.client.post("/api/v1/tokens", content=body, headers=sent).status_code
+
+    assert post() == 403
+    assert post(X_CSRF_Token="wrong") == 403
+    assert post(X_CSRF_Token=csrf, Sec_Fetch_Site="cross-site") == 403
+    assert post(X_CSRF_Token=csrf, Origin="https://evil.example") == 403
+    assert post(X_CSRF_Token=csrf, Sec_Fetch_Site="same-origin") == 201
+    assert "httponly" in made.headers["set-cookie"].lower()
+    assert "samesite=lax" in made.headers["set-cookie"].lower()
+
+
+def test_a_link_signs_in_once(house):
+    person = house.call("wang", "POST", "/principals", {"name": "newcomer", "kind": "person"}).json()
+    link = house.call("wang", "POST", f"/principals/{person['id']}/links", {}).json()["link"]
+    secret = link.split("=")[1]
+    assert house.client.get(link).status_code == 200  # a scanner that looks at the link does not use it up
+    first = house.client.post("/api/v1/sessions", content=json.dumps({"link": secret}))
+    house.client.cookies.clear()
+    second = house.client.post("/api/v1/sessions", content=json.dumps({"link": secret}))
+    house.client.cookies.clear()
+    assert (first.status_code, second.status_code) == (201, 401)
+    again = house.call("wang", "POST", f"/principals/{person['id']}/links", {})
+    assert again.status_code == 404  # only an administrator lets somebody in who has been in before
+
+
+def test_secrets_are_kept_as_hashes_alone(house):
+    stored = json.dumps(house.service.database.rows("SELECT * FROM credentials"))
+    for token in house.tokens.values():
+        assert token.split("_", 2)[2] not in stored
+    assert find_by_secret(house.service.database, house.tokens["li"], "session") is None
+
+
+def test_pages_and_answers_carry_the_headers_that_browsers_need(house):
+    for path in ("/", "/api/v1/ledger/head", "/healthz", "/nowhere"):
+        headers = house.client.get(path).headers
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_rates_are_bounded(tmp_path):
+    with opened(tmp_path, previews_per_minute=3) as small:
+        body = SQL | {"sql": "SELECT COUNT(*) AS n FROM visits"}
+        replies = [small.call("li", "POST", "/previews", body) for _ in range(4)]
+        assert [reply.status_code for reply in replies] == [200, 200, 200, 429]
+        assert int(replies[-1].headers["retry-after"]) >= 1
