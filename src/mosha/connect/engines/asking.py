@@ -84,5 +84,4 @@ def stopping(interrupt: Callable[[], object]) -> Iterator[Callable[[], bool]]:
 
 def too_late() -> DeadlineExceeded:
     """The error of a statement that was broken off; the same on every engine."""
-    spent = " Nothing was spent." if is_look() else ""
-    return DeadlineExceeded(f"the engine had no answer before the deadline, and the statement was broken off.{spent}")
+    return DeadlineExceeded("connect.deadline", spent="nothing" if is_look() else None)

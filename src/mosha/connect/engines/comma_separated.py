@@ -44,7 +44,7 @@ def separator_of(place: str, separator: str | None) -> str:
     if separator is None:
         return "\t" if re.search(r"\.tsv(\.\w+)?$", place, re.IGNORECASE) else ","
     if not isinstance(separator, str) or len(separator) != 1 or separator in '"\n\r\0' + NO_SEPARATOR:
-        raise InvalidParameter("separator is one character such as ',' or ';'.")
+        raise InvalidParameter("connect.separator_not_one_character", parameter="separator")
     return separator
 
 
@@ -60,7 +60,7 @@ def header(place: str, separator: str, problem: str) -> list[str]:
     if not names:
         raise DataError(f"{problem}. Nothing was spent.") from None
     if "" in names or len({name.lower() for name in names}) < len(names):
-        raise DataError(f"the first line of {place!r} must name every column, each once. Nothing was spent.")
+        raise DataError("connect.header_names_columns", place=place, spent="nothing")
     return names
 
 

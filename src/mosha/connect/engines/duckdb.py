@@ -101,7 +101,7 @@ class DuckDB(Engine):
         }
         if memory_limit is not None:
             if not isinstance(memory_limit, str) or not re.fullmatch(r"\d+(\.\d+)? ?[KMGT]i?B", memory_limit):
-                raise InvalidParameter("memory_limit is a size such as '2GB' or '512MB'.")
+                raise InvalidParameter("connect.memory_limit", parameter="memory_limit")
             config["memory_limit"] = memory_limit
         if threads is not None:
             config["threads"] = positive_integer("threads", threads)
@@ -139,7 +139,7 @@ class DuckDB(Engine):
         if re.search(r"\.(csv|tsv|txt)(\.gz|\.zst)?$", place, re.IGNORECASE):
             return self._csv(place, separator, multiline=multiline)
         if separator is not None or multiline:
-            raise InvalidParameter("separator= and multiline= go with a CSV file.")
+            raise InvalidParameter("connect.option_for_csv", parameter="separator")
         problem = f"{str(path)!r} is absent or is no readable Parquet file"
         origin = partial(call, "READ_PARQUET", text(place))
         fields, skipped = self._describe(origin(), problem)
@@ -192,10 +192,7 @@ class DuckDB(Engine):
         # moments in seconds or milliseconds are counted in microseconds when they are read, and may be too many
         moments = [field.name for field in fields if frozen and field.type is Type.INSTANT]
         if far := [title for title in moments if not self._is_read(origin(), title)]:
-            raise DataError(
-                f"column {far[0]!r} holds moments beyond the year 290,000, at which questions fail: make them "
-                "missing first. Nothing was spent."
-            )
+            raise DataError("connect.moments_too_far", column=far[0], spent="nothing")
         mixed = {title for title in object_columns(frame) if not self._is_read(origin(), title)}
         fields, skipped = _left_out(mixed, fields, skipped)
         size = len(frame) if hasattr(frame, "__len__") else None

@@ -14,21 +14,19 @@ def check_frame(frame: Any) -> None:
     """Refuse frames that can be read only once, text that is no UTF-8, and moments in different time zones."""
     kind = type(frame)
     if kind.__name__ in {"RecordBatchReader", "Scanner"}:
-        raise DataError(f"a {kind.__name__} can be read only once: read it into a table first.")
+        raise DataError("connect.read_only_once", kind=kind.__name__)
     if kind.__module__.split(".")[0] == "pyarrow" and kind.__name__ in {"Table", "RecordBatch"}:
         _check_text(frame)
     for name, values in object_columns(frame).items():
         if len({str(value.tzinfo) for value in values if isinstance(value, datetime)}) > 1:
-            raise DataError(
-                f"column {name!r} mixes time zones: convert it to one (pandas.to_datetime(..., utc=True)) first."
-            )
+            raise DataError("connect.mixed_time_zones", column=str(name))
 
 
 def _check_text(table: Any) -> None:
     """Arrow takes bytes for text unseen; the engine would fail at the row, and answer nothing from then on."""
     for name, values in zip(table.schema.names, table.columns, strict=True):
         if "string" in str(values.type) and not _is_valid(values):
-            raise DataError(f"column {name!r} holds text that is no UTF-8. Nothing was spent.")
+            raise DataError("connect.text_not_utf8", column=str(name), spent="nothing")
 
 
 def _is_valid(values: Any) -> bool:

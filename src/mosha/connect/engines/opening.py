@@ -26,7 +26,7 @@ def _open_duckdb(engine: Engine | None) -> DuckDB:
     if engine is None:
         return local()
     if not isinstance(engine, DuckDB):
-        raise InvalidParameter("engine= is an embedded DuckDB engine; servers and Spark are engines of their own.")
+        raise InvalidParameter("connect.engine_not_duckdb", parameter="engine")
     return engine
 
 
@@ -53,37 +53,34 @@ def source(
     if isinstance(data, (str, os.PathLike)):
         return _place(os.fspath(data), table, {"separator": separator, "multiline": multiline}, engine)
     if separator is not None or multiline:
-        raise InvalidParameter("separator= and multiline= go with a CSV file.")
+        raise InvalidParameter("connect.option_for_csv", parameter="separator")
     if table is not None:
-        raise InvalidParameter("table= goes with a database; a frame is a table already.")
+        raise InvalidParameter("connect.table_of_frame", parameter="table")
     if type(data).__module__.startswith("pyspark."):
         from mosha.connect.engines.spark import Spark  # noqa: PLC0415  (Spark is heavy)
 
         return Spark.of(data).frame(data)
     if type(data).__module__.split(".")[0] in {"pandas", "polars", "pyarrow"}:
         return _open_duckdb(engine).frame(data)
-    raise DataError(
-        f"a {type(data).__name__} is no table that Mosha can read: give a CSV or Parquet path, a pandas, Polars, "
-        "Arrow or Spark table, a DuckDB file or a postgresql:// URL with table=."
-    )
+    raise DataError("connect.not_readable", kind=type(data).__name__)
 
 
 def _place(place: str, table: str | None, text: dict[str, Any], engine: Engine | None) -> Source:
     database = place.startswith(("postgresql://", "postgres://")) or Path(place).suffix.lower() in DATABASES
     if database and (text["separator"] is not None or text["multiline"]):
-        raise InvalidParameter("separator= and multiline= go with a CSV file.")
+        raise InvalidParameter("connect.option_for_csv", parameter="separator")
     if place.startswith(("postgresql://", "postgres://")):
         if table is None:
-            raise InvalidParameter("a PostgreSQL URL needs table='name' or table='schema.name'.")
+            raise InvalidParameter("connect.postgresql_needs_table", parameter="table")
         from mosha.connect.engines.postgresql import PostgreSQL  # noqa: PLC0415  (psycopg is an extra)
 
         return PostgreSQL.at(place).table(table)
     if "://" in place:
-        raise InvalidParameter("only postgresql:// URLs are known; other places are files on this machine.")
+        raise InvalidParameter("connect.unknown_url", parameter="source")
     if Path(place).suffix.lower() in DATABASES:
         if table is None:
-            raise InvalidParameter("a DuckDB file needs table='name'.")
+            raise InvalidParameter("connect.duckdb_needs_table", parameter="table")
         return _open_duckdb(engine).database(place, table)
     if table is not None:
-        raise InvalidParameter("table= goes with a database; a CSV or Parquet file is a table already.")
+        raise InvalidParameter("connect.table_of_file", parameter="table")
     return _open_duckdb(engine).file(place, **text)

@@ -112,13 +112,12 @@ class PostgreSQL(Engine):
         if cancelled:
             raise too_late()
         if lost and not (sent and rows):
-            spent = "" if rows else " Nothing was spent."
-            raise SourceUnavailable(f"the PostgreSQL server did not answer. Try again when it is back.{spent}")
+            raise SourceUnavailable("connect.postgresql_no_answer", spent=None if rows else "nothing")
         if lost:
-            raise Interrupted("the connection to the PostgreSQL server was lost in the middle of the question.")
+            raise Interrupted("connect.postgresql_lost")
         if not rows:
             raise DataError(UNFIT)
-        raise DataError("PostgreSQL could not finish this question: the table may have changed.")
+        raise DataError("connect.postgresql_failed")
 
     def table(self, name: str) -> ServerTable:
         """A table of the server by its name, `table` or `schema.table`."""
@@ -131,12 +130,12 @@ class PostgreSQL(Engine):
 
         version, encoding, rows, database = self._in_snapshot(look)
         if version < OLDEST:
-            raise DataError("PostgreSQL 14 or newer is needed.")
+            raise DataError("connect.postgresql_too_old")
         warn_if_untried("PostgreSQL", str(version // 10000))
         if encoding != "UTF8":
-            raise DataError("the PostgreSQL database must be encoded in UTF-8.")
+            raise DataError("connect.postgresql_not_utf8")
         if not rows:
-            raise DataError(f"there is no table {name!r} on this server. Nothing was spent.")
+            raise DataError("connect.no_table_on_server", table=name, spent="nothing")
         read = [(row[2], _field(*row[2:])) for row in rows]
         fields = tuple(field for _, field in read if field is not None)
         skipped = tuple(column for column, field in read if field is None)

@@ -150,7 +150,7 @@ def engine_of(relation: Relation) -> Engine:
     """The one engine that holds all tables of a relation."""
     engines = {id(source.engine): source.engine for source in relation.sources}
     if len(engines) > 1:
-        raise DataError("the tables of this plan live on different engines: open them on the same one.")
+        raise DataError("connect.different_engines")
     return next(iter(engines.values()))
 
 

@@ -66,9 +66,7 @@ class Spark(Engine):
         name = f"mosha_frame_{next(_views)}"
         columns = [(field.name, field.dataType) for field in frame.schema.fields]
         if twice := [title for title, count in Counter(title for title, _ in columns).items() if count > 1]:
-            raise DataError(
-                f"two columns of this frame are called {twice[0]!r}: rename one of them. Nothing was spent."
-            )
+            raise DataError("connect.same_column_twice", column=twice[0], spent="nothing")
         frame.toDF(*(f"c{i}" for i in range(len(columns)))).createOrReplaceTempView(name)
         read = [(title, _number_field(i, _field(title, kind))) for i, (title, kind) in enumerate(columns)]
         fields = tuple(field for _, field in read if field is not None)
@@ -123,15 +121,12 @@ class Spark(Engine):
         if late:
             raise too_late()
         if lost and rows:
-            raise Interrupted("the connection to the Spark session was lost in the middle of the question.")
+            raise Interrupted("connect.spark_lost")
         if lost:
-            raise SourceUnavailable("the Spark session did not answer. Try again when it is back. Nothing was spent.")
+            raise SourceUnavailable("connect.spark_no_answer", spent="nothing")
         if not rows:
-            raise DataError(
-                "Spark does not take this question as it stands: the table has changed since it was opened, or is "
-                "gone. No data was read. Nothing was spent."
-            )
-        raise DataError("Spark could not finish this question: too few resources, or the table has changed.")
+            raise DataError("connect.spark_refused", spent="nothing")
+        raise DataError("connect.spark_failed")
 
 
 def _forget(session: Any, name: str) -> None:

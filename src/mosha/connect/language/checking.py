@@ -37,7 +37,7 @@ def type_of(expression: Expression, schema: Schema) -> Type:
 
 def _type_of(expression: Expression, schema: Schema, depth: int) -> Type:
     if depth > DEPTH:
-        raise DataError(f"an expression may be {DEPTH} operators deep: compute a part of it as a column first.")
+        raise DataError("connect.expression_too_deep", most=DEPTH)
     if isinstance(expression, Column):
         return schema[expression.name]
     if isinstance(expression, Literal):
@@ -49,13 +49,13 @@ def _type_of(expression: Expression, schema: Schema, depth: int) -> Type:
         return result_type(
             expression, read_loose_types(expression, kinds, [is_loose(a, schema) for a in expression.arguments])
         )
-    raise DataError(f"{type(expression).__name__} is no expression.")
+    raise DataError("connect.no_expression", kind=type(expression).__name__)
 
 
 def _case_type(case: Case, schema: Schema, depth: int) -> Type:
     for condition, _ in case.branches:
         if _type_of(condition, schema, depth + 1) is not Type.BOOLEAN:
-            raise DataError("the condition of a case must be a boolean.")
+            raise DataError("connect.case_needs_boolean")
     values = [value for _, value in case.branches]
     if case.otherwise is not None:
         values.append(case.otherwise)
@@ -103,11 +103,8 @@ def join_types(kinds: Sequence[Type], where: str) -> Type:
     if distinct == {Type.DATE, Type.TIMESTAMP}:
         return Type.TIMESTAMP
     if Type.INSTANT in distinct and all(kind.temporal for kind in distinct):
-        raise DataError(
-            f"{where} mixes a moment in a time zone with a wall clock: the answer would depend on the zone. "
-            "Cast the moment to a timestamp (UTC) first, or give a datetime with a tzinfo."
-        )
-    raise DataError(f"{where} cannot mix {' and '.join(sorted(distinct))}.")
+        raise DataError("connect.mixes_instant_and_clock", where=where)
+    raise DataError("connect.mixes_types", where=where, kinds=sorted(map(str, distinct)))
 
 
 def result_type(call: Call, kinds: list[Type]) -> Type:
@@ -122,7 +119,7 @@ _Rule = Callable[[Call, list[Type]], Type]
 def _need(call: Call, kinds: Sequence[Type], allowed: Callable[[Type], bool], what: str) -> None:
     for kind in kinds:
         if not allowed(kind):
-            raise DataError(f"{call.operator.name.lower()} needs {what}, not a {kind}.")
+            raise DataError("connect.operator_needs", operator=call.operator.name.lower(), what=what, kind=str(kind))
 
 
 def _numbers(call: Call, kinds: list[Type]) -> Type:
@@ -149,7 +146,7 @@ def _type_comparison(call: Call, kinds: list[Type]) -> Type:
     joined = join_types(kinds, "a comparison")
     equality = {Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN}
     if joined is Type.BOOLEAN and call.operator not in equality:
-        raise DataError("booleans have no order: use = or <>.")
+        raise DataError("connect.booleans_have_no_order")
     return Type.BOOLEAN
 
 
@@ -191,7 +188,7 @@ def _cast(call: Call, kinds: list[Type]) -> Type:
     target: Type = call.options[0]
     if target not in CASTS[kinds[0]]:
         raise DataError(
-            f"a {kinds[0]} cannot be cast to {target}: a {kinds[0]} becomes {', '.join(sorted(CASTS[kinds[0]]))}."
+            "connect.cannot_cast", kind=str(kinds[0]), target=str(target), allowed=sorted(map(str, CASTS[kinds[0]]))
         )
     return target
 

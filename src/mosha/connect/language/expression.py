@@ -43,7 +43,7 @@ class Expression:
     __hash__ = object.__hash__
 
     def __bool__(self) -> NoReturn:
-        raise InvalidParameter("an expression is not true or false by itself: join conditions with & | ~.")
+        raise InvalidParameter("connect.expression_has_no_truth")
 
     def __add__(self, other: Any) -> Expression:
         return _call(Operator.ADD, self, other)
@@ -115,7 +115,7 @@ class Expression:
     def is_in(self, *values: Any) -> Expression:
         """Whether the value is one of public constants; NULL when the value is missing."""
         if not values:
-            raise InvalidParameter("is_in needs at least one value.")
+            raise InvalidParameter("connect.is_in_needs_values", parameter="values")
         return Call(Operator.IN, (self, *(lit(value) for value in values)))
 
     def between(self, low: Any, high: Any) -> Expression:
@@ -225,7 +225,9 @@ class Expression:
         try:
             target = Type(kind)
         except ValueError:
-            raise InvalidParameter(f"a cast needs one of the types {', '.join(Type)}.") from None
+            raise InvalidParameter(
+                "connect.cast_needs_type", parameter="kind", allowed=[str(kind) for kind in Type]
+            ) from None
         return Call(Operator.CAST, (self,), (target,))
 
 
@@ -237,7 +239,7 @@ class Column(Expression):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise InvalidParameter("a column is named by a non-empty text.")
+            raise InvalidParameter("connect.column_name", parameter="name")
 
     def __repr__(self) -> str:
         return '"' + self.name.replace('"', '""') + '"'
@@ -329,7 +331,7 @@ def _call(operator: Operator, *arguments: Any) -> Call:
 
 def _as_it_is(text: str) -> str:
     if not isinstance(text, str):
-        raise InvalidParameter("a text is needed here.")
+        raise InvalidParameter("connect.text_needed")
     return "".join("\\" + c if c in "\\%_" else c for c in text)
 
 

@@ -53,7 +53,9 @@ def check_call(operator: Operator, arguments: int, constants: Sequence[Any], opt
     limits = LIMITS[operator]
     if not limits.least <= arguments <= limits.most:
         allowed = str(limits.least) if limits.least == limits.most else f"{limits.least} to {limits.most}"
-        raise InvalidParameter(f"{operator.name.lower()} takes {allowed} argument(s), not {arguments}.")
+        raise InvalidParameter(
+            "connect.arguments_number", operator=operator.name.lower(), allowed=allowed, given=arguments
+        )
     limits.check(constants, options)
 
 
@@ -61,17 +63,17 @@ def check_grid(low: Any, high: Any, exponent: Any, centre: Any = 0) -> None:
     """The range of `expression.grid`."""
     _check_order(low, high)
     if not _is_whole(exponent) or abs(exponent) > MOST_EXPONENT:
-        raise InvalidParameter("the exponent of a grid must be a whole number from -400 to 400.")
+        raise InvalidParameter("connect.grid_exponent", parameter="exponent")
     if max(abs(low), abs(high)) * 2.0**exponent >= 2.0**51:
-        raise InvalidParameter("a grid this fine over a range this wide does not fit: use a smaller exponent.")
+        raise InvalidParameter("connect.grid_too_fine", parameter="exponent")
     if not _is_whole(centre) or abs(centre) >= 2**51:
-        raise InvalidParameter("centre must be a whole number of grid units, below 2**51.")
+        raise InvalidParameter("connect.grid_centre", parameter="centre")
 
 
 def check_limit(name: str, value: Any) -> int:
     """A limit on rows or groups: positive, and small enough that every engine reads it as a whole number."""
     if positive_integer(name, value) > MOST_ROWS:
-        raise InvalidParameter(f"{name} must be at most 2**53. Nothing was spent.")
+        raise InvalidParameter("connect.too_many_rows", parameter=name, spent="nothing")
     return int(value)
 
 
@@ -79,7 +81,7 @@ def _check_order(low: Any, high: Any) -> None:
     real("low", low)
     real("high", high)
     if not low <= high:
-        raise InvalidParameter("a range needs low <= high.")
+        raise InvalidParameter("connect.range_reversed", parameter="between")
 
 
 def _is_whole(value: Any) -> bool:
@@ -88,7 +90,9 @@ def _is_whole(value: Any) -> bool:
 
 def _check_whole(name: str, value: Any, low: int, high: int) -> None:
     if not _is_whole(value) or not low <= value <= high:
-        raise InvalidParameter(f"{name} must be a whole number from {low} to {high}. Nothing was spent.")
+        raise InvalidParameter(
+            "connect.not_a_whole_number_between", parameter=name, low=low, high=high, spent="nothing"
+        )
 
 
 def _unpack(options: Sequence[Any], least: int, most: int) -> Sequence[Any]:
@@ -100,7 +104,7 @@ def _unpack(options: Sequence[Any], least: int, most: int) -> Sequence[Any]:
 def _nothing(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     if options:
-        raise InvalidParameter("this operator takes no options.")
+        raise InvalidParameter("connect.no_options")
 
 
 def _substring(constants: Sequence[Any], options: Sequence[Any]) -> None:
@@ -113,30 +117,30 @@ def _substring(constants: Sequence[Any], options: Sequence[Any]) -> None:
 def _bin(constants: Sequence[Any], options: Sequence[Any]) -> None:
     _nothing((), options)
     if len(constants) != 2:
-        raise InvalidParameter("the width and the origin of a bin are constants.")
+        raise InvalidParameter("connect.bin_constants")
     width, origin = constants
     if real("width", width) <= 0:
-        raise InvalidParameter("a bin's width must be above zero.")
+        raise InvalidParameter("connect.bin_width_not_positive", parameter="width")
     if isinstance(width, int):
         _check_whole("the width of a bin", width, 1, WIDEST_BIN)
     elif not SMALLEST_FACTOR <= width < LARGEST_REAL:
-        raise InvalidParameter("the width of a bin must lie between 2**-500 and 2**500. Nothing was spent.")
+        raise InvalidParameter("connect.bin_width_range", parameter="width", spent="nothing")
     real("origin", origin)
     if abs(origin) > LARGEST_INTEGER if isinstance(origin, int) else abs(origin) >= LARGEST_REAL:
-        raise InvalidParameter("the origin of a bin must fit 64 bits, or be a real below 2**500.")
+        raise InvalidParameter("connect.bin_origin", parameter="origin")
 
 
 def _clamp(constants: Sequence[Any], options: Sequence[Any]) -> None:
     _nothing((), options)
     if len(constants) != 2:
-        raise InvalidParameter("the range of a clamp is two constants.")
+        raise InvalidParameter("connect.clamp_constants")
     _check_order(*constants)
 
 
 def _grid(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     if len(options) not in {3, 4}:
-        raise InvalidParameter("a grid has a low, a high, an exponent and perhaps a centre.")
+        raise InvalidParameter("connect.grid_options")
     check_grid(*options)
 
 
@@ -144,11 +148,11 @@ def _like(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     pattern = options[0] if options else None
     if not isinstance(pattern, str) or (len(pattern) - len(pattern.rstrip("\\"))) % 2:
-        raise InvalidParameter("a pattern is a text that does not end in a single backslash.")
+        raise InvalidParameter("connect.pattern_backslash", parameter="pattern")
     if len(pattern) > LONGEST_PATTERN:
-        raise InvalidParameter(f"a pattern has at most {LONGEST_PATTERN} characters. Nothing was spent.")
+        raise InvalidParameter("connect.pattern_too_long", parameter="pattern", most=LONGEST_PATTERN, spent="nothing")
     if len(options) > 2 or not all(isinstance(option, bool) for option in options[1:]):
-        raise InvalidParameter("beside its pattern, LIKE is told whether the case of letters counts.")
+        raise InvalidParameter("connect.pattern_options")
 
 
 def _round(constants: Sequence[Any], options: Sequence[Any]) -> None:
@@ -156,19 +160,19 @@ def _round(constants: Sequence[Any], options: Sequence[Any]) -> None:
     digits, *bound = _unpack(options, 1, 2)
     _check_whole("digits", digits, -MOST_DIGITS, MOST_DIGITS)
     if len(bound) > 1 or not all(isinstance(limit, float) and 0 < limit < LARGEST_REAL for limit in bound):
-        raise InvalidParameter("what a rounded number stays below is a positive real under 2**500.")
+        raise InvalidParameter("connect.rounding_bound")
 
 
 def _unit(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     if len(options) != 1 or options[0] not in DATE_UNITS:
-        raise InvalidParameter(f"unit must be one of {', '.join(DATE_UNITS)}.")
+        raise InvalidParameter("connect.date_unit", parameter="unit", allowed=list(DATE_UNITS))
 
 
 def _target(constants: Sequence[Any], options: Sequence[Any]) -> None:
     del constants
     if len(options) != 1 or not isinstance(options[0], Type):
-        raise InvalidParameter(f"a cast needs one of the types {', '.join(Type)}.")
+        raise InvalidParameter("connect.cast_needs_type", parameter="kind", allowed=[str(kind) for kind in Type])
 
 
 _WIDE = "whole numbers in a wider type, NULL beyond 64 bits; reals stay below 2**1001, NULL from 2**500 on"

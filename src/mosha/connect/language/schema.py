@@ -59,7 +59,7 @@ def literal_type(value: Any) -> tuple[Any, Type]:
         return value, Type.BOOLEAN
     if isinstance(value, str):
         if "\x00" in value:
-            raise InvalidParameter("a text constant must not hold the NUL character.")
+            raise InvalidParameter("connect.text_with_nul")
         return _encodable(str.__str__(value)), Type.TEXT  # also of an enumeration, whose str() is the name of a member
     if isinstance(value, datetime):
         if value.tzinfo is None:
@@ -74,9 +74,9 @@ def _encodable(value: str) -> str:
     try:
         size = len(value.encode())
     except UnicodeEncodeError:
-        raise InvalidParameter("a text constant must be valid Unicode (it holds half of a surrogate pair).") from None
+        raise InvalidParameter("connect.text_not_unicode") from None
     if size > LONGEST_TEXT:
-        raise InvalidParameter(f"a text constant has at most {LONGEST_TEXT} bytes in UTF-8. Nothing was spent.")
+        raise InvalidParameter("connect.text_too_long", most=LONGEST_TEXT, spent="nothing")
     return value
 
 
@@ -87,18 +87,16 @@ def _number(value: Any) -> tuple[int | float, Type]:
         whole = None
     if whole is not None:
         if abs(whole) > LARGEST_INTEGER:
-            raise InvalidParameter("a whole number must fit 64 bits.")
+            raise InvalidParameter("connect.integer_too_large")
         return int(whole), Type.INTEGER
     try:
         number = float(value) if isinstance(value, (float, Decimal)) or hasattr(value, "__float__") else None
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None:
-        raise InvalidParameter(
-            f"a {type(value).__name__} cannot stand in an expression: use a number, text, boolean, date or datetime."
-        )
+        raise InvalidParameter("connect.not_a_constant", kind=type(value).__name__)
     if not math.isfinite(number) or abs(number) >= LARGEST_REAL:
-        raise InvalidParameter("a real constant must be finite and below 2**500 in magnitude.")
+        raise InvalidParameter("connect.real_too_large")
     return number + 0.0, Type.REAL
 
 
@@ -121,13 +119,16 @@ class Schema(Mapping[str, Type]):
         try:
             return self._columns[name]
         except KeyError:
-            known = ", ".join(repr(column) for column in self._columns) or "none"
+            ", ".join(repr(column) for column in self._columns) or "none"
             if name in self._skipped:
                 raise DataError(
-                    f"column {name!r} has a type that no expression can use (numbers, text, booleans and dates can be "
-                    f"used), or not the same type in every row or file. The columns are: {known}."
+                    "connect.column_without_type",
+                    column=name,
+                    columns=[repr(column) for column in self._columns] or ["none"],
                 ) from None
-            raise DataError(f"there is no column {name!r}. The columns are: {known}.") from None
+            raise DataError(
+                "connect.no_column", column=name, columns=[repr(column) for column in self._columns] or ["none"]
+            ) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._columns

@@ -134,7 +134,7 @@ class Product(Value):
 
     def __post_init__(self) -> None:
         if self.first.magnitude * self.second.magnitude >= 2**62:
-            raise InvalidParameter("the product of these two grids does not fit 64 bits: use coarser ones.")
+            raise InvalidParameter("connect.product_too_large")
 
     @property
     def needs(self) -> tuple[Expression, ...]:
@@ -178,12 +178,12 @@ def check_values(values: Any, schema: Schema) -> tuple[tuple[str, Value], ...]:
     """The named values of a question, checked against the schema."""
     pairs = tuple(values.items()) if hasattr(values, "items") else tuple(values)
     if not pairs:
-        raise InvalidParameter("a question needs at least one value to sum.")
+        raise InvalidParameter("connect.nothing_to_sum")
     if len({name for name, _ in pairs}) < len(pairs):
-        raise InvalidParameter("every value needs a name of its own.")
+        raise InvalidParameter("connect.value_name_twice")
     for name, value in pairs:
         if not isinstance(value, Value):
-            raise InvalidParameter(f"{name!r} must be Rows, Clamped, Product or Persons: an exact integer with bounds.")
+            raise InvalidParameter("connect.not_a_bounded_value", parameter=str(name))
         value.check(schema)
     return pairs
 
@@ -193,7 +193,7 @@ def check_keys(keys: Any, schema: Schema) -> tuple[tuple[str, Expression], ...]:
     pairs = tuple(keys.items()) if hasattr(keys, "items") else tuple(keys)
     checked = tuple((name, as_expression(expression)) for name, expression in pairs)
     if len({name for name, _ in checked}) < len(checked):
-        raise DataError("every key needs a name of its own.")
+        raise DataError("connect.key_name_twice")
     for _, expression in checked:
         type_of(expression, schema)
     return checked

@@ -75,10 +75,10 @@ def _public_keys(only: Iterable[Any], kinds: tuple[Type, ...]) -> tuple[tuple[An
     for key in only:
         values = tuple(key) if isinstance(key, (tuple, list)) else (key,)
         if len(values) != len(kinds):
-            raise InvalidParameter(f"every public key needs {len(kinds)} value(s), one for each key column.")
+            raise InvalidParameter("connect.public_key_length", values=len(kinds))
         found[tuple(_to_plain(value, kind) for value, kind in zip(values, kinds, strict=True))] = None
     if not found:
-        raise InvalidParameter("an empty list of public keys asks for nothing.")
+        raise InvalidParameter("connect.no_public_keys", parameter="only")
     return tuple(found)
 
 
@@ -87,7 +87,7 @@ def _to_plain(value: Any, kind: Type) -> Any:
         return None
     literal = lit(value)
     if join_types([literal.type, kind], "a public key") is not kind:
-        raise DataError(f"a public key for a {kind} column cannot be a {literal.type}.")
+        raise DataError("connect.public_key_type", kind=str(kind), given=str(literal.type))
     return float(literal.value) if kind is Type.REAL else literal.value
 
 
@@ -111,26 +111,23 @@ class Aggregation(Question):
         names = {name for name, _ in self.values}
         if isinstance(self.bound, Unbounded):
             if any(isinstance(value, Persons) for _, value in self.values):
-                raise InvalidParameter("counting persons needs a bound on each person: NormBound or Truncate.")
+                raise InvalidParameter("connect.persons_need_bound", parameter="bound")
             return
         self._need_person()
         if isinstance(self.bound, NormBound):
             self._check_limits(self.bound, names)
         elif not isinstance(self.bound, Truncate):
-            raise InvalidParameter("bound must be Unbounded, Truncate or NormBound.")
+            raise InvalidParameter("connect.not_a_bound", parameter="bound")
 
     def _check_limits(self, bound: NormBound, names: set[str]) -> None:
         leaders, values = bound.leaders(), dict(self.values)
         if set(leaders) != names:
-            raise InvalidParameter("a norm bound needs one limit for every value, and for nothing else.")
+            raise InvalidParameter("connect.norm_limits")
         for name, (leader, _) in leaders.items():
             if isinstance(values[name], Persons) != isinstance(values[leader], Persons):
-                raise InvalidParameter("persons and rows cannot share a weight.")
+                raise InvalidParameter("connect.persons_and_rows")
             if name != leader and not values[name].follows(values[leader]):
-                raise InvalidParameter(
-                    f"{name!r} cannot follow {leader!r}: a value follows a count of all rows, or of the rows in which "
-                    "its own expression is known, for its norm is bounded through that count."
-                )
+                raise InvalidParameter("connect.value_cannot_follow", value=str(name), leader=str(leader))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +171,8 @@ class Norms(Question):
         self.value.check(self.relation.schema)
         check_growth(self.relation, [*(expression for _, expression in self.keys), self.value.expression])
         if self.order not in {1, 2}:
-            raise InvalidParameter("the order of a norm is 1 or 2.")
+            raise InvalidParameter("connect.norm_order", parameter="order")
         ascending = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
         whole = all(isinstance(t, int) and not isinstance(t, bool) and 0 <= t < 2**52 for t in self.thresholds)
         if not (self.thresholds and ascending and whole):
-            raise InvalidParameter("thresholds must be ascending whole numbers from 0 to 2**52.")
+            raise InvalidParameter("connect.thresholds", parameter="thresholds")

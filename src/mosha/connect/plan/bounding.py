@@ -65,12 +65,12 @@ class NormBound(Bound):
 
     def __post_init__(self) -> None:
         if self.order not in {1, 2}:
-            raise InvalidParameter("the order of a norm bound is 1 (Laplace) or 2 (Gaussian).")
+            raise InvalidParameter("connect.norm_bound_order", parameter="order")
         if isinstance(self.fraction, bool) or not isinstance(self.fraction, int) or not 0 <= self.fraction <= 32:
-            raise InvalidParameter("fraction must be a whole number of bits from 0 to 32.")
+            raise InvalidParameter("connect.norm_fraction", parameter="fraction")
         for limit in self.limits.values():
             if positive_integer("a limit", limit) << self.fraction >= 2**52:
-                raise InvalidParameter("limit * 2**fraction must stay below 2**52.")
+                raise InvalidParameter("connect.norm_too_large")
 
     def leaders(self) -> dict[str, tuple[str, int]]:
         """For each value, the value whose norm decides its weight, and that one's limit."""
@@ -78,7 +78,7 @@ class NormBound(Bound):
         for names, limit in self.limits.items():
             for name in (names,) if isinstance(names, str) else names:
                 if name in found:
-                    raise InvalidParameter(f"value {name!r} has two limits.")
+                    raise InvalidParameter("connect.two_limits", value=str(name))
                 found[name] = (names if isinstance(names, str) else names[0], int(limit))
         return found
 

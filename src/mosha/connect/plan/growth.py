@@ -45,7 +45,4 @@ def _expressions(relation: Relation) -> Iterator[Expression]:
 def check_growth(relation: Relation, more: Iterable[Expression]) -> None:
     """Refuse a question that makes so many texts of each row that one row could fill the memory."""
     if sum(map(texts_in, [*_expressions(relation), *more])) > MOST_TEXTS:
-        raise DataError(
-            f"this question makes more than {MOST_TEXTS} texts of every row: leave out some of its text functions and "
-            "patterns, or ask it in parts. Nothing was spent."
-        )
+        raise DataError("connect.too_many_texts", most=MOST_TEXTS, spent="nothing")

@@ -98,24 +98,21 @@ def _check_depth(relation: Relation, *beneath: Relation) -> None:
     """Refuse plans that are deeper than programs can follow by calling themselves; counted, not followed."""
     depth = 1 + max(getattr(below, "depth", 0) for below in beneath)
     if depth > DEEPEST:
-        raise InvalidParameter(
-            f"this plan has more than {DEEPEST} steps on top of each other: put conditions together, (a) & (b), or ask "
-            "for less at once. Nothing was spent."
-        )
+        raise InvalidParameter("connect.plan_too_deep", most=DEEPEST, spent="nothing")
     object.__setattr__(relation, "depth", depth)
 
 
 def _pairs(on: str | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     pairs = ((on, on),) if isinstance(on, str) else tuple(on.items())
     if not pairs:
-        raise InvalidParameter("a join needs at least one pair of columns.")
+        raise InvalidParameter("connect.join_needs_columns", parameter="on")
     return pairs
 
 
 def seeds(key: bytes) -> tuple[int, int]:
     """Two 63-bit numbers from a key of at least 16 bytes."""
     if not isinstance(key, bytes) or len(key) < 16:
-        raise InvalidParameter("a bounding key is at least 16 random bytes, fresh for each release.")
+        raise InvalidParameter("connect.bounding_key")
     return int.from_bytes(key[:8]) >> 1, int.from_bytes(key[8:16]) >> 1
 
 
@@ -131,10 +128,7 @@ class Scan(Relation):
         if self.person is not None:
             kind = self.source.schema[self.person]
             if kind in {Type.REAL, Type.TIMESTAMP, Type.INSTANT}:  # which are read to 53 bits and to microseconds
-                raise DataError(
-                    f"column {self.person!r} is {kind}: persons are told apart by integers, text or dates, which are "
-                    "read as they are."
-                )
+                raise DataError("connect.person_type", column=self.person, kind=str(kind))
 
     @property
     def schema(self) -> Schema:  # type: ignore[override]
@@ -181,7 +175,7 @@ class Where(_Step):
     def __post_init__(self) -> None:
         _check_depth(self, self.parent)
         if type_of(self.predicate, self.parent.schema) is not Type.BOOLEAN:
-            raise DataError("where needs a condition (a boolean expression).")
+            raise DataError("connect.where_needs_condition")
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +190,7 @@ class Compute(_Step):
         _check_depth(self, self.parent)
         Column(self.name)
         if self.name == self.parent.person:
-            raise DataError(f"column {self.name!r} says whose a row is: it cannot be computed anew.")
+            raise DataError("connect.person_column_computed", column=self.name)
         type_of(self.expression, self.parent.schema)
 
     @cached_property
@@ -222,7 +216,7 @@ class Limit(_Step):
         check_limit("rows", self.rows)
         seeds(self.key)
         if self.parent.person is None:
-            raise DataError("rows can be limited per person only where a column says whose a row is.")
+            raise DataError("connect.limit_needs_person")
 
     @property
     def stability(self) -> Stability:  # type: ignore[override]
@@ -257,8 +251,8 @@ class _Join(Relation):
             join_types([self.left.schema[left], self.right.schema[right]], f"the join on {left!r}")
         both = sorted(set(self.left.schema) & set(self.right_columns))
         if both:
-            names = ", ".join(repr(name) for name in both)
-            raise DataError(f"both sides of the join have {names}: compute one side's under another name first.")
+            ", ".join(repr(name) for name in both)
+            raise DataError("connect.join_same_columns", columns=[repr(name) for name in both])
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,9 +273,9 @@ class PublicJoin(_Join):
     def __post_init__(self) -> None:
         check_limit("at_most", self.at_most)
         if self.how not in {"inner", "left"}:
-            raise InvalidParameter("a join is 'inner' or 'left'.")
+            raise InvalidParameter("connect.join_kind", parameter="how")
         if self.right.stability != Stability(0, 0):
-            raise DataError("the right side of this join is private: join it on the person, or bound the join.")
+            raise DataError("connect.join_private_right")
         self._check()
 
     @property
@@ -309,9 +303,9 @@ class PersonJoin(_Join):
 
     def __post_init__(self) -> None:
         if self.how not in {"inner", "left"}:
-            raise InvalidParameter("a join is 'inner' or 'left'.")
+            raise InvalidParameter("connect.join_kind", parameter="how")
         if self.left.person is None or self.right.person is None:
-            raise DataError("both sides of this join need a column that says whose a row is.")
+            raise DataError("connect.join_needs_person")
         self._check()
 
     @property
