@@ -22,7 +22,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM visits v JOIN people p ON v.age = p.patient_id": "person is the same",
     "SELECT COUNT(*) FROM visits RIGHT JOIN wards USING (ward)": "INNER or LEFT",
     "SELECT COUNT(*) FROM wards": "public table",
-    "SELECT COUNT(*) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x": "whose a row is",
+    "SELECT COUNT(*) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS x": "loses track of which person",
     "SELECT COUNT(*) FROM visits WHERE patient_id IN (SELECT patient_id FROM people)": "list of constants",
     "SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)": "HAVING",
     "SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM people": "UNION",

@@ -247,5 +247,5 @@ def test_a_plan_takes_the_guesses_of_a_forecast(visits):
     ids=["real", "nanoseconds", "moments"],
 )
 def test_a_person_is_not_told_by_what_is_read_to_some_precision(ids):
-    with pytest.raises(DataError, match="told apart"):
+    with pytest.raises(DataError, match="are identified by"):
         protect(pa.table({"id": ids}), unit=mosha.Person("id"))

@@ -86,6 +86,6 @@ def _both(first: Measured, second: Measured) -> Expression:
 def _pair(name: str, columns: Sequence[Any], between: Sequence[Any]) -> tuple[Measured, Measured]:
     lists = (columns, between)
     if not all(isinstance(given, list | tuple) and len(given) == 2 for given in lists):
-        raise InvalidParameter(f"{name} needs two columns, and a range (low, high) for each of them.")
+        raise InvalidParameter("tables.two_columns_needed", aggregate=name)
     first, second = (Measured.of_column(name, c, b) for c, b in zip(columns, between, strict=True))
     return first, second

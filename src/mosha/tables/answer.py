@@ -62,20 +62,20 @@ class Answer:
     def value(self) -> Any:
         """The number, where the answer is a single one."""
         if len(self._places) != 1 or len(self.columns) != 1:
-            raise InvalidParameter("this answer has more than one number: read .table.")
+            raise InvalidParameter("tables.answer_not_single")
         return next(iter(self.table.values()))[0] if not self.keys else self.table[next(iter(self.columns))][0]
 
     def having(self, predicate: Callable[[dict[str, Any]], bool]) -> Answer:
         """The rows for which `predicate` is true of the noisy numbers: free."""
         if not callable(predicate):
-            raise InvalidParameter("having takes a function of a row, such as having(lambda row: row['count'] > 10).")
+            raise InvalidParameter("tables.having_needs_function", parameter="predicate")
         chosen = [place for place, row in zip(self._places, self, strict=True) if predicate(row)]
         return replace(self, kept=tuple(chosen))
 
     def order_by(self, name: str, *, descending: bool = False) -> Answer:
         """The rows sorted by a key or by a noisy number: free."""
         if name not in self.table:
-            raise InvalidParameter(f"there is no column {name!r}. The columns are: {', '.join(self.table)}.")
+            raise InvalidParameter("tables.answer_no_column", column=name, columns=list(self.table))
         column = self.table[name]
         order = sorted(range(len(column)), key=lambda i: (column[i] is not None, column[i]), reverse=descending)
         return replace(self, kept=tuple(self._places[i] for i in order))
@@ -83,7 +83,7 @@ class Answer:
     def limit(self, rows: int) -> Answer:
         """The first rows: free."""
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
-            raise InvalidParameter("limit takes a whole number of rows, from 0 on.")
+            raise InvalidParameter("tables.limit_needs_rows", parameter="rows")
         return replace(self, kept=self._places[:rows])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

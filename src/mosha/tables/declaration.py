@@ -89,7 +89,7 @@ def beside(place: Any) -> Path | None:
         return None
     found = [there for ending in ENDINGS if (there := path.with_name(f"{stem}.schema{ending}")).is_file()]
     if len(found) > 1:
-        raise InvalidParameter(f"{found[0].name} and {found[1].name} are both beside the data: say which with schema=.")
+        raise InvalidParameter("tables.two_declarations", parameter="schema", first=found[0].name, second=found[1].name)
     return found[0] if found else None
 
 
@@ -98,15 +98,17 @@ def read_declaration(place: str | Path) -> Declaration:
     path = Path(place)
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise InvalidParameter(f"a declaration is a file whose name ends in {', '.join(ENDINGS)}, not {ending!r}.")
+        raise InvalidParameter("tables.declaration_ending", parameter="schema", endings=list(ENDINGS), given=ending)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise InvalidParameter(f"the declaration {str(path)!r} cannot be read: is the path right?") from None
+        raise InvalidParameter("tables.declaration_unreadable", parameter="schema", path=str(path)) from None
     try:
         stored = _yaml(text) if ending in ENDINGS[:2] else _parse(text, ending)
     except (ValueError, RecursionError):
-        raise InvalidParameter(f"the declaration {str(path)!r} is no {ending[1:].upper()} that can be read.") from None
+        raise InvalidParameter(
+            "tables.declaration_not_parsed", parameter="schema", path=str(path), kind=ending[1:].upper()
+        ) from None
     return declaration(stored)
 
 
@@ -134,7 +136,7 @@ def declaration(stored: Any) -> Declaration:
     {'days': 'integer'}
     """
     if not isinstance(stored, Mapping) or not stored:
-        raise InvalidParameter(f"{_SHAPE}.")
+        raise InvalidParameter("tables.declaration_shape", parameter="schema")
     if set(stored) <= {"unit", "columns"} and not any(isinstance(said, str) for said in stored.values()):
         columns, unit = _table(stored.get("columns"), "columns"), _unit(stored.get("unit"))
     else:
@@ -144,10 +146,10 @@ def declaration(stored: Any) -> Declaration:
     keys: dict[str, tuple[Any, ...]] = {}
     for name, said in columns.items():
         if not isinstance(name, str):
-            raise InvalidParameter("the names of columns are text: put them in quotes.")
+            raise InvalidParameter("tables.declaration_names", parameter="schema")
         column = {"type": said} if isinstance(said, str) else _table(said, f"columns.{name}")
         if unknown := set(column) - _SAID:
-            raise InvalidParameter(f"column {name!r} says type, between and keys, not {min(map(str, unknown))}.")
+            raise InvalidParameter("tables.declaration_field", column=name, field=min(map(str, unknown)))
         if "type" in column:
             types[name] = _type(name, column["type"])
         if "between" in column:
@@ -163,28 +165,28 @@ def _table(value: Any, name: str) -> dict[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidParameter(f"{name} must say names and values: {_SHAPE}.")
+        raise InvalidParameter("tables.declaration_not_names", parameter=name)
     return dict(value)
 
 
 def _type(name: str, kind: Any) -> str:
     if kind not in list(Type):
-        raise InvalidParameter(f"the type of {name!r} must be one of {', '.join(Type)}.")
+        raise InvalidParameter("tables.declaration_type", column=name, allowed=[str(kind) for kind in Type])
     return str(kind)
 
 
 def _range(name: str, between: Any) -> tuple[float, float]:
     if not isinstance(between, list | tuple) or len(between) != 2:
-        raise InvalidParameter(f"column {name!r}: between is a pair, [low, high].")
+        raise InvalidParameter("tables.declaration_between", column=name)
     low, high = (real(f"between of column {name!r}", edge) for edge in between)
     if not low < high:
-        raise InvalidParameter(f"column {name!r}: between = [low, high] must have low < high.")
+        raise InvalidParameter("tables.declaration_reversed", column=name)
     return low, high
 
 
 def _keys(name: str, listed: Any, kind: str | None) -> tuple[Any, ...]:
     if not isinstance(listed, list | tuple) or not listed:
-        raise InvalidParameter(f"column {name!r}: keys is a list of the public values.")
+        raise InvalidParameter("tables.declaration_keys", column=name)
     return tuple(None if key is None else _key(name, key, kind) for key in listed)
 
 
@@ -194,7 +196,7 @@ def _key(name: str, key: Any, kind: str | None) -> Any:
         try:
             return date.fromisoformat(key) if kind == Type.DATE else datetime.fromisoformat(key)
         except ValueError:
-            raise InvalidParameter(f"column {name!r}: a key is no {kind}; write it as 2026-11-15.") from None
+            raise InvalidParameter("tables.declaration_key", column=name, kind=str(kind)) from None
     literal_type(key)
     return key
 
@@ -207,7 +209,7 @@ def _unit(stored: Any) -> Unit | None:
     try:
         return Row(**said) if person is None else Person(person, **said)
     except TypeError:
-        raise InvalidParameter("unit says person, at_most, groups, per_group, total, of and neighbours.") from None
+        raise InvalidParameter("tables.declaration_unit", parameter="unit") from None
 
 
 _WRITTEN = {
@@ -230,7 +232,7 @@ def apply_types(source: Source, types: Mapping[str, str]) -> Source:
         return source
     there = {field.name: field for field in source.fields}
     if missing := [name for name in types if name not in there]:
-        raise DataError(f"the schema declares {', '.join(map(repr, missing))}, which the table does not have.")
+        raise DataError("tables.declared_missing", columns=[repr(name) for name in missing])
     read = _read_csv_field if _is_csv(source) else _check_type
     fields = (read(there[name], Type(kind)) if kind else there[name] for name, kind in types.items())
     if isinstance(source, LocalSource):  # which lets go of a frame when it is itself let go of: the new one holds it
@@ -252,5 +254,5 @@ def _read_csv_field(field: Field, kind: Type) -> Field:
 
 def _check_type(field: Field, kind: Type) -> Field:
     if field.type is not kind:
-        raise DataError(f"the schema declares {field.name!r} as {kind}, and the table has it as {field.type}.")
+        raise DataError("tables.declared_other_type", column=field.name, declared=str(kind), found=str(field.type))
     return field

@@ -29,10 +29,7 @@ def look(frame: Frame, selection: Selection | None, parts: Sequence[Part]) -> No
         pass
     else:
         return
-    raise InvalidParameter(
-        "this question is nested too deeply: it has too many conditions, columns or joins on top of each other. "
-        "Compute fewer at a time, or join conditions in one list (is_in). No data was read. Nothing was spent."
-    )
+    raise InvalidParameter("tables.nested_too_deeply", spent="nothing")
 
 
 def _ask(frame: Frame, selection: Selection | None, parts: Sequence[Part]) -> None:

@@ -59,26 +59,23 @@ class Question:
 
     def __post_init__(self) -> None:
         if not self.aggregates:
-            raise InvalidParameter("ask for at least one thing: count(), sum(...), mean(...), ...")
+            raise InvalidParameter("tables.nothing_asked")
         for name, aggregate in self.aggregates.items():
             if not isinstance(aggregate, Aggregate):
-                raise InvalidParameter(f"{name}=... must be an aggregate such as count() or mean(...).")
+                raise InvalidParameter("tables.not_an_aggregate", name=name)
             if name in dict(self.keys):
-                raise InvalidParameter(f"{name!r} is a key already: give the aggregate another name.")
+                raise InvalidParameter("tables.name_is_a_key", name=name)
             aggregate.check(self.relation.schema)
         if self.private_keys and any(_is_person(e, self.relation) for _, e in self.keys):
-            raise InvalidParameter(
-                "groups by the person's own column hold one person each, and none of them would be shown: group by "
-                "what people share, or count the persons. Nothing was spent."
-            )
+            raise InvalidParameter("tables.groups_of_one_person", spent="nothing")
         if unknown := [name for name in self.weights if name not in self.aggregates]:
-            raise InvalidParameter(f"there is no aggregate {unknown[0]!r} to weigh.")
+            raise InvalidParameter("tables.weight_of_nothing", aggregate=unknown[0])
         if self.best is not None and not self._asks_for_top:
             raise InvalidParameter("tables.top_counts", parameter="top", spent="nothing")
         if self.only is not None:
             object.__setattr__(self, "only", public_rows(self.relation, self.keys, self.only))
             if self.best is not None and self.best > len(self.only):
-                raise InvalidParameter(f"there are {len(self.only)} candidates, fewer than the {self.best} asked for.")
+                raise InvalidParameter("tables.too_few_candidates", candidates=len(self.only), asked=self.best)
         check_parts(self.frame, self.aggregates)
 
     @property
@@ -234,12 +231,9 @@ class Question:
                 statements; afterwards the payment stays, it counts as a failure, and the same key asks once more.
         """
         if self.account is None:
-            raise InvalidParameter(
-                "this table has no account to pay from, so it can be planned and forecast and not released: "
-                "protect(..., account=ledger.account(...)). Nothing was spent."
-            )
+            raise InvalidParameter("tables.no_account", parameter="account", spent="nothing")
         if rows is not None and within is None:
-            raise InvalidParameter("rows= goes with within=: it is a guess that a forecast needs, and no limit.")
+            raise InvalidParameter("tables.rows_without_within", parameter="rows")
         budget = choose_budget(
             lambda width, level: self.plan(within=width, confidence=level, delta=delta, rows=rows),
             epsilon=epsilon, delta=delta, rho=rho, within=within, confidence=confidence,

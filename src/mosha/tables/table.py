@@ -87,7 +87,7 @@ class _Asks:
         try:
             shares = [real("at", share) for share in at]
         except TypeError:
-            raise InvalidParameter("quantiles are asked at a list of shares, such as [0.25, 0.5, 0.75].") from None
+            raise InvalidParameter("tables.quantiles_shares", parameter="at") from None
         asked = {f"quantile_{share:g}": quantile(column, share, between=between, bars=bars) for share in shares}
         return self.aggregate(**asked)
 
@@ -125,9 +125,7 @@ class Table(_Asks):
     def where(self, predicate: Expression) -> Table:
         """The rows for which `predicate` is true."""
         if not isinstance(predicate, Expression):
-            raise InvalidParameter(
-                'where takes an expression, such as where(mosha.col("days") > 3), not a text or a value.'
-            )
+            raise InvalidParameter("tables.where_needs_expression", parameter="predicate")
         return replace(self, relation=self.relation.where(predicate))
 
     def compute(self, /, **columns: Any) -> Table:
@@ -147,12 +145,9 @@ class Table(_Asks):
     def join(self, other: Table, *, also: Mapping[str, str] | None = None, how: str = "inner") -> Table:
         """The rows of the same persons in another protected table; the unit stays."""
         if not isinstance(other, Table) or not other.unit.protects_same(self.unit) or not isinstance(self.unit, Person):
-            raise WrongUnit("two protected tables join on the person that both protect.")
+            raise WrongUnit("tables.join_other_person")
         if other.account is not self.account:
-            raise InvalidParameter(
-                "these tables are paid for by different accounts, and a join reads both: protect both with the same "
-                "one, for instance ledger.together([...]), which charges them all. Nothing was spent."
-            )
+            raise InvalidParameter("tables.join_two_accounts", spent="nothing")
         joined = self.relation.join_person(other.relation, also=also, how=how)
         return replace(self, relation=joined, declared=self.declared.beside(other.declared))
 
@@ -169,11 +164,11 @@ class Table(_Asks):
         named: dict[str, Expression] = {}
         for column in columns:
             if not isinstance(column, str):
-                raise InvalidParameter("a computed key needs a name: group_by(year=col('day').year(), keys=...).")
+                raise InvalidParameter("tables.computed_key_name")
             named[column] = col(column)
         named |= {name: as_expression(expression) for name, expression in computed.items()}
         if not named:
-            raise InvalidParameter("group_by needs at least one column.")
+            raise InvalidParameter("tables.no_group_column")
         return self._group(named, keys)
 
     def _group(self, named: Mapping[str, Expression], keys: Any) -> Grouped:
@@ -214,7 +209,7 @@ class Table(_Asks):
         The edges are public; a row outside of them counts nowhere.
         """
         if not isinstance(edges, Mapping) or not 1 <= len(edges) <= 2:
-            raise InvalidParameter("a histogram has edges for one or two columns: {'age': [0, 18, 65, 120]}.")
+            raise InvalidParameter("tables.histogram_edges", parameter="edges")
         keys = {name: interval(name, marks) for name, marks in edges.items()}
         listed = {name: intervals(marks) for name, marks in edges.items()}
         return self.group_by(keys=listed, **keys).count()
@@ -304,10 +299,7 @@ def is_from_data(keys: object) -> bool:
 
 def _combinations(lists: list[list[Any]]) -> Iterable[Any]:
     if (many := math.prod(map(len, lists))) > MOST_KEYS:
-        raise InvalidParameter(
-            f"the combinations of these keys are {many} groups, more than {MOST_KEYS}: list those that are needed, "
-            "or ask about fewer columns at once. Nothing was spent."
-        )
+        raise InvalidParameter("tables.too_many_groups", parameter="keys", groups=many, most=MOST_KEYS, spent="nothing")
     return itertools.product(*lists)
 
 
@@ -317,23 +309,23 @@ def _list_keys(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]
         return None
     if isinstance(keys, Mapping):
         if set(keys) != set(names):
-            raise InvalidParameter(f"keys by name must list exactly {', '.join(names)}.")
+            raise InvalidParameter("tables.keys_by_name", parameter="keys", columns=list(names))
         for name in names:
             if isinstance(keys[name], str | bytes) or not isinstance(keys[name], Iterable):
-                raise InvalidParameter(f"the keys of {name!r} are a list of its public values, such as ['a', 'b'].")
+                raise InvalidParameter("tables.keys_of_column", parameter="keys", column=name)
         combined: Iterable[Any] = _combinations([list(keys[name]) for name in names])
     elif isinstance(keys, str) or not isinstance(keys, Iterable):
-        raise InvalidParameter("keys is a list of values, of tuples, or a list for each column by name.")
+        raise InvalidParameter("tables.keys_shape", parameter="keys")
     else:
         combined = list(keys)
     try:
         found = dict.fromkeys([tuple(key) if isinstance(key, (tuple, list)) else (key,) for key in combined])
     except TypeError:
-        raise InvalidParameter("a key is a value, or a tuple of values: a number, text, boolean or date.") from None
+        raise InvalidParameter("tables.key_shape", parameter="keys") from None
     if not found:
-        raise InvalidParameter("keys is empty: list the groups to show, or leave keys out, which costs a delta.")
+        raise InvalidParameter("tables.no_keys", parameter="keys")
     if set(map(len, found)) != {len(names)}:
-        raise InvalidParameter(f"every key needs {len(names)} value(s), one for each of {', '.join(names)}.")
+        raise InvalidParameter("tables.key_length", parameter="keys", values=len(names), columns=list(names))
     return tuple(found)
 
 
@@ -363,11 +355,10 @@ def protect(
     said = Declaration.of(beside(source) if schema is None else schema)
     unit = _choose_unit(unit, said)
     if not isinstance(unit, Row | Person):
-        raise InvalidParameter("a table protects rows or persons: unit=mosha.Row() or mosha.Person(column).")
+        raise InvalidParameter("tables.unit_row_or_person", parameter="unit")
     if account is not None and not account.unit.covers(unit):
         raise WrongUnit(
-            f"account {account.name!r} protects {account.unit.describe()}, this table {unit.describe()}: "
-            "open an account for that unit."
+            "tables.account_of_other_unit", account=account.name, protects=account.unit.describe(), unit=unit.describe()
         )
     opened = apply_types(open_source(source, **options), said.types)
     for name in {**said.ranges, **said.keys}:
@@ -383,8 +374,11 @@ def _choose_unit(unit: Unit | None, said: Declaration) -> Unit | None:
         return unit
     if not said.unit.covers(unit):
         raise WrongUnit(
-            f"the declaration of this table protects {said.unit.describe()}, and unit= {unit.describe()}: leave unit= "
-            "out, or change the declaration. Nothing was spent."
+            "tables.declaration_of_other_unit",
+            parameter="unit",
+            declared=said.unit.describe(),
+            given=unit.describe(),
+            spent="nothing",
         )
     return replace(unit, of=said.unit.of)
 

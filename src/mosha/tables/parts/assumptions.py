@@ -33,10 +33,7 @@ class Guess:
         if not limits.automatic:
             return limits.norm
         if self.at_most is None:
-            raise InvalidParameter(
-                "the error depends on how much one person may contribute, which is to be chosen from the data: "
-                "declare it (Person(column, at_most=...)), or guess it: forecast(..., at_most=...), or plan(...)."
-            )
+            raise InvalidParameter("tables.forecast_needs_at_most", parameter="at_most")
         return self.at_most
 
     def range(self, measured: Measured) -> Range:
@@ -44,8 +41,5 @@ class Guess:
         name = getattr(measured.of, "name", repr(measured.of))
         found: Any = self.between.get(name)
         if found is None:
-            raise InvalidParameter(
-                f"the error depends on the range of {name!r}, which is to be chosen from the data: guess it, "
-                f"forecast(..., between={{{name!r}: (low, high)}}), and the same for plan(...)."
-            )
+            raise InvalidParameter("tables.forecast_needs_range", parameter="between", column=name)
         return Measured.of_column("forecast", name, found).between

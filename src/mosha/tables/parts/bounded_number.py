@@ -34,12 +34,12 @@ def _range(between: Any) -> Range | None:
     try:
         low, high = between
     except (TypeError, ValueError):
-        raise InvalidParameter("between is a pair, between=(low, high), or 'automatic'.") from None
+        raise InvalidParameter("tables.range_not_pair", parameter="between") from None
     low, high = real("low", low), real("high", high)
     if not low < high:
-        raise InvalidParameter(f"between=(low, high) must have low < high, got ({low:g}, {high:g}).")
+        raise InvalidParameter("tables.range_reversed", parameter="between", low=low, high=high)
     if max(abs(low), abs(high)) > 2.0**31 * (high - low) or not 2.0**-30 <= high - low <= 2.0**60:
-        raise InvalidParameter("between=(low, high) is too narrow, too wide or too far from zero for exact sums.")
+        raise InvalidParameter("tables.range_unusable", parameter="between")
     return low, high
 
 
@@ -114,10 +114,7 @@ class Measured:
 
     def check(self, schema: Schema) -> None:
         if self.awaited:
-            raise Unbounded(
-                f"{self.name} needs between=(low, high): without a range one person can move it without limit. Declare "
-                "it once (protect(..., schema=...)), or let between='automatic' buy one from the budget."
-            )
+            raise Unbounded("tables.needs_range", parameter="between", aggregate=self.name)
         if not is_number(self.of, schema):
             kind = type_of(self.of, schema)
             hint = " Cast it, col(...).cast('integer'), with between=(0, 1)." if kind is Type.BOOLEAN else ""

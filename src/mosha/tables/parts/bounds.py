@@ -98,12 +98,12 @@ def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | No
     if isinstance(unit, Row):
         changed = relation.stability.per_row
         if persons:
-            raise InvalidParameter("persons can be counted where the unit is a Person: nothing says whose a row is.")
+            raise InvalidParameter("tables.persons_without_person")
         if changed is None:
             raise UnboundedError("after this join one row can change any number of rows: bound the join.")
         return Limits(rows=changed * unit.at_most, twice=twice)
     if not isinstance(unit, Person):
-        raise InvalidParameter(f"a table protects rows or persons, not {unit.noun}.")
+        raise InvalidParameter("tables.unit_of_tables", parameter="unit", noun=unit.noun)
     if relation.person is None:
         changed = relation.stability.per_person
         if changed is None:

@@ -72,10 +72,7 @@ def _in_units(parts: NDArray[np.int64], reach: Sequence[int]) -> NDArray[np.floa
 
 def _check(scale: Fraction) -> None:
     if scale > LARGEST_SCALE:
-        raise InvalidParameter(
-            "this budget is too small for what one person may contribute: the noise would leave 64-bit integers. "
-            "Spend more, or bound a person's part more tightly."
-        )
+        raise InvalidParameter("tables.budget_too_small")
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class BoxNoise:
     def __post_init__(self) -> None:
         _check(self._scale)
         if self.epsilon > REACH / FINE:
-            raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+            raise InvalidParameter("tables.budget_too_large")
 
     @property
     def _scale(self) -> Fraction:
@@ -212,7 +209,7 @@ class GaussianNoise:
     def __post_init__(self) -> None:
         _check(self._sigma)
         if self._sigma < FINE:
-            raise InvalidParameter("this budget is so large that the noise would vanish: take a smaller one.")
+            raise InvalidParameter("tables.budget_too_large")
 
     @property
     def _sensitivity(self) -> int:

@@ -87,7 +87,7 @@ def _edges(edges: Sequence[float]) -> list[float]:
     except TypeError:
         found = []
     if len(found) < 2 or any(a >= b for a, b in itertools.pairwise(found)):
-        raise InvalidParameter("edges are at least two numbers in ascending order.")
+        raise InvalidParameter("tables.edges", parameter="edges")
     return found
 
 
@@ -125,9 +125,9 @@ def date_range(first: date, last: date, *, by: str = "day") -> list[date]:
     [datetime.date(2024, 1, 1), datetime.date(2024, 2, 1), datetime.date(2024, 3, 1)]
     """
     if by not in STEPS:
-        raise InvalidParameter(f"by must be one of {', '.join(STEPS)}.")
+        raise InvalidParameter("tables.date_step", parameter="by", allowed=list(STEPS))
     if not isinstance(first, date) or not isinstance(last, date) or _to_day(first) > _to_day(last):
-        raise InvalidParameter("date_range needs two dates, the first not after the last.")
+        raise InvalidParameter("tables.date_range_reversed")
     day, end, found = _start(_to_day(first), by), _to_day(last), []
     while day <= end:
         found.append(day)

@@ -60,10 +60,7 @@ class KeySelection:
     @staticmethod
     def plan(frame: Frame, budget: Budget, share: float, delta: float) -> KeySelection:
         if delta <= 0:
-            raise InvalidParameter(
-                "groups that come from private data cost a delta: say delta=1e-6 (--delta 1e-6). Or list the groups, "
-                "which costs nothing: group_by(..., keys=[...]), in SQL WHERE ward IN ('A', 'B')."
-            )
+            raise InvalidParameter("tables.keys_cost_delta", parameter="delta")
         unit = frame.unit
         twice = unit.neighbours is Neighbours.REPLACE_ONE
         by_person = isinstance(unit, Person) and frame.relation.person is not None
@@ -74,12 +71,10 @@ class KeySelection:
             stability = frame.relation.stability
             changed = stability.per_person if isinstance(unit, Person) else stability.per_row
             if changed is None:
-                raise InvalidParameter("after this join one unit can change any number of groups: bound the join.")
+                raise InvalidParameter("tables.join_unbounded_groups")
             limit = changed * unit.at_most if isinstance(unit, Row) else changed
             if limit > MOST_ROWS:
-                raise InvalidParameter(
-                    f"one unit can change {limit} rows, too many to select groups by: list them with keys=[...]."
-                )
+                raise InvalidParameter("tables.too_many_rows_for_keys", rows=limit)
         if budget.rho is not None and limit <= FEW:
             epsilon = pure_epsilon(budget, share / limit) * limit
         else:

@@ -80,9 +80,9 @@ def quantile(column: Any, at: float, *, between: Any = None, bars: str = "rows")
     """
     share = real("at", at)
     if bars not in ("rows", "values"):
-        raise InvalidParameter("the error bars of a quantile are in 'rows' or in 'values'.")
+        raise InvalidParameter("tables.quantile_bars", parameter="bars")
     if not 0 <= share <= 1:
-        raise InvalidParameter("a quantile is asked at a share from 0 to 1.")
+        raise InvalidParameter("tables.quantile_share", parameter="at")
     nearest = Fraction(share).limit_denominator(1000)
     return Quantile(Measured.of_column("quantile", column, between), nearest, in_values=bars == "values")
 

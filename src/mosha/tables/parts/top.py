@@ -44,9 +44,7 @@ class TopSelection:
     def plan(frame: Frame, budget: Budget, share: float, k: int) -> TopSelection:
         limits = limits_of(frame.unit, frame.relation, persons=False)
         if limits.automatic:
-            raise InvalidParameter(
-                "the most frequent values need a limit on what one person counts for: Person(column, at_most=...)."
-            )
+            raise InvalidParameter("tables.top_needs_limit")
         if limits.truncation is not None:
             rows, groups, per_group = limits.truncation
             most = groups * per_group

@@ -79,16 +79,12 @@ def _no_number(node: exp.Expression, what: str, kind: Type) -> Refused:
     text, instead = name_of(node), f"COUNT(DISTINCT {name_of(node)}) counts its values."
     if kind.temporal:
         instead = f"count the days since some day, DATEDIFF('day', DATE '2024-01-01', {text})."
-    return Refused(f"{what}({text}) needs a number, and {text} is a {kind}: {instead}")
+    return Refused("tables.sql_needs_number", function=what, text=text, kind=str(kind), instead=instead)
 
 
 def no_range(node: exp.Expression, what: str) -> Refused:
     """The refusal of a number without a range; its `node` is what CLAMP would stand around."""
-    refusal = Refused(
-        f"{what}({name_of(node)}) needs a range, without which one person could move it without limit: write "
-        f"CLAMP({name_of(node)}, 0, 100) with the least and the largest value that are to count, or declare the range "
-        "of the column."
-    )
+    refusal = Refused("tables.sql_needs_range", function=what, text=name_of(node))
     refusal.__dict__["node"] = node
     return refusal
 
@@ -96,19 +92,19 @@ def no_range(node: exp.Expression, what: str) -> Refused:
 def _count(node: exp.Expression, context: Context) -> Aggregate:
     inner = node.this
     if node.expressions:
-        raise Refused(f"{name_of(node)}: COUNT takes one column, or *.")
+        raise Refused("tables.sql_count_columns", text=name_of(node))
     if inner is None or isinstance(inner, exp.Star):
         return tables.count(None if context.given is None else context.filter_value(lit(1)))
     if not isinstance(inner, exp.Distinct):
         return tables.count(context.filter_value(scalar(inner, context.scope)))
     if len(inner.expressions) != 1:
-        raise Refused(f"{name_of(node)}: COUNT(DISTINCT ...) takes one column.")
+        raise Refused("tables.sql_count_distinct", text=name_of(node))
     of = scalar(inner.expressions[0], context.scope)
     if not isinstance(of, Column) or of.name != context.person:
         return tables.distinct(context.filter_value(of))
     if context.given is None:
         return tables.persons()
-    raise Refused(f"{name_of(node)} counts persons, whose rows a FILTER cannot leave out one by one: use WHERE.")
+    raise Refused("tables.sql_filter_of_persons", text=name_of(node))
 
 
 def _count_if(node: exp.Expression, context: Context) -> Aggregate:
@@ -121,14 +117,14 @@ def _filter(node: exp.Expression, context: Context) -> Aggregate:
     """FILTER (WHERE condition): as if every value stood in CASE WHEN condition THEN value END."""
     condition = node.expression.this
     if any(is_aggregate(part) for part in condition.walk()):
-        raise Refused(f"{name_of(node)}: FILTER looks at rows; conditions on aggregates stand in HAVING.")
+        raise Refused("tables.sql_filter_of_aggregates", text=name_of(node))
     return aggregate(node.this, replace(context, given=scalar(condition, context.scope)))
 
 
 def _one(make: Callable[..., Aggregate], what: str) -> Callable[[exp.Expression, Context], Aggregate]:
     def translate(node: exp.Expression, context: Context) -> Aggregate:
         if isinstance(node.this, exp.Distinct):
-            raise Refused(f"{name_of(node)}: DISTINCT goes with COUNT only.")
+            raise Refused("tables.sql_distinct", text=name_of(node))
         of, between = context.find_bounds(node.this, what)
         return make(of, between=between)
 
@@ -159,7 +155,7 @@ def _quantile(node: exp.Expression, context: Context) -> Aggregate:
 def _percentile(node: exp.Expression, context: Context) -> Aggregate:
     share = node.expression
     if share is None:
-        raise Refused(f"{name_of(node)}: write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x).")
+        raise Refused("tables.sql_percentile", text=name_of(node))
     of, between = context.find_bounds(node.this, "QUANTILE")
     return quantile(of, constant(share), between=between, bars=context.bars)
 
@@ -167,7 +163,7 @@ def _percentile(node: exp.Expression, context: Context) -> Aggregate:
 def _within(node: exp.Expression, context: Context) -> Aggregate:
     inner, order = node.this, node.expression
     if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
-        raise Refused(f"{name_of(node)}: WITHIN GROUP goes with PERCENTILE_CONT.")
+        raise Refused("tables.sql_within_group", text=name_of(node))
     ordered = order.expressions[0]
     share = constant(inner.this)
     of, between = context.find_bounds(ordered.this, "PERCENTILE_CONT")
@@ -207,11 +203,8 @@ def is_aggregate(node: Any) -> bool:
 def aggregate(node: exp.Expression, context: Context) -> Aggregate:
     """The aggregate that a node asks for."""
     if node.args.get("distinct"):
-        raise Refused(f"{name_of(node)}: DISTINCT goes with COUNT only.")
+        raise Refused("tables.sql_distinct", text=name_of(node))
     handler = AGGREGATES.get(type(node))
     if handler is None:
-        raise Refused(
-            f"{name_of(node)} is not an aggregate that can be made private here. There are COUNT, SUM, AVG, VARIANCE, "
-            "STDDEV, MIN, MAX, MEDIAN, PERCENTILE_CONT, CORR and COVAR_POP."
-        )
+        raise Refused("tables.sql_no_aggregate", text=name_of(node))
     return handler(node, context)

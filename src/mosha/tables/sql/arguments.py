@@ -84,7 +84,4 @@ def check_arguments(node: Any) -> None:
     for name, value in node.args.items():
         if name not in read and value not in (None, False, [], ""):
             said = name.rstrip("_").replace("_", " ").upper()
-            raise Refused(
-                f"{said} of {node.key.upper()} is not answered here, and without it this would be another question. "
-                "Nothing was spent."
-            )
+            raise Refused("tables.sql_option_unread", option=said, of=node.key.upper(), spent="nothing")

@@ -86,12 +86,9 @@ def _named_tables(tables: Any, named: Mapping[str, Any], options: Mapping[str, A
     """All tables by their names; one that was given under the name of an option is told where it goes."""
     clash = next((name for name, value in {**options, "tables": tables}.items() if isinstance(value, Table)), None)
     if clash is not None:
-        raise InvalidParameter(
-            f"{clash}= is an option, not a table: give a table of that name as tables={{'{clash}': ...}}. Nothing was "
-            "spent."
-        )
+        raise InvalidParameter("tables.option_not_table", parameter=clash, spent="nothing")
     if tables is not None and not isinstance(tables, Mapping):
-        raise InvalidParameter("tables= names tables: tables={'visits': mosha.protect(...)}. Nothing was spent.")
+        raise InvalidParameter("tables.tables_by_name", parameter="tables", spent="nothing")
     if twice := sorted(set(tables or {}) & set(named)):
-        raise InvalidParameter(f"the table {twice[0]!r} is given twice. Nothing was spent.")
+        raise InvalidParameter("tables.table_twice", table=twice[0], spent="nothing")
     return {**(tables or {}), **named}

@@ -46,20 +46,20 @@ def parse(text: Any) -> tuple[exp.Select, bool]:
     'SELECT COUNT(*) FROM visits'
     """
     if not isinstance(text, str) or not text.strip():
-        raise InvalidParameter("a query is a SELECT statement, as text.")
+        raise InvalidParameter("tables.sql_not_text", parameter="sql")
     if len(text) > _LONGEST:
-        raise InvalidParameter(f"a query has at most {_LONGEST} characters.")
+        raise InvalidParameter("tables.sql_too_long", parameter="sql", most=_LONGEST)
     stripped = text.strip()
     explained = stripped[:8].upper() == "EXPLAIN "
     try:
         statements = sqlglot.parse(stripped[8:] if explained else stripped, dialect="duckdb")
     except (SqlglotError, RecursionError):
         if stripped.lstrip("( \n\t").split(maxsplit=1)[0].upper() not in _FIRST:
-            raise InvalidParameter("this is not a SELECT: a query begins with SELECT, WITH or EXPLAIN.") from None
-        raise InvalidParameter("this is not SQL that can be read: check commas, quotes and parentheses.") from None
+            raise InvalidParameter("tables.sql_not_select", parameter="sql") from None
+        raise InvalidParameter("tables.sql_unreadable", parameter="sql") from None
     found = [statement for statement in statements if statement is not None]
     if len(found) != 1:
-        raise Refused("one statement at a time: a query is a single SELECT.")
+        raise Refused("tables.sql_one_statement")
     return check_select(found[0]), explained
 
 
@@ -68,11 +68,11 @@ def check_select(node: Any) -> exp.Select:
     if isinstance(node, exp.Subquery) and not node.args.get("pivots"):
         return check_select(node.this)
     if isinstance(node, exp.SetOperation):
-        raise Refused("UNION, INTERSECT and EXCEPT would put one person's rows in twice: ask each part by itself.")
+        raise Refused("tables.sql_union")
     if not isinstance(node, exp.Select):
         if not isinstance(node, exp.DDL | exp.DML | exp.Command):  # a word that the parser takes for a name
-            raise Refused("this is not a SELECT: a query begins with SELECT, WITH or EXPLAIN.")
-        raise Refused(f"only SELECT is answered, not {type(node).__name__.upper()}.")
+            raise Refused("tables.sql_not_select", parameter="sql")
+        raise Refused("tables.sql_only_select", statement=type(node).__name__.upper())
     for key, value in node.args.items():
         if value and key not in _KNOWN:
             raise Refused(_INSTEAD.get(key, f"{key.rstrip('_').upper()} is not answered here."))
@@ -81,5 +81,5 @@ def check_select(node: Any) -> exp.Select:
             raise Refused(_INSTEAD["windows"])
         check_arguments(part)
         if isinstance(part, exp.Select) and part is not node and not isinstance(part.parent, exp.Subquery | exp.CTE):
-            raise Refused("a subquery stands in FROM or in WITH: join instead of comparing with a subquery.")
+            raise Refused("tables.sql_subquery_place")
     return node

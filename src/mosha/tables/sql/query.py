@@ -175,9 +175,7 @@ def _statement(
                 names[name_of(part)] = alias
                 named[alias] = aggregate(part, context)
     if not named:
-        raise Refused(
-            "this would show rows of people: ask for something about many of them, a count, a mean, a median."
-        )
+        raise Refused("tables.sql_shows_rows")
     table = scope.table
     computed = {name: expression for name, (_, expression) in groups.items()}
     _check_columns("keys", keys, _columns(scope) | set(groups) | {text for text, _ in groups.values()})
@@ -214,11 +212,11 @@ def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:
     items: list[tuple[str, exp.Expression]] = []
     for item in select.expressions:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-            raise Refused("SELECT * would show rows of people: ask for aggregates.")
+            raise Refused("tables.sql_star")
         inner = item.this if isinstance(item, exp.Alias) else item
         name = item.alias or (inner.name if isinstance(inner, exp.Column) else name_of(inner).lower())
         if name in dict(items):
-            raise InvalidParameter(f"two columns of the answer are called {name!r}: give one another name with AS.")
+            raise InvalidParameter("tables.sql_same_name", column=name)
         items.append((name, inner))
     return items
 
@@ -231,7 +229,7 @@ def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: 
     grouping = (exp.Rollup, exp.Cube, exp.GroupingSets)
     options = any(value for key, value in group.args.items() if key != "expressions")
     if options or any(isinstance(node, grouping) for node in group.expressions):
-        raise Refused("GROUP BY takes a list of columns or expressions; ROLLUP, CUBE and ALL are not answered here.")
+        raise Refused("tables.sql_group_by")
     found: dict[str, tuple[str, Any]] = {}
     aliases = dict(items)
     columns = {name.lower() for name in _columns(scope)}
@@ -242,7 +240,7 @@ def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: 
         name = next((alias for alias, item in items if name_of(item) == name_of(target)), None)
         name = name or (target.name if isinstance(target, exp.Column) else name_of(target))
         if any(is_aggregate(part) for part in target.walk()):
-            raise Refused(f"{name_of(target)}: GROUP BY takes columns and expressions of rows, not aggregates.")
+            raise Refused("tables.sql_group_by_aggregate", text=name_of(target))
         found[name] = (name_of(target), scalar(target, scope))
     return found
 
@@ -250,19 +248,21 @@ def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: 
 def _check_columns(what: str, given: Any, known: set[str]) -> None:
     """What is said about columns is said by name, about columns that are there."""
     if given is not None and not isinstance(given, Mapping):
-        raise InvalidParameter(f"{what} are given by the name of their column: {what}={{'column': ...}}.")
+        raise InvalidParameter("tables.sql_by_column", parameter=what)
     if unknown := [name for name in given or {} if name not in known]:
-        raise DataError(f"{what} names {unknown[0]!r}. The columns are: {', '.join(map(repr, sorted(known)))}.")
+        raise DataError(
+            "tables.sql_unknown_column",
+            parameter=what,
+            column=str(unknown[0]),
+            columns=[repr(name) for name in sorted(known)],
+        )
 
 
 def _check_grouped(given: Mapping[str, Any], groups: Mapping[str, tuple[str, Any]]) -> None:
     """Keys are said of what the query groups by, and of nothing else."""
     for name in given:
         if not any(name in _list_names(key, text, expression) for key, (text, expression) in groups.items()):
-            raise InvalidParameter(
-                f"keys lists groups of {name!r}, and the query does not group by it: add GROUP BY {name}, or leave the "
-                f"keys out and choose rows by WHERE {name} IN (...). Nothing was spent."
-            )
+            raise InvalidParameter("tables.sql_keys_without_group", parameter="keys", column=name, spent="nothing")
 
 
 def _list_names(key: str, text: str, expression: Any) -> tuple[str, ...]:
@@ -279,7 +279,7 @@ def _position(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> 
     if isinstance(node, exp.Literal) and not node.is_string:
         place = constant(node)
         if not isinstance(place, int) or not 1 <= place <= len(items):
-            raise InvalidParameter(f"there is no column number {node.this} in SELECT.")
+            raise InvalidParameter("tables.sql_column_number", number=str(node.this))
         return items[place - 1][1]
     return node
 
@@ -305,7 +305,7 @@ def _public(
                 return FROM_DATA
             if source is not None:
                 if isinstance(source, str | bytes) or not isinstance(source, Iterable):
-                    raise InvalidParameter(f"the keys of {name!r} are a list of its public values, such as ['a', 'b'].")
+                    raise InvalidParameter("tables.keys_of_column", parameter="keys", column=name)
                 found[name] = list(source)
                 break
         else:
@@ -332,8 +332,8 @@ def _limit(select: exp.Select) -> int | None:
     if limit is None:
         return None
     if isinstance(limit, exp.Fetch):
-        raise Refused("FETCH is not answered here: write LIMIT and a number. Nothing was spent.")
+        raise Refused("tables.sql_fetch", spent="nothing")
     rows = constant(limit.expression)
     if not isinstance(rows, int) or rows < 0:
-        raise InvalidParameter("LIMIT takes a whole number.")
+        raise InvalidParameter("tables.sql_limit")
     return rows

@@ -99,7 +99,7 @@ def constant(node: exp.Expression) -> Any:
             return str(node.this) if node.is_string else _number(str(node.this))
         case exp.Cast() if isinstance(node.this, exp.Literal) and node.this.is_string:
             return _moment(str(node.this.this), _kind(node))
-    raise Refused(f"{name_of(node)} must be a constant.")
+    raise Refused("tables.sql_constant", text=name_of(node))
 
 
 def _number(text: str) -> int | float:
@@ -116,14 +116,14 @@ def _moment(text: str, kind: Type) -> Any:
         if kind in {Type.TIMESTAMP, Type.INSTANT}:
             return datetime.fromisoformat(text)
     except ValueError:
-        raise Refused(f"'{text}' is not a {kind}: write it as 2026-11-15 or 2026-11-15 12:30:00.") from None
+        raise Refused("tables.sql_not_a_date", text=text, kind=str(kind)) from None
     return text
 
 
 def _kind(node: exp.Expression) -> Type:
     kind = _TYPES.get(node.args["to"].this.name)
     if kind is None:
-        raise Refused(f"{name_of(node)}: there is no such type here. Types are {', '.join(Type)}.")
+        raise Refused("tables.sql_no_type", text=name_of(node), types=[str(kind) for kind in Type])
     return kind
 
 
@@ -137,16 +137,13 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
     kind = type(node)
     if kind in _BINARY:
         if kind is exp.DateDiff and str(node.args.get("unit", "DAY")).upper() not in {"DAY", "DAYS"}:
-            raise Refused(f"{name_of(node)}: differences of dates are in days.")
+            raise Refused("tables.sql_date_difference", text=name_of(node))
         return _BINARY[kind](scalar(node.this, scope), scalar(node.expression, scope))
     if kind in _UNARY and not _extras(node):
         return _UNARY[kind](scalar(node.this, scope))
     handler = _SPECIAL.get(kind)
     if handler is None:
-        raise Refused(
-            f"{name_of(node)}: {kind.__name__} is not among the functions whose meaning is known on every engine. "
-            "See docs/how-to/sql.md for the list."
-        )
+        raise Refused("tables.sql_unknown_function", text=name_of(node), function=kind.__name__)
     found = handler(node, scope)
     return ~found if node.args.get("negate") else found
 
@@ -165,7 +162,7 @@ def _constant(node: exp.Expression, scope: Scope) -> Expression:
     del scope
     value = constant(node)
     if value is None:
-        raise Refused("NULL has no type here: write IS NULL, COALESCE, or CASE without ELSE.")
+        raise Refused("tables.sql_null")
     return lit(value)
 
 
@@ -186,11 +183,11 @@ def decimal_of(node: exp.Expression) -> tuple[int, int] | None:
     sizes = [constant(size.this) for size in kind.expressions]
     if kind.this.name != "DECIMAL":
         if sizes:
-            raise Refused(f"{name_of(node)}: sizes go with DECIMAL only. Nothing was spent.")
+            raise Refused("tables.sql_size", text=name_of(node), spent="nothing")
         return None
     digits, scale = (*sizes, 0)[:2] if sizes else (18, 3)
     if not (isinstance(digits, int) and isinstance(scale, int) and 0 <= scale <= min(digits, 15) and 1 <= digits <= 38):
-        raise Refused(f"{name_of(node)}: a DECIMAL has up to 38 digits, up to 15 of them after the point.")
+        raise Refused("tables.sql_decimal", text=name_of(node))
     return digits, scale
 
 
@@ -219,7 +216,7 @@ def _read_case(branches: list[tuple[Expression, exp.Expression]], default: Any, 
     conditions = [condition for condition, _ in branches]
     missing = null(type_of(there[0], scope.schema)) if there else None
     if missing is None:
-        raise Refused("a CASE needs a branch that is not NULL.")
+        raise Refused("tables.sql_case_of_nulls")
     pairs = [(c, missing if v is None else v) for c, v in zip(conditions, values, strict=False)]
     return Case(tuple(pairs), values[-1] if default is not None else None)
 
@@ -235,10 +232,10 @@ def _as_number(expression: Expression, scope: Scope) -> Expression:
 
 def _in(node: exp.Expression, scope: Scope) -> Expression:
     if node.args.get("query") or node.args.get("unnest"):
-        raise Refused(f"{name_of(node)}: IN takes a list of constants; join the tables instead of a subquery.")
+        raise Refused("tables.sql_in_list", text=name_of(node))
     values = [constant(item) for item in node.expressions]
     if None in values:
-        raise Refused(f"{name_of(node)}: NULL equals nothing, not even itself: write OR {name_of(node.this)} IS NULL.")
+        raise Refused("tables.sql_null_in_list", text=name_of(node), column=name_of(node.this))
     return scalar(node.this, scope).is_in(*values)
 
 
@@ -247,7 +244,7 @@ def _is(node: exp.Expression, scope: Scope) -> Expression:
         return scalar(node.this, scope).is_null()
     value = constant(node.expression)
     if not isinstance(value, bool):
-        raise Refused(f"{name_of(node)}: IS goes with NULL, TRUE or FALSE.")
+        raise Refused("tables.sql_is", text=name_of(node))
     return (scalar(node.this, scope) == value).coalesce(False)
 
 
@@ -260,21 +257,21 @@ def _between(node: exp.Expression, scope: Scope) -> Expression:
 def _like(node: exp.Expression, scope: Scope) -> Expression:
     pattern = constant(node.expression)
     if not isinstance(pattern, str):
-        raise Refused(f"{name_of(node)}: LIKE takes a constant pattern.")
+        raise Refused("tables.sql_like", text=name_of(node))
     return scalar(node.this, scope).like(pattern)
 
 
 def _ilike(node: exp.Expression, scope: Scope) -> Expression:
     pattern = constant(node.expression)
     if not isinstance(pattern, str):
-        raise Refused(f"{name_of(node)}: ILIKE takes a constant pattern.")
+        raise Refused("tables.sql_ilike", text=name_of(node))
     return scalar(node.this, scope).ilike(pattern)
 
 
 def _starts(node: exp.Expression, scope: Scope) -> Expression:
     start = constant(node.expression)
     if not isinstance(start, str):
-        raise Refused(f"{name_of(node)}: STARTS_WITH takes a constant text.")
+        raise Refused("tables.sql_starts_with", text=name_of(node))
     return scalar(node.this, scope).starts_with(start)
 
 
@@ -291,7 +288,7 @@ def _concat(node: exp.Expression, scope: Scope) -> Expression:
 def _substring(node: exp.Expression, scope: Scope) -> Expression:
     start, length = node.args.get("start"), node.args.get("length")
     if start is None or length is None:
-        raise Refused(f"{name_of(node)}: SUBSTRING takes a start and a length.")
+        raise Refused("tables.sql_substring", text=name_of(node))
     return scalar(node.this, scope).substring(constant(start), constant(length))
 
 
@@ -303,7 +300,7 @@ def _round(node: exp.Expression, scope: Scope) -> Expression:
 def _extract(node: exp.Expression, scope: Scope) -> Expression:
     part = _PARTS.get(node.this.name.upper())
     if part is None:
-        raise Refused(f"{name_of(node)}: EXTRACT takes {', '.join(sorted(_PARTS))}.")
+        raise Refused("tables.sql_extract", text=name_of(node), parts=sorted(_PARTS))
     return getattr(scalar(node.expression, scope), part)()  # type: ignore[no-any-return]
 
 
@@ -323,13 +320,10 @@ def _function(node: exp.Expression, scope: Scope) -> Expression:
         number = _as_number(scalar(arguments[0], scope), scope)
         return number.clamp(constant(arguments[1]), constant(arguments[2]))
     if name == "CLAMP" and arguments:
-        raise Refused(
-            f"{name_of(node)}: CLAMP takes a number, the least and the largest value that are to count, such as "
-            f"CLAMP({name_of(arguments[0])}, 0, 100)."
-        )
+        raise Refused("tables.sql_clamp", text=name_of(node), inner=name_of(arguments[0]))
     if name == "BIN" and len(arguments) in {2, 3}:
         return scalar(arguments[0], scope).bin(*(constant(item) for item in arguments[1:]))
-    raise Refused(f"{name_of(node)}: there is no function {name} here. See docs/how-to/sql.md for the list.")
+    raise Refused("tables.sql_no_function", text=name_of(node), function=name)
 
 
 def _least(node: exp.Expression, scope: Scope) -> Expression:
@@ -338,10 +332,7 @@ def _least(node: exp.Expression, scope: Scope) -> Expression:
     wanted = exp.Greatest if isinstance(node, exp.Least) else exp.Least
     if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
         return scalar(inner.this, scope).clamp(*between(node))
-    raise Refused(
-        f"{name_of(node)}: a number is held within a range by CLAMP({name_of(innermost(node))}, 0, 100), or by "
-        "LEAST(GREATEST(x, 0), 100)."
-    )
+    raise Refused("tables.sql_clamp_instead", text=name_of(node), inner=name_of(innermost(node)))
 
 
 def between(node: exp.Expression) -> tuple[float, float]:

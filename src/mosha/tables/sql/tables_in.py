@@ -40,7 +40,7 @@ class Scope:
     def __call__(self, node: exp.Column) -> str:
         """The name in the plan; unquoted names are found whatever their case."""
         if node.args.get("db") or node.args.get("catalog"):
-            raise Refused(f"{name_of(node)}: columns are named column or table.column.")
+            raise Refused("tables.sql_column_name", text=name_of(node))
         wanted = node.name
         places = [self._place(node.table)] if node.table else list(self.names.values())
         exact = {columns[wanted] for columns in places if wanted in columns}
@@ -49,15 +49,12 @@ class Scope:
             folded = wanted.lower()
             exact = {plan for columns in places for name, plan in columns.items() if name.lower() == folded}
         if exact == {HIDDEN}:
-            raise Refused(
-                f"{name_of(node)}: a LEFT JOIN keeps the left one of two columns of the same name. Whether "
-                "a row has found its match is told by another column of the right side. Nothing was spent."
-            )
+            raise Refused("tables.sql_left_join_column", text=name_of(node), spent="nothing")
         exact.discard(HIDDEN)
         if len(exact) == 1:
             return exact.pop()
         if exact:
-            raise DataError(f"column {wanted!r} is in more than one table: write table.{wanted}.")
+            raise DataError("tables.sql_column_ambiguous", column=wanted)
         known = ", ".join(repr(name) for columns in places for name in columns)
         raise DataError(f"there is no column {wanted!r}. The columns are: {known}.")
 
@@ -65,7 +62,7 @@ class Scope:
         for name, columns in self.names.items():
             if name.lower() == alias.lower():
                 return columns
-        raise DataError(f"there is no table {alias!r} in this query.")
+        raise DataError("tables.sql_no_alias", table=alias)
 
 
 def read_from(select: exp.Select, given: Given) -> Scope:
@@ -74,7 +71,7 @@ def read_from(select: exp.Select, given: Given) -> Scope:
     seen: set[str] = set()
     for common in (select.args.get("with_") or exp.With(expressions=[])).expressions:
         if select.args["with_"].args.get("recursive"):
-            raise Refused("WITH RECURSIVE is not answered here.")
+            raise Refused("tables.sql_recursive")
         _check_new(common.alias, seen, "two parts of WITH")
         seen.add(common.alias)
         part = _read_subquery(check_select(common.this), tables)
@@ -82,10 +79,10 @@ def read_from(select: exp.Select, given: Given) -> Scope:
         tables[common.alias] = part
     start = select.args.get("from_")
     if start is None:
-        raise Refused("a query needs FROM: which table is asked?")
+        raise Refused("tables.sql_needs_from")
     alias, found = _open_table(start.this, tables)
     if isinstance(found, Relation):
-        raise Refused(f"{alias!r} is a public table: begin FROM with the protected one, and join the public one to it.")
+        raise Refused("tables.sql_public_first", table=alias)
     scope = found if isinstance(found, Scope) else _scope_of_table(alias, found)
     scope = Scope(scope.table, {alias: dict(pair for columns in scope.names.values() for pair in columns.items())})
     for join in select.args.get("joins") or []:
@@ -93,7 +90,7 @@ def read_from(select: exp.Select, given: Given) -> Scope:
     where = select.args.get("where")
     if where is not None:
         if any(is_aggregate(part) for part in where.walk()):
-            raise Refused("WHERE looks at rows; conditions on aggregates stand in HAVING.")
+            raise Refused("tables.sql_where_aggregate")
         scope = replace(scope, table=scope.table.where(scalar(where.this, scope)))
     return scope
 
@@ -112,27 +109,22 @@ def _open_table(node: exp.Expression, tables: Given) -> tuple[str, Any]:
     """A table of the query: its alias, and the protected table, public relation or subquery behind it."""
     if isinstance(node, exp.Subquery):
         if not node.alias:
-            raise Refused("a subquery in FROM needs a name: (SELECT ...) AS name.")
+            raise Refused("tables.sql_subquery_name")
         return node.alias, _read_subquery(check_select(node.this), tables)
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        raise Refused(f"{name_of(node)}: FROM takes the names of tables that were given to the query.")
+        raise Refused("tables.sql_from_names", text=name_of(node))
     if extras := [key for key, value in node.args.items() if value and key not in {"this", "alias", "db", "catalog"}]:
-        raise Refused(f"{name_of(node)}: FROM takes the name of a table, without {extras[0]}.")
+        raise Refused("tables.sql_from_without", text=name_of(node), option=extras[0])
     if node.args.get("db") or node.args.get("catalog"):
-        raise Refused(f"{name_of(node)}: there are no schemas or databases here, only the tables given to the query.")
+        raise Refused("tables.sql_no_schemas", text=name_of(node))
     if (name := _find_name(node, tables)) is not None:
         table = tables[name]
         if not isinstance(table, Table | Relation | Scope):
-            raise InvalidParameter(
-                f"{name!r} is no protected table: give {name}=mosha.protect(..., unit=..., account=...), or for a "
-                "public one mosha.tables.public_table(...). Nothing was spent."
-            )
+            raise InvalidParameter("tables.sql_not_a_table", table=name, spent="nothing")
         return node.alias or node.name, table
     if not tables:
-        raise DataError(
-            f"there is no table {node.name!r}: none was given. Give it by name: {node.name}=mosha.protect(...)."
-        )
-    raise DataError(f"there is no table {node.name!r}. The tables are: {', '.join(map(repr, tables))}.")
+        raise DataError("tables.sql_no_tables_given", table=node.name)
+    raise DataError("tables.sql_no_table", table=node.name, tables=[repr(name) for name in tables])
 
 
 def _find_name(node: exp.Table, tables: Given) -> str | None:
@@ -142,7 +134,7 @@ def _find_name(node: exp.Table, tables: Given) -> str | None:
     folded = [] if node.this.quoted else [name for name in tables if name.lower() == node.name.lower()]
     if len(folded) > 1:
         said = ", ".join(f'"{name}"' for name in folded)
-        raise DataError(f"the table {node.name!r} may be any of {said}: write it so, in quotes. Nothing was spent.")
+        raise DataError("tables.sql_table_ambiguous", table=node.name, said=said, spent="nothing")
     return folded[0] if folded else None
 
 
@@ -150,9 +142,7 @@ def _read_subquery(select: exp.Select, tables: Given) -> Scope:
     """A subquery that keeps whose a row is: filters and computed columns."""
     for part in ("group", "having", "order", "limit"):
         if select.args.get(part):
-            raise Refused(
-                f"{part.upper()} in a subquery gives up whose a row is: move the aggregates to the outer SELECT."
-            )
+            raise Refused("tables.sql_subquery_clause", clause=part.upper())
     scope = read_from(select, tables)
     visible: dict[str, str] = {}
     computed: dict[str, Any] = {}
@@ -164,14 +154,14 @@ def _read_subquery(select: exp.Select, tables: Given) -> Scope:
             visible |= every
             continue
         if any(is_aggregate(part) for part in item.walk()):
-            raise Refused("an aggregate in a subquery gives up whose a row is: move it to the outer SELECT.")
+            raise Refused("tables.sql_subquery_aggregate")
         inner = item.this if isinstance(item, exp.Alias) else item
         expression = scalar(inner, scope)
         _check_new(item.alias_or_name, visible, TWICE)
         if isinstance(expression, Column):
             visible[item.alias_or_name] = expression.name
         elif not item.alias:
-            raise Refused(f"{name_of(item)} needs a name: {name_of(item)} AS name.")
+            raise Refused("tables.sql_needs_name", text=name_of(item))
         else:
             fresh = f"{item.alias} of {len(computed) + 1}" if item.alias in scope.table.schema else item.alias
             computed[fresh] = expression
@@ -193,7 +183,7 @@ def _every(scope: Scope) -> dict[str, str]:
 def _join_table(scope: Scope, join: exp.Join, tables: Given) -> Scope:
     kind, side = str(join.args.get("kind") or "INNER").upper(), str(join.args.get("side") or "").upper()
     if kind not in {"INNER", "OUTER"} or side not in {"", "LEFT"} or join.args.get("method"):
-        raise Refused(f"{name_of(join)}: joins are INNER or LEFT.")
+        raise Refused("tables.sql_join_kind", text=name_of(join))
     how = "left" if side == "LEFT" else "inner"
     alias, found = _open_table(join.this, tables)
     _check_new(alias, scope.names, "two tables of FROM")
@@ -216,10 +206,7 @@ def _join_persons(scope: Scope, other: Scope, pairs: dict[str, str], how: str) -
     left, right = scope.table.relation.person, other.table.relation.person
     if left is None or right is None or pairs.get(left) != right:
         wanted = f"ON left.{left} = right.{right}" if left and right else "two tables that protect the same person"
-        raise Refused(
-            f"a join of two protected tables keeps the promise only where the person is the same: {wanted}. Other "
-            "joins multiply one person's rows: bound them first (mosha.connect, join_bounded)."
-        )
+        raise Refused("tables.sql_join_person", wanted=wanted)
     also = {a: b for a, b in pairs.items() if a != left}
     return scope.table.join(other.table, also=also, how=how)
 
@@ -231,12 +218,12 @@ def _pairs(join: exp.Join, scope: Scope, alias: str, right: Mapping[str, str]) -
         return {scope(exp.column(item.name)): right[item.name] for item in using if _check_known(item.name, right)}
     condition = join.args.get("on")
     if condition is None:
-        raise Refused("a join needs ON or USING: without it everybody's rows meet everybody's.")
+        raise Refused("tables.sql_join_condition")
     other = Scope(scope.table, {alias: right})
     pairs = {}
     for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
         if not isinstance(part, exp.EQ) or not all(isinstance(s, exp.Column) for s in (part.this, part.expression)):
-            raise Refused(f"{name_of(part)}: a join compares columns with =, joined by AND.")
+            raise Refused("tables.sql_join_compares", text=name_of(part))
         first, second = part.this, part.expression
         if first.table.lower() == alias.lower():
             first, second = second, first
@@ -246,5 +233,5 @@ def _pairs(join: exp.Join, scope: Scope, alias: str, right: Mapping[str, str]) -
 
 def _check_known(name: str, columns: Mapping[str, str]) -> bool:
     if name not in columns:
-        raise DataError(f"there is no column {name!r} to join on. The columns are: {', '.join(map(repr, columns))}.")
+        raise DataError("tables.sql_no_join_column", column=name, columns=[repr(name) for name in columns])
     return True
