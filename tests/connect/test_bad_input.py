@@ -152,7 +152,7 @@ def test_a_question_that_makes_no_sense_is_refused(relation, make):
 def test_a_key_of_another_type_and_an_unknown_column_are_refused(relation):
     with pytest.raises(DataError, match="integer"):
         Aggregation(relation, {"t": col("t")}, {"n": Rows()}, bound=Unbounded(), only=[5])
-    with pytest.raises(DataError, match="'who', 't', 'x', 'd', 'b'"):
+    with pytest.raises(DataError, match="'who', 't', 'x', 'd' and 'b'"):
         Aggregation(relation, {"k": col("ward")}, {"n": Rows()}, bound=Unbounded())
     with pytest.raises(DataError, match="condition"):
         relation.where(col("x") + 1)
