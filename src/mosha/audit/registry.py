@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "streams": (),
     "graphs": (),
     "local": (),
+    "synth": ("pyarrow",),
     "learning": ("torch",),
     "learning_models": (),
     "federated": ("torch",),

@@ -17,6 +17,7 @@ from mosha.cli.explain import explain
 from mosha.cli.plan import plan
 from mosha.cli.query import query
 from mosha.cli.serve import serve
+from mosha.cli.synth import synth
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import MoshaError
 from mosha.core.weakness import WeakPromise
@@ -41,6 +42,7 @@ def application() -> typer.Typer:
     app.command("plan")(plan)
     app.command("query")(query)
     app.command("serve")(serve)
+    app.command("synth")(synth)
     app.command("version")(version)
     app.add_typer(ledger.app, name="ledger")
     app.add_typer(graph.app, name="graph")

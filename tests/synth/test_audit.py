@@ -1,0 +1,35 @@
+"""The audit attacks what leaves, and finds the uncentred table where that is planted."""
+
+import numpy as np
+import pytest
+
+from mosha.audit.own.synth import own_entries
+from mosha.synth import residuals
+
+ENTRIES = {entry.name: entry for entry in own_entries()}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_attack_finds_no_more_than_was_claimed(name):
+    verdict = ENTRIES[name].attack(runs=2000, confidence=1 - 1e-9)
+    assert not verdict.broken, verdict
+
+
+def test_an_uncentred_table_is_found(monkeypatch):
+    """The planted fault: counts in place of residuals, with the noise of residuals."""
+    honest = residuals.residual_of
+
+    def uncentred(axes, term, counts, factor):
+        common = honest(axes, term, np.zeros_like(counts), factor)
+        scale = factor
+        for column, level in term:
+            scale *= axes[column].levels[level - 1].common
+        return common + np.asarray(counts, np.int64) * scale
+
+    def keep(self, axes, factors, noisy):
+        return residuals.Measured(tuple(axes), dict(noisy), self._deviations(axes, factors))
+
+    monkeypatch.setattr(residuals, "residual_of", uncentred)
+    monkeypatch.setattr(residuals.ResidualNoise, "read", keep)
+    verdict = ENTRIES["synth: marginals"].attack(runs=20000, confidence=1 - 1e-6)
+    assert verdict.broken
