@@ -68,12 +68,13 @@ def extras_raised(handlers):
 
 def fault_of_call(node, path):
     called, first = ast.unparse(node.func), getattr(node.args[0], "value", None) if node.args else None
+    guest = str(first).split(".")[0]
     if called == "MissingExtra" and path != "core/extras.py" and first not in EXTRAS:
         return "names no extra"
     if called == "load_guest":
         (extra,) = [getattr(keyword.value, "value", "") for keyword in node.keywords if keyword.arg == "extra"]
-        return None if first in EXTRAS.get(extra, ()) else "the extra does not bring the guest"
-    return "a guest without a guard" if called.endswith("import_module") and first in GUESTS else None
+        return None if guest in EXTRAS.get(extra, ()) else "the extra does not bring the guest"
+    return "a guest without a guard" if called.endswith("import_module") and guest in GUESTS else None
 
 
 def fault_of_import(guest, above, path):
@@ -109,6 +110,7 @@ def test_every_guest_is_guarded_and_every_guard_names_the_extra_that_brings_it()
         "try:\n    import torch\nexcept ImportError:\n    raise MissingExtra('plot', needed_for='x')",
         "load_guest('pandas', extra='polars', needed_for='x')",
         "load_guest('pandas', extra=extra, needed_for='x')",
+        "load_guest('matplotlib.figure', extra='pandas', needed_for='x')",
         "importlib.import_module('pyarrow')",
     ],
 )

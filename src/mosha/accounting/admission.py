@@ -16,6 +16,7 @@ from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.events import Plan
 from mosha.core.guarantee import Approx, Guarantee
+from mosha.core.language import phrase
 from mosha.core.number import positive, probability
 
 __all__ = ["Converted", "Rule", "cover", "limit_units", "read_limit", "read_units"]
@@ -71,7 +72,7 @@ class Rule(ABC):
 
     name: ClassVar[str]
     returns_unused: ClassVar[bool] = True
-    advice: ClassVar[str]
+    advice: ClassVar[str]  # the code of the sentence that says how to pay for an event without a price
 
     @property
     @abstractmethod
@@ -163,7 +164,7 @@ class Rule(ABC):
         (0.5000000000000001, 0.0)
         """
         if not isinstance(event, Event):
-            raise InvalidParameter(f"a price is asked for an event (see mosha.events), not {type(event).__name__}.")
+            raise InvalidParameter("core.not_an_event", parameter="event", kind=type(event).__name__)
         return fold(event, self._part_price, FREE)
 
     def _part_price(self, part: Event) -> Price:
@@ -178,10 +179,8 @@ class Rule(ABC):
 def _price(rule: Rule, part: Event) -> Price:
     cost = rule._cost(part)  # noqa: SLF001
     if not cost.is_finite:
-        raise Unpriced(
-            f"{type(part).__name__} has no price in {rule.measure}: this account cannot pay for it. {rule.advice} "
-            "Nothing was spent."
-        )
+        kind, advice = type(part).__name__, phrase(rule.advice)
+        raise Unpriced("accounting.no_price", spent="nothing", kind=kind, measure=rule.measure, advice=advice)
     return cover(cost, part)
 
 
@@ -237,15 +236,15 @@ class Converted(Rule):
         object.__setattr__(self, "delta_for_events", probability("delta_for_events", self.delta_for_events))
         if self.delta == 0:
             if self.epsilon is not None or self.delta_for_events > 0:
-                raise InvalidParameter(f"a limit in {self.measure} becomes an epsilon at a delta only: give delta.")
+                raise InvalidParameter("accounting.limit_without_delta", parameter="delta", measure=self.measure)
             return
         if self._conversion_delta <= 0:
-            raise InvalidParameter("delta_for_events must be below delta: the conversion to epsilon needs the rest.")
+            raise InvalidParameter("accounting.no_delta_left", parameter="delta_for_events")
         reached = self._epsilon(self.limit.as_floats()[0], self._conversion_delta)
         epsilon = reached * (1 + 1e-12) if self.epsilon is None else positive("epsilon", self.epsilon)
         object.__setattr__(self, "epsilon", epsilon)
         if reached > epsilon:
-            raise InvalidParameter(f"a limit of this {self.measure} allows more than epsilon at this delta.")
+            raise InvalidParameter("accounting.limit_above_epsilon", parameter="epsilon", measure=self.measure)
 
     @cached_property
     def limit(self) -> Price:

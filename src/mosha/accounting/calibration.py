@@ -77,10 +77,7 @@ def _bracket(excess: Callable[[float], float], start: float, width: float) -> tu
         if (there[1] > 0) != (here[1] > 0):
             return (here, there) if way > 0 else (there, here)
         if there[0] > math.log(LARGEST):
-            raise Unpriced(
-                "no amount of this noise meets the target: some part of the event costs more than the promise by "
-                "itself. Allow a larger epsilon or delta, or make fewer or cheaper parts."
-            )
+            raise Unpriced("accounting.target_out_of_reach")
         if there[0] < math.log(SMALLEST):
             return there, there
         here, width = there, 2 * width

@@ -25,6 +25,7 @@ from mosha.accounting.numerics.rounding import round_down, round_up
 from mosha.core.errors import InvalidParameter, Unpriced
 from mosha.core.event import Event
 from mosha.core.guarantee import Approx, Guarantee
+from mosha.core.language import phrase
 from mosha.core.number import positive, strict_probability
 
 __all__ = ["LARGEST_EPSILON", "EitherRule"]
@@ -56,7 +57,7 @@ class EitherRule(Rule):
     rho: float
     rho_alone: float
     name: ClassVar[str] = "either"
-    advice: ClassVar[str] = "Sell it as one piece with a delta of its own: mosha.events.Plan(event, delta)."
+    advice: ClassVar[str] = "accounting.advice_plan"
 
     @staticmethod
     def of(epsilon: float, delta: float) -> EitherRule:
@@ -65,10 +66,10 @@ class EitherRule(Rule):
         sums, events = round_down(Fraction(delta) * SHARE_FOR_SUMS), round_down(Fraction(delta) * SHARE_FOR_EVENTS)
         rests = _rest_of_delta(delta, sums, events), _rest_of_delta(delta, events)
         if min(rests) <= 0:
-            raise InvalidParameter("delta is too small to be divided. Say a larger one.")
+            raise InvalidParameter("accounting.delta_not_divisible", parameter="delta")
         rho, alone = (concentrated.rho_from_epsilon(epsilon, rest) for rest in rests)
         if rho == 0:
-            raise InvalidParameter("delta is too small for this epsilon: nothing could ever be paid for.")
+            raise InvalidParameter("accounting.delta_too_small", parameter="delta")
         return EitherRule(epsilon, delta, sums, events, rho, max(rho, alone))
 
     def __post_init__(self) -> None:
@@ -77,7 +78,7 @@ class EitherRule(Rule):
         for name in ("delta", "delta_for_sums", "delta_for_events"):
             object.__setattr__(self, name, strict_probability(name, getattr(self, name)))
         if self.epsilon > LARGEST_EPSILON:
-            raise InvalidParameter(f"epsilon must be at most {LARGEST_EPSILON:g} for this rule.")
+            raise InvalidParameter("accounting.epsilon_too_large", parameter="epsilon", largest=LARGEST_EPSILON)
         either, alone = self._limit_of_rho("either"), self._limit_of_rho("concentrated")
         reached = [
             concentrated.epsilon_from_rho(
@@ -86,7 +87,7 @@ class EitherRule(Rule):
             concentrated.epsilon_from_rho(as_float(alone), _rest_of_delta(self.delta, self.delta_for_events)),
         ]
         if max(reached) > as_float(self.limit.amount):
-            raise InvalidParameter("a limit of this rho allows more than epsilon at this delta.")
+            raise InvalidParameter("accounting.limit_above_epsilon", parameter="epsilon", measure="rho")
 
     @property
     def measure(self) -> str:
@@ -170,10 +171,8 @@ class EitherRule(Rule):
 def _price(part: Event, rule: EitherRule) -> Price:
     sums, concentrated_cost = pure.cost_of(part), concentrated.cost_of(part)
     if not (sums.is_finite or concentrated_cost.is_finite):
-        raise Unpriced(
-            f"{type(part).__name__} has no price as epsilon and delta, nor as rho: this account cannot pay for it. "
-            f"{rule.advice} Nothing was spent."
-        )
+        kind, advice = type(part).__name__, phrase(rule.advice)
+        raise Unpriced("accounting.no_price_either_way", spent="nothing", kind=kind, advice=advice)
     return Price(*_units(sums, part), *_units(concentrated_cost, part))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from mosha.accounting.measures import concentrated
 from mosha.accounting.measures.group import cover_group
 from mosha.accounting.measures.renyi import ORDERS
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING, Event, compose
 from mosha.core.events import (
     DiscreteLaplace,
@@ -32,6 +32,8 @@ from mosha.core.events import (
     Tree,
     ZeroConcentrated,
 )
+from mosha.core.extras import load_guest
+from mosha.core.language import phrase
 from mosha.core.number import non_negative, positive, positive_integer, real
 from mosha.core.unit import Neighbours
 
@@ -42,7 +44,8 @@ def _neighbours(neighbours: Neighbours | str) -> Neighbours:
     try:
         return Neighbours(neighbours)
     except ValueError:
-        raise InvalidParameter("neighbours must be 'add-remove' or 'replace-one'.") from None
+        kinds = [repr(str(kind)) for kind in Neighbours]
+        raise InvalidParameter("core.unknown_option", parameter="neighbours", options=kinds) from None
 
 
 def from_dp_event(their_event: Any, *, neighbours: Neighbours | str) -> Event:
@@ -59,9 +62,7 @@ def from_dp_event(their_event: Any, *, neighbours: Neighbours | str) -> Event:
     name = getattr(their_event, "class_name", type(their_event).__name__)
     reader = _READERS.get(name)
     if reader is None:
-        raise InvalidParameter(
-            f"{name} has no counterpart here: describe it by what is proved of it (Pure, Renyi, ...)."
-        )
+        raise InvalidParameter("accounting.no_counterpart", parameter="their_event", kind=str(name))
     return reader(their_event, relation)
 
 
@@ -69,9 +70,9 @@ def _sensitivity(relation: Neighbours) -> int:
     return 2 if relation is Neighbours.REPLACE_ONE else 1
 
 
-def _require_replace_one(name: str, relation: Neighbours) -> None:
+def _require_replace_one(code: str, relation: Neighbours) -> None:
     if relation is not Neighbours.REPLACE_ONE:
-        raise InvalidParameter(f"{name} compares data sets of one size: it needs neighbours='replace-one'.")
+        raise InvalidParameter("accounting.needs_replace_one", parameter="neighbours", kind=phrase(code))
 
 
 def _read_gaussian(theirs: Any, relation: Neighbours) -> Event:
@@ -88,12 +89,12 @@ def _read_discrete_laplace(theirs: Any, relation: Neighbours) -> Event:
 
 
 def _read_randomized_response(theirs: Any, relation: Neighbours) -> Event:
-    _require_replace_one("randomized response", relation)
+    _require_replace_one("accounting.randomized_response", relation)
     noise, buckets = real("noise_parameter", theirs.noise_parameter), positive_integer("buckets", theirs.num_buckets)
     if noise == 1 or buckets == 1:
         return NOTHING
     if not 0 < noise < 1:
-        raise InvalidParameter("randomized response with a noise parameter of zero reveals everything.")
+        raise InvalidParameter("accounting.response_without_noise", parameter="noise_parameter")
     return RandomizedResponse(math.log1p(buckets * (1 - noise) / noise), buckets)
 
 
@@ -110,7 +111,7 @@ def _read_poisson_sampled(theirs: Any, relation: Neighbours) -> Event:
 
 
 def _read_fixed_size(theirs: Any, relation: Neighbours, *, replacement: bool) -> Event:
-    _require_replace_one("a sample of fixed size", relation)
+    _require_replace_one("accounting.sample_of_fixed_size", relation)
     inner = from_dp_event(theirs.event, neighbours=relation)
     return FixedSizeSampled(inner, theirs.sample_size, theirs.source_dataset_size, replacement)
 
@@ -165,12 +166,9 @@ def to_dp_event(event: Event, *, neighbours: Neighbours | str) -> Any:
     What they have no word for is written as the rho that covers it; what may fail with a probability cannot be
     written at all. `neighbours` is the relation under which `event` was priced; see the head of this file.
     """
-    try:
-        from dp_accounting import dp_event as theirs  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise MissingExtra("interop", needed_for="writing events of dp-accounting") from None
+    theirs = load_guest("dp_accounting.dp_event", extra="interop", needed_for=phrase("accounting.writing_events"))
     if not isinstance(event, Event):
-        raise InvalidParameter(f"only events (see mosha.events) can be written, not {type(event).__name__}.")
+        raise InvalidParameter("core.not_an_event", parameter="event", kind=type(event).__name__)
     relation = _neighbours(neighbours)
     parts = [(_write(part, relation, theirs), count) for part, count in event.parts()]
     counted = [theirs.SelfComposedDpEvent(one, count) if count > 1 else one for one, count in parts]
@@ -185,7 +183,7 @@ def _write(part: Event, relation: Neighbours, theirs: Any) -> Any:
     del relation
     rho, delta = concentrated.rho(part)
     if delta > 0 or math.isinf(rho):
-        raise InvalidParameter(f"{type(part).__name__} cannot be written as an event of dp-accounting.")
+        raise InvalidParameter("accounting.cannot_be_written", parameter="event", kind=type(part).__name__)
     return theirs.ZCDpEvent(rho)
 
 
@@ -240,13 +238,13 @@ def _(part: Group, relation: Neighbours, theirs: Any) -> Any:
 @_write.register
 def _(part: Sampled, relation: Neighbours, theirs: Any) -> Any:
     if part.neighbours is not relation:
-        raise InvalidParameter(f"this sample was priced for neighbours={str(part.neighbours)!r}: write it for those.")
+        raise InvalidParameter("accounting.other_neighbors", parameter="neighbours", neighbors=str(part.neighbours))
     return theirs.PoissonSampledDpEvent(part.rate, to_dp_event(part.event, neighbours=relation))
 
 
 @_write.register
 def _(part: FixedSizeSampled, relation: Neighbours, theirs: Any) -> Any:
-    _require_replace_one("a sample of fixed size", relation)
+    _require_replace_one("accounting.sample_of_fixed_size", relation)
     kind = theirs.SampledWithReplacementDpEvent if part.replacement else theirs.SampledWithoutReplacementDpEvent
     return kind(part.population, part.size, to_dp_event(part.event, neighbours=relation))
 

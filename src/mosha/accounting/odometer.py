@@ -68,7 +68,7 @@ class Odometer:
     def add(self, event: Event, count: int = 1) -> None:
         """`event` was done, `count` times."""
         if not isinstance(event, Event):
-            raise InvalidParameter(f"an odometer adds events (see mosha.events), not a {type(event).__name__}.")
+            raise InvalidParameter("core.not_an_event", parameter="event", kind=type(event).__name__)
         for part, times in flatten(event, positive_integer("count", count)):
             self._add(part, times)
 

@@ -85,7 +85,7 @@ def bounds(event: Event, *, delta: float | None = None, epsilon: float | None = 
     (19.3447, 19.3447)
     """
     if (delta is None) == (epsilon is None):
-        raise InvalidParameter("bounds needs one of delta=... and epsilon=...: the other is the answer.")
+        raise InvalidParameter("accounting.one_of_epsilon_and_delta")
     if delta is not None:
         return _bracket(_check_event(event), probability("delta", delta), _epsilon, _lower_epsilon, _upper_epsilon)
     if non_negative("epsilon", epsilon) > HUGE:
@@ -117,7 +117,7 @@ def _bracket(
 
 def _check_event(event: Event) -> Event:
     if not isinstance(event, Event):
-        raise InvalidParameter(f"this is priced by its event (see mosha.events), not by a {type(event).__name__}.")
+        raise InvalidParameter("core.not_an_event", parameter="event", kind=type(event).__name__)
     return event
 
 

@@ -44,7 +44,6 @@ __all__ = [
 ]
 
 SHARE_FOR_EVENTS = 0.1
-_PLAN = "Sell it as one piece with a delta of its own: mosha.events.Plan(event, delta)."
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class PureRule(Rule):
     epsilon: float
     delta: float = 0.0
     name: ClassVar[str] = "pure"
-    advice: ClassVar[str] = f"Use noise with a pure price (Laplace, randomized response, exponential). Or: {_PLAN}"
+    advice: ClassVar[str] = "accounting.advice_pure"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
@@ -99,7 +98,7 @@ class ZeroConcentratedRule(Converted):
 
     rho: float = 0.0
     name: ClassVar[str] = "zero-concentrated"
-    advice: ClassVar[str] = _PLAN
+    advice: ClassVar[str] = "accounting.advice_plan"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", positive("rho", self.rho))
@@ -139,11 +138,11 @@ class RenyiRule(Converted):
     order: float = 0.0
     divergence: float = 0.0
     name: ClassVar[str] = "renyi"
-    advice: ClassVar[str] = _PLAN
+    advice: ClassVar[str] = "accounting.advice_plan"
 
     def __post_init__(self) -> None:
         if real("order", self.order) <= 1:
-            raise InvalidParameter("order must be above 1.")
+            raise InvalidParameter("accounting.order_too_small", parameter="order")
         strict_probability("delta", self.delta)
         object.__setattr__(self, "order", float(self.order))
         object.__setattr__(self, "divergence", positive("divergence", self.divergence))
@@ -184,7 +183,7 @@ class GaussianRule(Converted):
 
     mu: float = 0.0
     name: ClassVar[str] = "gaussian"
-    advice: ClassVar[str] = f"It is not Gaussian-private. {_PLAN}"
+    advice: ClassVar[str] = "accounting.advice_gaussian"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", positive("mu", self.mu))
@@ -225,13 +224,13 @@ def from_dict(stored: dict[str, Any]) -> Rule:
     True
     """
     if not isinstance(stored, dict):
-        raise InvalidParameter("this is not the description of a rule.")
+        raise InvalidParameter("accounting.not_a_rule")
     kind = _KINDS.get(str(stored.get("rule")))
     if kind is None or stored.get("version") != VERSION:
-        raise InvalidParameter("this is not the description of a rule that this version of mosha knows.")
+        raise InvalidParameter("accounting.unknown_rule")
     arguments = {key: value for key, value in stored.items() if key not in ("rule", "version")}
     if set(arguments) != {f.name for f in fields(kind)}:
-        raise InvalidParameter(f"the fields of this {kind.name!r} rule are not the known ones.")
+        raise InvalidParameter("accounting.unknown_rule_fields", kind=kind.name)
     return kind(**arguments)
 
 
@@ -262,12 +261,12 @@ def rule_for(
     delta = probability("delta", delta)
     given = [name for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None]
     if len(given) != 1:
-        raise InvalidParameter("a limit is said once: epsilon (with delta), rho or mu.")
+        raise InvalidParameter("accounting.one_limit")
     default = "zero-concentrated" if delta_for_events is not None else "either"
     chosen = _choose_kind(given[0], delta, rule, default)
     if chosen in (PureRule, EitherRule):
         if delta_for_events is not None:
-            raise InvalidParameter(f"the {chosen.name} rule divides delta by itself: leave delta_for_events out.")
+            raise InvalidParameter("accounting.rule_divides_delta", parameter="delta_for_events", rule=chosen.name)
         if chosen is EitherRule and positive("epsilon", epsilon) <= LARGEST_EPSILON:
             return EitherRule.of(epsilon, delta)  # type: ignore[arg-type]
         return PureRule(epsilon, delta)  # type: ignore[arg-type]
@@ -284,24 +283,26 @@ def _choose_kind(given: str, delta: float, rule: str, default: str) -> type[Rule
     automatic = {"epsilon": default if delta else "pure", "rho": "zero-concentrated", "mu": "gaussian"}
     name = automatic[given] if rule == "auto" else rule
     if name not in _KINDS:
-        raise InvalidParameter(f"rule must be one of auto, {', '.join(_KINDS)}.")
+        raise InvalidParameter(
+            "core.unknown_option", parameter="rule", options=[repr(kind) for kind in ("auto", *_KINDS)]
+        )
     if given != "epsilon" and name != automatic[given]:
-        raise InvalidParameter(f"a limit in {given} is kept by the {automatic[given]} rule.")
+        raise InvalidParameter("accounting.other_rule", parameter="rule", limit=given, needed=automatic[given])
     if name != "pure" and given == "epsilon" and delta == 0:
-        raise InvalidParameter(f"epsilon with delta 0 is kept by the pure rule alone; the {name} rule needs a delta.")
+        raise InvalidParameter("accounting.rule_needs_delta", parameter="delta", rule=name)
     return _KINDS[name]
 
 
 def _from_epsilon(kind: type[Rule], epsilon: float, split: dict[str, float]) -> Rule:
     left = round_down(Fraction(split["delta"]) - Fraction(limit_units(split["delta_for_events"]), UNIT))
     if left <= 0:
-        raise InvalidParameter("delta_for_events must be below delta: the conversion to epsilon needs the rest.")
+        raise InvalidParameter("accounting.no_delta_left", parameter="delta_for_events")
     if kind is GaussianRule:
         mu = bound_below(gaussian.mu_from_epsilon(epsilon, left) * (1 - 1e-12))
         return GaussianRule(mu=mu, epsilon=epsilon, **split)
     rho = concentrated.rho_from_epsilon(epsilon, left)
     if rho == 0:
-        raise InvalidParameter("delta is too small for this epsilon: nothing could ever be paid for.")
+        raise InvalidParameter("accounting.delta_too_small", parameter="delta")
     if kind is ZeroConcentratedRule:
         return ZeroConcentratedRule(rho=rho, epsilon=epsilon, **split)
     order = renyi.best_order(rho, left)

@@ -34,7 +34,7 @@ _ORDERS = tuple(1 + math.exp(x / 2) for x in range(-14, 20))
 def _rate(name: str, value: float) -> float:
     number = real(name, value)
     if not 0 <= number <= 1:
-        raise InvalidParameter(f"{name} must lie in [0, 1], got {number:g}.")
+        raise InvalidParameter("accounting.not_a_probability", parameter=name, value=number)
     return number
 
 
@@ -130,7 +130,7 @@ def tradeoff(promise: Event | Guarantee) -> TradeOff:
 
     For an event it comes from the certified curve delta(epsilon) of the tight accountant.
     """
-    raise InvalidParameter(f"a trade-off is asked for an event or a guarantee, not {type(promise).__name__}.")
+    raise InvalidParameter("accounting.no_tradeoff", parameter="promise", kind=type(promise).__name__)
 
 
 @tradeoff.register

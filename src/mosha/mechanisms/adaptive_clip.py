@@ -43,7 +43,7 @@ class AdaptiveClip:
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", positive("start", self.start))
         if not 1e-30 <= self.start <= 1e30:
-            raise InvalidParameter("start must lie between 1e-30 and 1e30: choose another unit for what is clipped.")
+            raise InvalidParameter("mechanisms.start_out_of_range", parameter="start")
         object.__setattr__(self, "quantile", strict_probability("quantile", self.quantile))
         object.__setattr__(self, "rate", positive("rate", self.rate))
         if self.count_noise is not None:

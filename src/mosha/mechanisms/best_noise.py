@@ -70,7 +70,7 @@ def best_noise(
         if probability("delta", delta) >= 2.0**-90:
             candidates["gaussian"] = lambda: gaussian(statistic, unit=unit, epsilon=epsilon, delta=delta)
     found: dict[str, Measurement] = {}
-    problem = InvalidParameter("no noise keeps this budget.")
+    problem = InvalidParameter("mechanisms.no_noise")
     for name, make in candidates.items():
         try:
             found[name] = make()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mosha.core.errors import MissingExtra
+from mosha.core.extras import load_guest
+from mosha.core.language import phrase
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,13 +31,10 @@ def draw_bars(answer: ArrayLike, error: ArrayLike | None, *, title: str, labels:
 
     Needs the extra `plot`. Nothing is shown or saved: that is for the caller to do with the figure.
     """
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  (a guest, loaded when a picture is asked for)
-    except ImportError:
-        raise MissingExtra("plot", needed_for="a picture of an answer") from None
+    figures = load_guest("matplotlib.figure", extra="plot", needed_for=phrase("mechanisms.picture"))
     heights = np.atleast_1d(np.asarray(answer, np.float64))
     widths = None if error is None else np.broadcast_to(np.asarray(error, np.float64), heights.shape)
-    figure = Figure(figsize=(max(3.0, min(12.0, 1.2 + 0.5 * heights.size)), 3.2), layout="constrained")
+    figure: Figure = figures.Figure(figsize=(max(3.0, min(12.0, 1.2 + 0.5 * heights.size)), 3.2), layout="constrained")
     axes = figure.add_subplot()
     places = np.arange(heights.size)
     if labels is None:

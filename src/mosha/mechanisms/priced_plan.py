@@ -55,17 +55,14 @@ class PricedPlan(ABC):
             length: a whole number from 0 to the length of the plan.
         """
         if isinstance(length, bool) or not isinstance(length, int) or not 0 <= length <= self.length:
-            raise InvalidParameter(f"event_after takes a whole number from 0 to {self.length}, the length of the plan.")
+            raise InvalidParameter("mechanisms.beyond_the_plan", parameter="length", longest=self.length)
         return self.price(self.chosen_noise, length)
 
     @property
     def chosen_noise(self) -> float:
         """The noise multiplier, or an error if it was not chosen yet."""
         if self.noise_multiplier is None:
-            raise Unpriced(
-                "this plan has no noise yet: say noise_multiplier=..., or calibrate(epsilon=..., delta=...). "
-                "Nothing was spent."
-            )
+            raise Unpriced("mechanisms.plan_without_noise", parameter="noise_multiplier", spent="nothing")
         return self.noise_multiplier
 
     def epsilon(self, delta: float | None = None, *, after: int | None = None) -> float:
@@ -79,7 +76,7 @@ class PricedPlan(ABC):
 
         wanted = self.delta if delta is None else delta
         if wanted is None:
-            raise InvalidParameter("epsilon(delta=...) needs a delta: this plan was not calibrated for one.")
+            raise InvalidParameter("mechanisms.plan_without_delta", parameter="delta")
         length = self.length if after is None else min(positive_integer("after", after), self.length)
         return epsilon(self.price(self.chosen_noise, length), self.check_delta(wanted))
 

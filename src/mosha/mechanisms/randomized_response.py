@@ -46,7 +46,7 @@ def randomized_response(categories: Sequence[object], *, unit: Unit, epsilon: fl
     if len(labels) < 2:
         raise InvalidParameter("mechanisms.two_categories", parameter="categories")
     if not isinstance(unit, Self):
-        raise InvalidParameter("randomized response hides one's own value: its unit is mosha.Self().")
+        raise InvalidParameter("mechanisms.response_of_own_value", parameter="unit")
     epsilon = positive("epsilon", epsilon)
     scale = 1 / Fraction(epsilon)
 

@@ -105,7 +105,7 @@ class Poisson(FreshSampling):
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", positive("rate", self.rate))
         if self.rate > 1:
-            raise InvalidParameter(f"rate must lie in (0, 1], got {self.rate:g}.")
+            raise InvalidParameter("core.not_a_rate", parameter="rate", value=self.rate)
 
     def expected_size(self, population: int) -> float:
         return self.rate * population
@@ -153,7 +153,9 @@ class FixedSize(FreshSampling):
 
     def _check(self, population: int) -> None:
         if self.size > population:
-            raise InvalidParameter(f"a round of {self.size} clients needs as many: {population} were planned with.")
+            raise InvalidParameter(
+                "mechanisms.round_above_population", parameter="size", size=self.size, population=population
+            )
 
 
 @dataclass(frozen=True)

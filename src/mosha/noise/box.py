@@ -88,16 +88,12 @@ def box_radius(
 
 def _check_sides(widths: Sequence[int | Fraction], scale: Real) -> tuple[Fraction, ...]:
     if not isinstance(widths, Sequence | np.ndarray) or not 1 <= len(widths) <= _MOST_SIDES:
-        raise InvalidParameter(f"widths must be 1 to {_MOST_SIDES} numbers, one per released integer.")
-    sides = tuple(Fraction(*scale_ratio("a width", width)) for width in widths)
+        raise InvalidParameter("noise.number_of_widths", parameter="widths", most=_MOST_SIDES)
+    sides = tuple(Fraction(*scale_ratio("widths", width)) for width in widths)
     if any(side.numerator > _LARGEST_TOP or side.denominator > _LARGEST_BOTTOM for side in sides):
-        raise InvalidParameter(
-            "a width must be a fraction of integers up to 2**42 and 2**20: give it as an int or a short Fraction."
-        )
+        raise InvalidParameter("noise.width_too_fine", parameter="widths")
     if max(sides) * Fraction(*scale_ratio("scale", scale)) > LARGEST_SCALE:
-        raise InvalidParameter(
-            "scale * width must be at most 2**50, so that noise stays within 64-bit integers: use a coarser grid."
-        )
+        raise InvalidParameter("noise.box_too_large", parameter="scale")
     return sides
 
 

@@ -108,7 +108,7 @@ def bernoulli_exp(x: Real, size: Size = None, *, rng: Rng | None = None) -> bool
     """
     top, bottom = to_ratio("x", x)
     if top < 0:
-        raise InvalidParameter(f"x must not be negative, got {format_ratio(top, bottom)}: exp(-x) would exceed 1.")
+        raise InvalidParameter("noise.negative_exponent", parameter="x", value=format_ratio(top, bottom))
     return _exponential_coin(top, bottom).flip(size, rng)
 
 
@@ -129,9 +129,9 @@ def flips(distances: NDArray[np.integer], scale: Real, *, rng: Rng | None = None
     top, bottom = scale_ratio("scale", scale, at_most=None)
     values = np.asarray(distances)
     if values.dtype.kind not in "iu":
-        raise InvalidParameter(f"distances must be integers, not {values.dtype}: round them to a grid first.")
+        raise InvalidParameter("noise.distances_not_integers", parameter="distances", kind=str(values.dtype))
     if values.dtype.kind == "i" and (values < 0).any():
-        raise InvalidParameter("distances must not be negative: exp(-d / scale) would exceed 1.")
+        raise InvalidParameter("noise.negative_distances", parameter="distances")
     source = generator(rng)
     drawn = words(source, values.size).reshape(values.shape)
     uniform = (drawn >> np.uint64(11)).astype(np.float64) * 2.0**-53

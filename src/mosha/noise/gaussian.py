@@ -101,7 +101,7 @@ def add_discrete_gaussian(values: NDArray[np.int64], sigma: Real, *, rng: Rng | 
     True
     """
     if getattr(values, "dtype", None) != "int64" or values.ndim != 1 or not values.flags.writeable:
-        raise InvalidParameter("noise is added in place to a one-dimensional array of 64-bit integers.")
+        raise InvalidParameter("noise.not_an_array_of_integers", parameter="values")
     _table(*scale_ratio("sigma", sigma)).add_to(values, generator(rng), compiled=_is_worth_compiling(values))
 
 
@@ -125,7 +125,7 @@ def scaled_discrete_gaussian(
     True
     """
     if getattr(values, "dtype", None) != "float32" or values.ndim != 1 or not values.flags.writeable:
-        raise InvalidParameter("values to be scaled are a one-dimensional array in single precision.")
+        raise InvalidParameter("noise.not_an_array_of_floats", parameter="values")
     table = _table(*scale_ratio("sigma", sigma))
     table.scale_with(values, factor, generator(rng), compiled=_is_worth_compiling(values))
 

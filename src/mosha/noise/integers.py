@@ -68,7 +68,7 @@ def uniform_each(bounds: NDArray[np.int64], *, rng: Rng | None = None) -> NDArra
     """
     values = np.asarray(bounds)
     if values.dtype.kind != "i" or (values < 1).any():
-        raise InvalidParameter("bounds must be signed integers of at least 1.")
+        raise InvalidParameter("noise.bounds_below_one", parameter="bounds")
     last = (values.astype(np.int64).ravel() - 1).view(np.uint64)
     return _draw_by_mask(last, generator(rng)).reshape(values.shape)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import phrase
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -49,10 +50,10 @@ def to_ratio(name: str, value: Real) -> Ratio:
     kind = type(value)
     if kind is float or (kind is not int and isinstance(value, float | np.floating)):
         if not math.isfinite(value):
-            raise InvalidParameter(f"{name} must be finite, got {float(value)}.")
+            raise InvalidParameter("core.not_finite", parameter=name, value=str(float(value)))
         return value.as_integer_ratio()
     if kind is bool or not isinstance(value, Rational):
-        raise InvalidParameter(f"{name} must be an int, a float or a Fraction, not {kind.__name__}.")
+        raise InvalidParameter("noise.not_a_rational", parameter=name, kind=kind.__name__)
     return int(value.numerator), int(value.denominator)
 
 
@@ -61,19 +62,16 @@ def format_ratio(top: int, bottom: int = 1) -> str:
     try:
         return f"{top / bottom:g}"
     except OverflowError:
-        return "a number beyond 1e308"
+        return phrase("noise.beyond_doubles")
 
 
 def scale_ratio(name: str, value: Real, *, at_most: int | None = LARGEST_SCALE) -> Ratio:
     """A scale: an exact rational above zero, and no larger than `at_most`."""
     top, bottom = to_ratio(name, value)
     if top <= 0:
-        raise InvalidParameter(f"{name} must be above zero, got {format_ratio(top, bottom)}.")
+        raise InvalidParameter("noise.not_positive", parameter=name, value=format_ratio(top, bottom))
     if at_most is not None and top > at_most * bottom:
-        raise InvalidParameter(
-            f"{name} must be at most 2**{at_most.bit_length() - 1}, so that noise stays within 64-bit integers: "
-            "use a coarser grid."
-        )
+        raise InvalidParameter("noise.scale_too_large", parameter=name, exponent=at_most.bit_length() - 1)
     return top, bottom
 
 
@@ -81,17 +79,18 @@ def probability(name: str, value: Real) -> Ratio:
     """An exact rational in [0, 1]."""
     top, bottom = to_ratio(name, value)
     if not 0 <= top <= bottom:
-        raise InvalidParameter(f"{name} must lie in [0, 1], got {format_ratio(top, bottom)}.")
+        raise InvalidParameter("noise.not_a_probability", parameter=name, value=format_ratio(top, bottom))
     return top, bottom
 
 
 def whole_number(name: str, value: object, *, at_least: int, at_most: int) -> int:
     """An integer in [at_least, at_most]."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise InvalidParameter(f"{name} must be an integer, not {type(value).__name__}.")
+        raise InvalidParameter("core.not_whole", parameter=name, kind=type(value).__name__)
     number = int(value)
     if not at_least <= number <= at_most:
-        raise InvalidParameter(f"{name} must lie between {at_least} and {at_most}, got {format_ratio(number)}.")
+        value = format_ratio(number)
+        raise InvalidParameter("noise.out_of_range", parameter=name, low=at_least, high=at_most, value=value)
     return number
 
 
@@ -103,5 +102,5 @@ def shape_of(size: int | tuple[int, ...]) -> tuple[int, ...]:
     except TypeError:
         shape = ()
     if len(shape) != len(sizes) or any(side < 0 for side in shape):
-        raise InvalidParameter("size must be None, an integer >= 0 or a tuple of them: it is how many samples to draw.")
+        raise InvalidParameter("noise.not_a_size", parameter="size")
     return shape

@@ -45,7 +45,7 @@ def _encode(context: tuple[str | int | bytes, ...]) -> bytes:
     parts = []
     for part in context:
         if isinstance(part, bool) or not isinstance(part, str | int | bytes):
-            raise InvalidParameter(f"a context is made of strings, integers and bytes, not {type(part).__name__}.")
+            raise InvalidParameter("noise.wrong_context", parameter="context", kind=type(part).__name__)
         kind = b"b" if isinstance(part, bytes) else b"s" if isinstance(part, str) else b"i"
         body = part if isinstance(part, bytes) else str(part).encode()
         parts.append(kind + len(body).to_bytes(8, "little") + body)
@@ -77,11 +77,9 @@ class KeyedRandom:
 
     def __init__(self, key: bytes, *context: str | int | bytes) -> None:
         if not isinstance(key, bytes):
-            raise InvalidParameter(f"the key must be bytes, not {type(key).__name__}.")
+            raise InvalidParameter("noise.key_not_bytes", parameter="key", kind=type(key).__name__)
         if len(key) < _SMALLEST_KEY:
-            raise InvalidParameter(
-                f"the key must have at least {_SMALLEST_KEY} bytes, got {len(key)}: make one with os.urandom(32)."
-            )
+            raise InvalidParameter("noise.key_too_short", parameter="key", least=_SMALLEST_KEY, length=len(key))
         derivation = HKDF(algorithm=hashes.SHA256(), length=32, salt=_SALT, info=_encode(context))
         self._stream = _CounterStream(derivation.derive(key))
         self._process = os.getpid()
@@ -99,10 +97,7 @@ class KeyedRandom:
     def bytes(self, n: int, /) -> bytes:
         """The next `n` bytes of the stream."""
         if self._process != os.getpid():
-            raise InsecureRandomness(
-                "this KeyedRandom was made in another process: both would give the same noise. "
-                "Make it in the process that uses it, with a context of its own."
-            )
+            raise InsecureRandomness("noise.keyed_random_forked")
         return self._stream.take(byte_count(n))
 
     def words(self, n: int, dtype: DTypeLike = "<u8") -> Words:
@@ -110,10 +105,7 @@ class KeyedRandom:
         return words(self, n, dtype)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise InsecureRandomness(
-            "a KeyedRandom cannot be copied or pickled: two copies would give the same noise twice. "
-            "Make it again from its key and context where you need it."
-        )
+        raise InsecureRandomness("noise.keyed_random_copied")
 
     def __copy__(self) -> NoReturn:
         self.__reduce_ex__(2)
@@ -145,7 +137,7 @@ class SeededRandom:
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int):
-            raise InvalidParameter(f"a seed must be an integer, not {type(seed).__name__}.")
+            raise InvalidParameter("core.not_whole", parameter="seed", kind=type(seed).__name__)
         self._seed = seed
         self._stream = _CounterStream(hashlib.sha256(f"mosha.noise.SeededRandom.1:{seed}".encode()).digest())
 

@@ -29,9 +29,7 @@ def generator(rng: Rng | None) -> Rng:
     if rng is None:
         return secure()
     if not isinstance(rng, SecureRandom | KeyedRandom | Rng):  # the protocol last: asking it is slow
-        raise InvalidParameter(
-            f"rng must be a random generator such as mosha.noise.SecureRandom(), not {type(rng).__name__}."
-        )
+        raise InvalidParameter("noise.not_a_generator", parameter="rng", kind=type(rng).__name__)
     return rng
 
 

@@ -108,10 +108,7 @@ class SecureRandom:
 
     def __init__(self, *seed: object) -> None:
         if seed:
-            raise InvalidParameter(
-                "SecureRandom takes no seed: noise that can be repeated can be subtracted. "
-                "Call SecureRandom() bare, or use SeededRandom(seed) in tests."
-            )
+            raise InvalidParameter("noise.secure_random_seeded", parameter="seed")
         self._pool = _Pool()
 
     @property
@@ -142,10 +139,7 @@ class SecureRandom:
         return words(self, n, dtype)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise InsecureRandomness(
-            "a SecureRandom cannot be copied or pickled: two copies would give the same noise twice. "
-            "Make a new one with SecureRandom() where you need it."
-        )
+        raise InsecureRandomness("noise.secure_random_copied")
 
     def __copy__(self) -> NoReturn:
         self.__reduce_ex__(2)

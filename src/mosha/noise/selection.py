@@ -111,7 +111,7 @@ def _distances(scores: ArrayLike) -> NDArray[np.uint64]:
     """How far each score is below the best, as unsigned integers: 64-bit wrap-around cannot lose them."""
     values = _integers("scores", scores)
     if values.ndim != 1 or values.size == 0:
-        raise InvalidParameter("scores must be a flat, non-empty sequence: one integer per candidate.")
+        raise InvalidParameter("noise.scores_not_flat", parameter="scores")
     unsigned = values.view(np.uint64)
     distances: NDArray[np.uint64] = unsigned[values.argmax()] - unsigned
     return distances
@@ -122,9 +122,9 @@ def _weights(weights: ArrayLike | None, count: int) -> NDArray[np.int64]:
         return np.ones(count, np.int64)
     values = _integers("weights", weights)
     if values.shape != (count,):
-        raise InvalidParameter(f"weights must be one integer per candidate: {count} of them.")
+        raise InvalidParameter("noise.number_of_weights", parameter="weights", count=count)
     if (values < 0).any() or not values.any():
-        raise InvalidParameter("weights must be zero or above, and not all zero.")
+        raise InvalidParameter("noise.weights_all_zero", parameter="weights")
     return values
 
 
@@ -134,7 +134,7 @@ def _integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
     except (ValueError, OverflowError):
         array = np.empty(0, object)
     if array.dtype.kind not in "iu" or array.dtype == np.uint64:
-        raise InvalidParameter(f"{name} must be signed 64-bit integers: round them to a grid first.")
+        raise InvalidParameter("noise.not_signed_integers", parameter=name)
     return array.astype(np.int64)
 
 

@@ -27,9 +27,9 @@ def byte_count(n: object) -> int:
     try:
         count = operator.index(n)  # type: ignore[arg-type]
     except TypeError:
-        raise InvalidParameter(f"a number of random bytes must be an integer, not {type(n).__name__}.") from None
+        raise InvalidParameter("core.not_whole", parameter="n", kind=type(n).__name__) from None
     if count < 0:
-        raise InvalidParameter("a number of random bytes must not be negative.")
+        raise InvalidParameter("noise.negative_number_of_bytes", parameter="n")
     return count
 
 
@@ -37,7 +37,7 @@ def words(rng: Rng, n: int, dtype: DTypeLike = "<u8") -> Words:
     """The next `n` unsigned integers of type `dtype` (a read-only view of the bytes)."""
     kind = np.dtype(dtype)
     if kind.kind != "u":
-        raise InvalidParameter(f"random words are unsigned integers (u1, u2, u4, u8), not {kind}.")
+        raise InvalidParameter("noise.words_not_unsigned", parameter="dtype", kind=str(kind))
     return np.frombuffer(rng.bytes(byte_count(n) * kind.itemsize), dtype=kind.newbyteorder("<"))
 
 

@@ -93,7 +93,7 @@ def optimal_epsilon(epsilon: float, count: int, delta: float, *, delta_each: flo
     if left <= 0:
         if delta_each == 0 or left == 0:
             return basic
-        raise InvalidParameter("delta is below what the deltas of the steps add up to: no epsilon holds at it.")
+        raise InvalidParameter("accounting.delta_below_steps", parameter="delta")
     if step == 0:
         return 0.0
     upper, log_lower = _tails(step, count)

@@ -94,7 +94,7 @@ def _log(value: float) -> float:
 
 def _categories(categories: int) -> int:
     if positive_integer("categories", categories) < 2:
-        raise InvalidParameter("randomized response needs at least 2 categories.")
+        raise InvalidParameter("core.one_category", parameter="categories")
     return categories
 
 

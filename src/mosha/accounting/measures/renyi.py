@@ -78,7 +78,7 @@ def divergence_and_delta(event: Event, order: float) -> tuple[float, float]:
 def cost_of(event: Event, order: float) -> Cost:
     """Divergence and delta of `event` at `order`, rounded up."""
     if real("order", order) <= 1:
-        raise InvalidParameter("a Rényi divergence is asked for at an order above 1.")
+        raise InvalidParameter("accounting.order_too_small", parameter="order")
     return fold(event, lambda part: _price_one(part, order), NO_COST)
 
 

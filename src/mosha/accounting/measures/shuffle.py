@@ -97,7 +97,7 @@ def divergence(local_epsilon: float, people: int, order: float, *, spread: bool 
     """
     e, n = _local(local_epsilon), positive_integer("people", people)
     if order <= 1:
-        raise InvalidParameter("a Rényi divergence is asked for at an order above 1.")
+        raise InvalidParameter("accounting.order_too_small", parameter="order")
     return _divergence(e, n, order, spread)
 
 

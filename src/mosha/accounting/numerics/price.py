@@ -42,7 +42,7 @@ class Price:
     def __post_init__(self) -> None:
         for value in self.parts:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InvalidParameter("a price counts units of 2^-128: whole numbers, zero or above.")
+                raise InvalidParameter("accounting.price_not_in_units")
 
     @property
     def parts(self) -> tuple[int, int, int, int]:
@@ -100,9 +100,9 @@ class Price:
             parts = [str(stored["amount"]), str(stored["delta"]), str(stored.get("rho", 0))]
             parts.append(str(stored.get("rho_delta", 0)))
         except (KeyError, TypeError, AttributeError):
-            raise InvalidParameter("this is not the description of a price.") from None
+            raise InvalidParameter("accounting.unknown_price_fields") from None
         if not all(part.isascii() and part.isdigit() for part in parts):
-            raise InvalidParameter("this is not the description of a price.")
+            raise InvalidParameter("accounting.unknown_price_fields")
         return cls(*map(int, parts))
 
 
