@@ -8,8 +8,9 @@ import os
 import selectors
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 __all__ = ["Lost", "TooLate", "WorkerProcess"]
@@ -30,6 +31,7 @@ class WorkerProcess:
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         self._jobs = 0
+        self._busy: threading.Thread | None = None
 
     @property
     def pid(self) -> int | None:
@@ -82,6 +84,18 @@ class WorkerProcess:
                     raise Lost
                 read += piece
         return read
+
+    def in_background(self, work: Callable[[], None]) -> threading.Thread:
+        """Do something with this worker while its slot goes on; `wait` waits for it."""
+        self._busy = threading.Thread(target=work, daemon=True)
+        self._busy.start()
+        return self._busy
+
+    def wait(self) -> None:
+        """Until what goes on in the background is done."""
+        if self._busy is not None:
+            self._busy.join()
+            self._busy = None
 
     def kill(self) -> None:
         """End the process for good, whatever it does."""

@@ -27,6 +27,7 @@ from mosha.server.work.ticks import tick
 
 __all__ = ["Slots"]
 
+PATIENCE = 60.0  # seconds for noting that a step was lost
 WRITING = 0.05  # seconds that are left for writing an end down before its tick
 FAILED = {"problem": {"code": "server.step_failed"}}
 PAUSE = 0.25  # seconds between two looks at an empty queue
@@ -141,12 +142,9 @@ class Slots:
             finish(self._database, row, self.holder, outcome, result, now())
             return
         after = tick(timing, seconds=min(time.monotonic() - begun + WRITING, deadline), deadline=deadline)
-        finish(
-            self._database, row, self.holder, outcome.removesuffix(" late"), result, row["started"] + int(after * 1e6)
-        )
-        if outcome == "failed late":  # shown at the deadline as any other failure, and counted as one
-            self._give_up(worker, job, time.monotonic() + 30)
+        finish(self._database, row, self.holder, outcome, result, row["started"] + int(after * 1e6))
         self._sleep(begun + after - time.monotonic())
+        worker.wait()
 
     def _end_of(self, worker: WorkerProcess, row: Row, job: dict[str, Any], begun: float) -> tuple[str, dict[str, Any]]:
         if row["attempts"] == 1 and self._is_stale(row):
@@ -164,12 +162,21 @@ class Slots:
         return said["outcome"], results.get(said["outcome"], refused)
 
     def _give_up(self, worker: WorkerProcess, job: dict[str, Any], until: float) -> tuple[str, dict[str, Any]]:
-        """A step came to no end: where it was paid for, the ledger counts it as a failure."""
-        try:
-            said = worker.do(job | {"op": "give_up"}, until=until)
-        except (Lost, TooLate):
-            return "failed late", FAILED
-        if said["outcome"] == "unpaid" or (said["outcome"] != "failed" and not self._is_paid(job)):
+        """A step came to no end: where it was paid for, the ledger counts it as a failure.
+
+        That is not broken off, for the ledger lets a step be started twice and no more. Where it takes longer than the
+        deadline, the request is seen to have failed at the deadline all the same, and the slot waits for it.
+        """
+        said: dict[str, Any] = {}
+
+        def note() -> None:
+            with contextlib.suppress(Lost, TooLate):
+                said.update(worker.do(job | {"op": "give_up"}, until=time.monotonic() + PATIENCE))
+
+        thread = worker.in_background(note)
+        thread.join(max(0.0, until - time.monotonic()))
+        if said.get("outcome") == "unpaid" or (said.get("outcome") != "failed" and not self._is_paid(job)):
+            thread.join()
             return "refused", {"problem": {"code": "server.not_run"}}
         return "failed", FAILED
 

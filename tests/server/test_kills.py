@@ -1,0 +1,95 @@
+"""Server and workers are killed at random moments: nothing is unpaid, nothing is paid twice, everything ends."""
+
+import os
+import random
+import signal
+import time
+from contextlib import suppress
+
+import mosha
+from tests.server.processes import ServerProcess, prepare
+
+ROUNDS = 4  # as many as a run of all tests has time for; `python -m benchmarks.server` goes on for longer
+
+
+def kill_at_random(folder, tokens, *, rounds, draw):
+    """Ask, kill the server or a worker at a random moment, begin again; the requests and their keys."""
+    asked = {}
+    for number in range(rounds):
+        server = ServerProcess(folder, timing="off", requests_per_minute=1000, workers=2)
+        try:
+            for each in range(3):
+                key = f"round {number} question {each}"
+                reply = server.ask(tokens["li"], key, 0.001)
+                assert reply.status_code == 202, reply.text
+                asked[key] = reply.json()["id"]
+            time.sleep(draw.uniform(0, 1.5))
+            if draw.random() < 0.4 and (workers := server.workers()):
+                with suppress(ProcessLookupError):
+                    os.kill(draw.choice(workers), signal.SIGKILL)
+                time.sleep(draw.uniform(0, 0.5))
+        finally:
+            server.kill()
+    return asked
+
+
+def check_books(folder, tokens, asked):
+    """After a restart every request has ended; the ledger holds one payment for each that says it was paid."""
+    server = ServerProcess(folder, timing="off", requests_per_minute=1000)
+    try:
+        ended = {key: server.wait(tokens["li"], request) for key, request in asked.items()}
+        for key, request in asked.items():
+            assert server.ask(tokens["li"], key, 0.001).json()["id"] == request
+    finally:
+        server.kill(signal.SIGTERM)
+    with mosha.Ledger(folder / "privacy.db") as ledger:
+        assert ledger.verify()
+        paid = [entry.content()["key"] for entry in ledger.entries() if entry.kind == "pay"]
+        account = ledger.account("visits/li")
+        assert account.spent <= account.limit
+    assert len(set(paid)) == len(paid)
+    for found in ended.values():
+        assert found["state"] in ("answered", "failed", "refused")
+        assert (f"request {found['id']}" in paid) == (found["state"] != "refused"), found["state"]
+    return [found["state"] for found in ended.values()]
+
+
+def test_kills_at_random_moments_lose_no_payment_and_pay_nothing_twice(tmp_path):
+    """Also the peer's fault 7: after a crash nobody is locked out, and the same key finds the same request."""
+    tokens = prepare(tmp_path, timing="off")
+    asked = kill_at_random(tmp_path, tokens, rounds=ROUNDS, draw=random.Random())
+    states = check_books(tmp_path, tokens, asked)
+    assert "answered" in states
+
+
+def test_a_question_that_is_killed_at_its_deadline_is_paid_failed_and_counted(tmp_path, monkeypatch):
+    """The worker is stopped for real (SIGSTOP, so that no deadline inside of it can help)."""
+    from tests.server.house import opened
+
+    with opened(tmp_path, deadline=6.0, workers=1, timing="fixed") as house:
+        house.answer("li", key="warm", epsilon=0.01)
+        worker = house.service.slots._workers[0]
+        send = worker._send
+
+        def stop_when_paid(message):
+            send(message)
+            if message.get("op") == "ask":
+                key = message["key"]
+                payer = house.service.ledger.account("visits/li")
+                while not payer.holds(key):
+                    time.sleep(0.001)
+                os.kill(worker.pid, signal.SIGSTOP)
+
+        monkeypatch.setattr(worker, "_send", stop_when_paid)
+        before = house.service.ledger.account("visits/li").failures
+        found = house.answer("li", key="stuck", epsilon=0.01)
+        if found["state"] == "answered":  # it was quicker than the signal
+            return
+        assert found["state"] == "failed"
+        assert found["problem"]["code"] == "server.step_failed"
+        worker.wait()
+        assert house.service.ledger.account("visits/li").failures == before + 1
+        row = house.service.database.row("SELECT visible - started AS after FROM requests WHERE id = ?", found["id"])
+        assert row["after"] == 6_000_000
+        monkeypatch.undo()
+        assert house.answer("li", key="next", epsilon=0.01)["state"] == "answered"
