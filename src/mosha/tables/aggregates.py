@@ -28,17 +28,35 @@ __all__ = [
 
 
 def count(column: Any = None) -> Count:
-    """How many rows (with `column`: in which it is not missing)."""
+    """How many rows (with `column`: in which it is not missing).
+
+    Args:
+        column: the name of a column, or an expression.
+
+    >>> count("days")
+    Count(of="days")
+    """
     return Count(None if column is None else numeric(column))
 
 
 def persons() -> CountPersons:
-    """How many persons."""
+    """How many persons.
+
+    >>> persons()
+    CountPersons()
+    """
     return CountPersons()
 
 
 def distinct(column: Any) -> Distinct:
-    """How many different values a column has."""
+    """How many different values a column has.
+
+    Args:
+        column: the name of a column, or an expression.
+
+    >>> distinct("ward")
+    Distinct(of="ward")
+    """
     return Distinct(numeric(column))
 
 
@@ -48,7 +66,15 @@ def sum(column: Any, *, between: Any = None) -> Sum:  # noqa: A001  (the analyst
 
 
 def mean(column: Any, *, between: Any = None) -> Mean:
-    """The mean of a column whose values are clamped into [low, high]."""
+    """The mean of a column whose values are clamped into [low, high].
+
+    Args:
+        column: the name of a column, or an expression.
+        between: the range (low, high); "automatic" buys one from the budget; left out, the declared one.
+
+    >>> mean("days", between=(0, 30)).measured.bounds
+    (0.0, 30.0)
+    """
     return Mean(Measured.of_column("mean", column, between))
 
 
