@@ -91,7 +91,7 @@ def test_the_question_that_counts_is_the_clients_own():
             ask(histogram(keys=["red", "green"], **TERMS | other), eight(COLOURS, colour))
     with pytest.raises(errors.SourceUnavailable):
         ask(mean(between=(0, 1), **TERMS), eight(COLOURS, colour))
-    for field, value in (("noise_multiplier", 400.0), ("length", 4), ("clients", 7)):  # would be paid for less
+    for field, value in (("noise_multiplier", 400.0), ("square", 4), ("clients", 7)):  # would be paid for less
         with pytest.raises(errors.SourceUnavailable):
             ask(dataclasses.replace(COLOURS, **{field: value}), eight(COLOURS, colour))
 

@@ -15,10 +15,10 @@ FOLDER = Path(__file__).parents[2] / "src" / "mosha" / "learning"
         "linear/rows",
         "linear/losses",
         "choosing/selection",
-        "choosing/accuracy_release",
-        "choosing/calibration_table",
+        "choosing/accuracy",
+        "choosing/calibration",
         "choosing/pate",
-        "aggregation",
+        "graph_aggregation",
     ],
 )
 def test_every_file_that_promises_says_why(name):
