@@ -78,14 +78,14 @@ class ReleasePlan:
 
     def answers(self, value: Released) -> Columns:
         """What each aggregate says about each group; nothing if no group is shown."""
-        return self._named(part.answers(noisy) for part, noisy in zip(self.parts, value["parts"], strict=False))
+        return self._join_columns(part.answers(noisy) for part, noisy in zip(self.parts, value["parts"], strict=False))
 
     def errors(self, value: Released, confidence: float) -> Columns:
         """The half-widths of the error bars."""
         pairs = zip(self.parts, value["parts"], strict=False)
-        return self._named(part.errors(noisy, confidence) for part, noisy in pairs)
+        return self._join_columns(part.errors(noisy, confidence) for part, noisy in pairs)
 
-    def _named(self, columns: Iterable[Columns]) -> Columns:
+    def _join_columns(self, columns: Iterable[Columns]) -> Columns:
         found = {name: column for part in columns for name, column in part.items()}
         return {name: found.get(name, np.zeros(0)) for name in self.names}
 

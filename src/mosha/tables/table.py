@@ -23,7 +23,7 @@ from mosha.core.unit import Person, Row, Unit
 from mosha.tables import aggregates
 from mosha.tables.declaration import Declaration, apply_types, beside
 from mosha.tables.parts.additive import Aggregate
-from mosha.tables.parts.bounded_number import awaited
+from mosha.tables.parts.bounded_number import declared_range_key
 from mosha.tables.parts.key_values import interval, intervals
 from mosha.tables.parts.keys import MOST_KEYS
 from mosha.tables.parts.quantiles import maximum, minimum, quantile
@@ -285,7 +285,7 @@ def _show_columns(schema: Schema) -> str:
 
 def _fill_ranges(named: Mapping[str, Aggregate], said: Declaration) -> dict[str, Aggregate]:
     """Aggregates that name no range take the one that is declared for their column."""
-    ranges = {awaited(col(name)): between for name, between in said.ranges.items()}
+    ranges = {declared_range_key(col(name)): between for name, between in said.ranges.items()}
     return {name: a.fill_ranges(ranges) if isinstance(a, Aggregate) else a for name, a in named.items()}
 
 

@@ -14,7 +14,7 @@ from mosha.connect.language.value import Clamped
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.number import real
 
-__all__ = ["AUTOMATIC", "Measured", "Range", "awaited", "numeric"]
+__all__ = ["AUTOMATIC", "Measured", "Range", "declared_range_key", "numeric"]
 
 FINENESS = 18
 AUTOMATIC = "automatic"
@@ -43,7 +43,7 @@ def _range(between: Any) -> Range | None:
     return low, high
 
 
-def awaited(of: Expression) -> str:
+def declared_range_key(of: Expression) -> str:
     """The key of a number whose range the table's declaration is to tell."""
     return f"{of!r} in its declared range"
 
@@ -107,7 +107,7 @@ class Measured:
     def key(self) -> str:
         """What tells it from others."""
         if self.awaited:
-            return awaited(self.of)
+            return declared_range_key(self.of)
         if self.bounds is None:
             return f"{self.of!r} in a range to be bought"
         return f"{self.of!r} in [{self.bounds[0]:.17g}, {self.bounds[1]:.17g}]"
