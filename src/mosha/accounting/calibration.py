@@ -33,6 +33,13 @@ def calibrate(
     Raises:
         Unpriced: no x up to 1e12 is enough.
 
+    Args:
+        make_event: makes the event for an amount x of noise.
+        epsilon: the epsilon that the event may cost.
+        delta: the delta that the event may cost; 0 for a pure promise.
+        guess: where the search begins.
+        tolerance: how much too large the answer may be, relative to it.
+
     >>> from mosha.core.events import Gaussian
     >>> round(calibrate(Gaussian, epsilon=1, delta=1e-5), 4)
     3.7306

@@ -66,7 +66,18 @@ class Odometer:
         self._kinds: Counter[Event] | None = None if quick else Counter()
 
     def add(self, event: Event, count: int = 1) -> None:
-        """`event` was done, `count` times."""
+        """`event` was done, `count` times.
+
+        Args:
+            event: what was done, from `mosha.events`.
+            count: how often it was done.
+
+        >>> from mosha.core.events import Laplace
+        >>> odometer = Odometer()
+        >>> odometer.add(Laplace(10), 3)
+        >>> round(odometer.epsilon(1e-9), 6)
+        0.3
+        """
         if not isinstance(event, Event):
             raise InvalidParameter("core.not_an_event", parameter="event", kind=type(event).__name__)
         for part, times in flatten(event, positive_integer("count", count)):
@@ -98,14 +109,34 @@ class Odometer:
                 side.add(losses[min(i, len(losses) - 1)].times(count))
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon that the history is known to keep at this delta."""
+        """The least epsilon that the history is known to keep at this delta.
+
+        Args:
+            delta: a probability strictly between 0 and 1.
+
+        >>> from mosha.core.events import Laplace
+        >>> odometer = Odometer()
+        >>> odometer.add(Laplace(2))
+        >>> odometer.epsilon(1e-9) <= 0.5
+        True
+        """
         wanted = strict_probability("delta", delta)
         epsilons, deltas = self._basic_sums
         basic = epsilons if deltas <= wanted else math.inf
         return max(0.0, min(basic, self._answer("epsilon", wanted, lambda side: self._side_epsilon(side, wanted))))
 
     def delta(self, epsilon: float) -> float:
-        """The least delta that the history is known to keep at this epsilon."""
+        """The least delta that the history is known to keep at this epsilon.
+
+        Args:
+            epsilon: zero or above, in nats.
+
+        >>> from mosha.core.events import Laplace
+        >>> odometer = Odometer()
+        >>> odometer.add(Laplace(2))
+        >>> odometer.delta(0.5)
+        0.0
+        """
         wanted = non_negative("epsilon", epsilon)
         epsilons, deltas = self._basic_sums
         basic = deltas if epsilons <= wanted else 1.0

@@ -46,6 +46,10 @@ def epsilon(event: Event, delta: float) -> float:
     Units:
         Nats. `delta` is a probability in [0, 1); at zero the answer is that of pure differential privacy.
 
+    Args:
+        event: the event to price, from `mosha.events`.
+        delta: a probability in [0, 1).
+
     >>> from mosha.core.events import Gaussian, Laplace
     >>> round(epsilon(Laplace(100) * 1000, 1e-6), 3)
     1.363
@@ -64,6 +68,10 @@ def delta(event: Event, epsilon: float) -> float:
     Units:
         A probability; `epsilon` is in nats, zero or above.
 
+    Args:
+        event: the event to price, from `mosha.events`.
+        epsilon: zero or above, in nats.
+
     >>> from mosha.core.events import Gaussian
     >>> round(delta(Gaussian(1), 1.0), 9)
     0.126936738
@@ -78,6 +86,11 @@ def bounds(event: Event, *, delta: float | None = None, epsilon: float | None = 
     Guarantee:
         Some mechanism that `event` describes costs at least the first number, none costs more than the second. The
         first is poor, possibly zero, for events without an exact pair.
+
+    Args:
+        event: the event to price, from `mosha.events`.
+        delta: the delta at which epsilon is bounded; or
+        epsilon: the epsilon at which delta is bounded: give one of the two.
 
     >>> from mosha.core.events import RandomizedResponse
     >>> low, high = bounds(RandomizedResponse(0.1) * 1000, delta=1e-6)

@@ -151,6 +151,12 @@ def clipping_bias(
     `public` is a sample: of last year's published data, or drawn from a distribution that is assumed. On private
     values the answer would be a release nobody paid for. With `norm`, the values are vectors, and so is the bias.
 
+    Args:
+        public: a public sample of values, or of vectors.
+        between: the range (low, high) that values are clamped into; or
+        norm: the norm that vectors are clipped to.
+        order: which norm: 1 or 2.
+
     >>> clipping_bias([0, 10, 20, 50], between=(0, 30))
     -5.0
     >>> clipping_bias([[3, 4], [30, 40]], norm=5).tolist()

@@ -29,6 +29,9 @@ class LocalStatistic(Protocol):
 
     whose last entry, `width`, is the most that f can move anywhere and stands for all k beyond. In the unit of the
     data the number is offset + grid * f.
+
+    >>> isinstance(Quantile(at=0.5, between=(0, 100), grid=1), LocalStatistic)
+    True
     """
 
     @property
@@ -60,7 +63,7 @@ class Quantile(RenamedMethods):
         `between` and `grid` are in the unit of the column; f, counted from low, and A are in grid steps.
 
     >>> from mosha.core.unit import Row
-    >>> Quantile(at=0.5, between=(0, 10), grid=1).local([3, 1, 4, 1, 5], Row())
+    >>> Quantile(at=0.5, between=(0, 10), grid=1).evaluate_with_reaches([3, 1, 4, 1, 5], Row())
     (3, array([ 3,  4, 10, 10, 10, 10]))
     """
 

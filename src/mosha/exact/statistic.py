@@ -44,6 +44,11 @@ class Sensitivity:
         span: the length of the shortest interval that holds 0 and all coordinates of f(D) - f(D'): what a
             choice among coordinates can tell. At most 2 linf, and linf where all move the same way.
         monotone: adding a unit never lowers a coordinate, removing one never raises it.
+
+    >>> from mosha.core.unit import Row
+    >>> from mosha.exact.counts import Count
+    >>> Count().sensitivity(Row(at_most=3)).l1
+    3
     """
 
     l0: int
@@ -65,6 +70,10 @@ class Statistic(Protocol):
     Guarantee:
         For all neighbours D, D' under `unit`, each norm of evaluate(D, unit) - evaluate(D', unit) is at most
         the one in `sensitivity(unit)`. Every class that claims to be a statistic proves this.
+
+    >>> from mosha.exact.counts import Count
+    >>> isinstance(Count(), Statistic)
+    True
     """
 
     @property

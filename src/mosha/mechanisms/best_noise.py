@@ -22,7 +22,14 @@ __all__ = ["NoiseChoice", "additive", "best_noise"]
 
 @dataclass(frozen=True)
 class NoiseChoice:
-    """Which noise was taken, why, and the standard deviations of both (infinite where one is not to be had)."""
+    """Which noise was taken, why, and the standard deviations of both (infinite where one is not to be had).
+
+    >>> from mosha.core.unit import Row
+    >>> from mosha.exact.counts import Count
+    >>> choice = best_noise(Count(), unit=Row(), epsilon=1.0, delta=1e-6)
+    >>> choice.noise, choice.laplace < choice.gaussian
+    ('laplace', True)
+    """
 
     measurement: Measurement
     noise: str
@@ -49,6 +56,13 @@ def best_noise(
 
     Units:
         Standard deviations are in the unit of the statistic, for each coordinate.
+
+    Args:
+        statistic: what is counted or summed, such as `Count()` or `Histogram(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the price as epsilon, together with `delta`; or
+        delta: the probability that goes with epsilon (0 for none); or
+        rho: the price in zero-concentrated differential privacy.
 
     >>> from mosha import Row
     >>> from mosha.mechanisms import Count, VectorSum
@@ -110,6 +124,13 @@ def additive(
     rho: float | None = None,
 ) -> Measurement:
     """A statistic with the better of Laplace and Gaussian noise: the measurement that `best_noise` takes.
+
+    Args:
+        statistic: what is counted or summed, such as `Count()` or `Histogram(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the price as epsilon, together with `delta`; or
+        delta: the probability that goes with epsilon (0 for none); or
+        rho: the price in zero-concentrated differential privacy.
 
     >>> from mosha import Row
     >>> from mosha.mechanisms import Count

@@ -48,6 +48,11 @@ def exponential(statistic: Statistic, *, unit: Unit, epsilon: float) -> Measurem
         Scores are in steps of the statistic's grid, like the span. The error bar is how far the chosen
         score may be below the best one.
 
+    Args:
+        statistic: a statistic that scores two labels or more, such as `Histogram(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs.
+
     >>> from mosha import Row, noise
     >>> from mosha.mechanisms import Histogram
     >>> ward = exponential(Histogram(keys=["A", "B"]), unit=Row(), epsilon=1)
@@ -73,6 +78,11 @@ def permute_and_flip(statistic: Statistic, *, unit: Unit, epsilon: float) -> Mea
 
     Units:
         As in `exponential`.
+
+    Args:
+        statistic: a statistic that scores two labels or more, such as `Histogram(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs.
 
     >>> from mosha import Row, noise
     >>> from mosha.mechanisms import Histogram

@@ -53,6 +53,15 @@ def gaussian(
     Units:
         `sigma` is in the unit of the statistic; `epsilon`, `delta`, `rho` and `mu` are pure numbers.
 
+    Args:
+        statistic: what is counted or summed, such as `Count()` or `Histogram(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the price as epsilon, together with `delta`; or
+        delta: the probability that goes with epsilon; or
+        rho: the price in zero-concentrated differential privacy; or
+        mu: the price in Gaussian differential privacy; or
+        sigma: the noise itself, in the unit of the statistic.
+
     >>> from mosha import Row
     >>> from mosha.mechanisms import Histogram
     >>> wards = gaussian(Histogram(keys=["A", "B", "C"]), unit=Row(), rho=0.02)
@@ -154,6 +163,10 @@ def discrete_multiplier(multiplier: float, sensitivity: float, coordinates: int)
 
 def classic_multiplier(epsilon: float, delta: float) -> float:
     """sqrt(2 ln(1.25 / delta)) / epsilon: for comparison only. More noise than needed, and unproved above epsilon 1.
+
+    Args:
+        epsilon: above zero.
+        delta: a probability strictly between 0 and 1.
 
     >>> round(classic_multiplier(0.5, 1e-5), 3)
     9.69

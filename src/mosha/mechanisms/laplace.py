@@ -38,6 +38,12 @@ def laplace(
     Units:
         `scale` is in the unit of the statistic, `epsilon` a pure number; the answer is on the statistic's grid.
 
+    Args:
+        statistic: what is counted or summed, such as `Count()` or `Histogram(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs; or
+        scale: the noise itself, in the unit of the statistic.
+
     >>> from mosha import Row, noise
     >>> from mosha.mechanisms import Count
     >>> count = laplace(Count(), unit=Row(), epsilon=0.5)

@@ -51,6 +51,13 @@ def mean(
     Units:
         `between` and the mean are in the unit of the column.
 
+    Args:
+        between: the range (low, high) that values are clamped into.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs.
+        column: the column to average, if the data have several.
+        missing: "drop" leaves missing values out, "middle" counts them as the middle of the range.
+
     >>> from mosha import Row, noise
     >>> ages = mean(between=(0, 100), unit=Row(), epsilon=1)
     >>> answer, _ = ages.step(None, [20, 30, 40] * 4000, None, noise.SeededRandom(1))

@@ -42,6 +42,12 @@ def report_noisy_max(statistic: Statistic, *, unit: Unit, epsilon: float, top: i
     Units:
         Gaps are in the unit of the statistic. The error bar is that of each gap.
 
+    Args:
+        statistic: a statistic that scores two labels or more, such as `Histogram(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs.
+        top: how many labels to report, below the number of labels.
+
     >>> from mosha import Row, noise
     >>> from mosha.mechanisms import Histogram
     >>> ward = report_noisy_max(Histogram(keys=["A", "B"]), unit=Row(), epsilon=1)

@@ -44,6 +44,12 @@ def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str
     Units:
         The error bar is a number of people: a key with so many is kept with that confidence.
 
+    Args:
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs.
+        delta: the delta that a release costs.
+        column: the column of the keys, if the data have several.
+
     >>> from mosha import Person, noise
     >>> wards = partition_selection(unit=Person("patient", groups=1), epsilon=1, delta=1e-6)
     >>> people, ward = range(101), ["A"] * 100 + ["B"]

@@ -43,6 +43,13 @@ def propose_test_release(
     Units:
         `sensitivity` is in the unit of the statistic; the error bar is that of an answer that is not None.
 
+    Args:
+        statistic: a statistic with local sensitivities, such as `Quantile(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs.
+        delta: the delta that a release costs.
+        sensitivity: how far you expect that one unit can move the number, in its own unit.
+
     >>> from mosha import Row, noise
     >>> from mosha.mechanisms import Quantile
     >>> median = propose_test_release(

@@ -37,6 +37,11 @@ def randomized_response(categories: Sequence[object], *, unit: Unit, epsilon: fl
     Units:
         `epsilon` is a pure number. The error bar is the probability that the report is not the truth.
 
+    Args:
+        categories: the public categories, at least two.
+        unit: `mosha.Self()`: the device's own value is hidden.
+        epsilon: the epsilon that a release costs.
+
     >>> from mosha import Self, noise
     >>> smoker = randomized_response(["yes", "no"], unit=Self(), epsilon=20)
     >>> smoker.event, smoker.step(None, "no", None, noise.SeededRandom(1))[0]
@@ -97,6 +102,11 @@ def response_frequencies(
 
     With p the probability of the truth and q = (1 - p) / (k - 1) of each other category, a share f is reported with
     probability q + f (p - q); the reported shares are turned around. An estimate may be negative.
+
+    Args:
+        reports: what the devices reported.
+        categories: the public categories, in the order of the answer.
+        epsilon: the epsilon that the reports were made with.
 
     >>> response_frequencies(["yes"] * 60 + ["no"] * 40, ["yes", "no"], epsilon=math.log(3)).round(3).tolist()
     [0.7, 0.3]

@@ -37,6 +37,11 @@ def smooth_sensitivity(statistic: LocalStatistic, *, unit: Unit, epsilon: float)
     Units:
         The answer is in the unit of the column. There is no error bar, for the width of the noise is private.
 
+    Args:
+        statistic: a statistic with local sensitivities, such as `Quantile(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs.
+
     >>> from mosha import Row, noise
     >>> from mosha.mechanisms import Quantile
     >>> median = smooth_sensitivity(Quantile(at=0.5, between=(0, 100)), unit=Row(), epsilon=1)
@@ -74,6 +79,13 @@ def smooth_forecast(
     statistic: LocalStatistic, public: object, *, unit: Unit, epsilon: float, confidence: float
 ) -> float:
     """The half-width of the error bar that the answer would have on *public* data like the private ones.
+
+    Args:
+        statistic: a statistic with local sensitivities, such as `Quantile(...)`.
+        public: public data that resemble the private ones.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon that a release costs.
+        confidence: how often the error bar holds, such as 0.95.
 
     >>> from mosha import Row
     >>> from mosha.mechanisms import Quantile

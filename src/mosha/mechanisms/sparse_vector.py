@@ -38,6 +38,14 @@ def above_threshold(
     Units:
         `threshold` is in the unit of the statistic. The error bar holds for all answers together.
 
+    Args:
+        statistic: a single number, such as `Count()`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        epsilon: the epsilon of the whole run, however many steps it takes.
+        threshold: what the statistic is compared with, in its own unit.
+        horizon: how many steps are paid for.
+        alarms: how many times the answer may be True.
+
     >>> from mosha import Row, noise
     >>> from mosha.mechanisms import Count
     >>> alarm = above_threshold(Count(), unit=Row(), epsilon=1, threshold=500, horizon=3)

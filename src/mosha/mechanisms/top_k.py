@@ -39,6 +39,12 @@ def top_k(statistic: Statistic, *, unit: Unit, k: int, epsilon: float) -> Measur
         Scores are in steps of the statistic's grid; error bars say how far each chosen score may be below the best
         score that was left.
 
+    Args:
+        statistic: a statistic that scores two labels or more, such as `Histogram(...)`.
+        unit: whose presence is hidden, such as `mosha.Row()` or `mosha.Person(...)`.
+        k: how many labels to choose.
+        epsilon: the epsilon of all k choices together.
+
     >>> from mosha import Row, noise
     >>> from mosha.mechanisms import Histogram
     >>> wards = top_k(Histogram(keys=["A", "B", "C"]), unit=Row(), k=2, epsilon=2)

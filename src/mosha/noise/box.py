@@ -55,6 +55,12 @@ def box_noise(
     Raises:
         InvalidParameter: scale * width above 2**50, more than 16 widths, or widths too fine to count exactly.
 
+    Args:
+        scale: how fast the probability falls with the norm.
+        widths: the half-width of the box in each coordinate, as integers or short fractions.
+        size: how many to draw: a number or a shape; None draws a single one.
+        rng: a random generator; the secure one of the process by default.
+
     >>> box_noise(10, [1000, 1], 5).shape
     (5, 2)
     """
@@ -78,6 +84,12 @@ def box_radius(
 
     Units:
         `scale` in steps of R; `widths` in steps of the integer grid.
+
+    Args:
+        scale: how fast the probability falls with the radius.
+        widths: the half-width of the box in each coordinate.
+        size: how many to draw: a number or a shape.
+        rng: a random generator; the secure one of the process by default.
 
     >>> box_radius(1e-9, [1, 1], 3).tolist()
     [0, 0, 0]

@@ -83,6 +83,11 @@ def bernoulli(p: Real, size: Size = None, *, rng: Rng | None = None) -> bool | N
     Units:
         `p` is a probability in [0, 1].
 
+    Args:
+        p: the probability of heads.
+        size: how many to draw: a number or a shape; None draws a single one.
+        rng: a random generator; the secure one of the process by default.
+
     >>> bernoulli(1), bernoulli(0)
     (True, False)
     """
@@ -103,6 +108,11 @@ def bernoulli_exp(x: Real, size: Size = None, *, rng: Rng | None = None) -> bool
     Units:
         `x` is a pure number, zero or above.
 
+    Args:
+        x: the exponent: heads come with probability exp(-x).
+        size: how many to draw: a number or a shape; None draws a single one.
+        rng: a random generator; the secure one of the process by default.
+
     >>> bernoulli_exp(0)
     True
     """
@@ -122,6 +132,11 @@ def flips(distances: NDArray[np.integer], scale: Real, *, rng: Rng | None = None
 
     Units:
         `distances` and `scale` are in the same unit, that of the scores.
+
+    Args:
+        distances: an array of integers, none below zero.
+        scale: the distance at which the probability has fallen to 1/e.
+        rng: a random generator; the secure one of the process by default.
 
     >>> flips(np.array([0, 10**6]), 1).tolist()
     [True, False]

@@ -30,6 +30,9 @@ def gap(size: Size = None) -> float:
         A probability. It is about the distributions, given uniform bits: how well AES-256 imitates
         those is a matter of computation, not of this number.
 
+    Args:
+        size: how many samples, as a number or a shape; None for one.
+
     >>> gap(1_000_000) < 2.0**-900
     True
     """

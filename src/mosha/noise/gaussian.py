@@ -74,6 +74,11 @@ def discrete_gaussian(sigma: Real, size: Size = None, *, rng: Rng | None = None)
     Raises:
         InvalidParameter: for a sigma that is not a finite number in that range, or a bad `size`.
 
+    Args:
+        sigma: the width of the noise, taken as the exact rational that it is.
+        size: how many to draw: a number or a shape; None draws a single one.
+        rng: a random generator; the secure one of the process by default.
+
     >>> from mosha.noise import SeededRandom
     >>> discrete_gaussian(10, (2, 3), rng=SeededRandom(1)).shape
     (2, 3)
@@ -92,6 +97,11 @@ def add_discrete_gaussian(values: NDArray[np.int64], sigma: Real, *, rng: Rng | 
     Units:
         As there. The values are whole steps, below 2**62 in magnitude, so that no sum leaves 64 bits. Large arrays take
         compiled passes where numba is installed (the extra `fast`).
+
+    Args:
+        values: a writable array of 64-bit integers with one dimension.
+        sigma: the width of the noise, in steps.
+        rng: a random generator; the secure one of the process by default.
 
     >>> import numpy as np
     >>> from mosha.noise import SeededRandom
@@ -116,6 +126,12 @@ def scaled_discrete_gaussian(
 
     Units:
         `sigma` is in steps of the integer grid. The values are finite and below 2**52 in magnitude (not looked at).
+
+    Args:
+        values: a writable array in single precision with one dimension.
+        sigma: the width of the noise, in steps.
+        factor: what each noisy value is multiplied by.
+        rng: a random generator; the secure one of the process by default.
 
     >>> import numpy as np
     >>> from mosha.noise import SeededRandom

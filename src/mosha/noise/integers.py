@@ -40,6 +40,11 @@ def uniform(n: int, size: Size = None, *, rng: Rng | None = None) -> int | NDArr
     Units:
         `n` is a count, from 1 to 2**63.
 
+    Args:
+        n: how many integers to choose from.
+        size: how many to draw: a number or a shape; None draws a single one.
+        rng: a random generator; the secure one of the process by default.
+
     >>> uniform(1)
     0
     """
@@ -62,6 +67,10 @@ def uniform_each(bounds: NDArray[np.int64], *, rng: Rng | None = None) -> NDArra
 
     Units:
         Each bound is a count, from 1 to 2**63 - 1.
+
+    Args:
+        bounds: an array of signed integers of at least 1.
+        rng: a random generator; the secure one of the process by default.
 
     >>> uniform_each(np.array([1, 1])).tolist()
     [0, 0]

@@ -66,6 +66,11 @@ def discrete_laplace(scale: Real, size: Size = None, *, rng: Rng | None = None) 
     Raises:
         InvalidParameter: for a scale that is not a finite number in that range, or a bad `size`.
 
+    Args:
+        scale: the width of the noise, taken as the exact rational that it is.
+        size: how many to draw: a number or a shape; None draws a single one.
+        rng: a random generator; the secure one of the process by default.
+
     >>> from mosha.noise import SeededRandom
     >>> discrete_laplace(10, 4, rng=SeededRandom(1)).dtype
     dtype('int64')
@@ -90,6 +95,11 @@ def geometric(scale: Real, size: Size = None, *, rng: Rng | None = None) -> int 
     Units:
         `scale` is in steps of the integer grid, above 0 and at most 2**50. The success probability
         of the usual parametrisation is 1 - exp(-1 / scale).
+
+    Args:
+        scale: the width of the noise, taken as the exact rational that it is.
+        size: how many to draw: a number or a shape; None draws a single one.
+        rng: a random generator; the secure one of the process by default.
 
     >>> geometric(1e-9)
     0

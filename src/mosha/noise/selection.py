@@ -74,6 +74,13 @@ def exponential_choice(
     Raises:
         InvalidParameter: no candidates, scores that are not 64-bit integers, weights that do not fit.
 
+    Args:
+        scores: one signed 64-bit integer for each candidate.
+        scale: the difference of scores that makes a candidate e times as likely.
+        size: how many to draw: a number or a shape; None draws a single one.
+        weights: one integer for each candidate, zero or above; all 1 by default.
+        rng: a random generator; the secure one of the process by default.
+
     >>> exponential_choice([0, 1000], scale=1)
     1
     """
@@ -97,6 +104,11 @@ def permute_and_flip_choice(scores: ArrayLike, scale: Real, *, rng: Rng | None =
 
     Units:
         `scale` is in the unit of the scores.
+
+    Args:
+        scores: one signed 64-bit integer for each candidate.
+        scale: the distance from the best score at which a coin shows heads with probability 1/e.
+        rng: a random generator; the secure one of the process by default.
 
     >>> permute_and_flip_choice([0, 1000], scale=1)
     1
