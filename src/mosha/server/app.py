@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from mosha.core.language import Language, read_language
 from mosha.server.api.description import describe_api
+from mosha.server.api.mcp import answer_mcp
 from mosha.server.api.operation import Call, Operation, Reply, perform
 from mosha.server.api.schemas import check, read_json
 from mosha.server.api.table import OPERATIONS, PREFIX
@@ -206,6 +207,26 @@ def _plain_routes(service: Service) -> list[Route]:
     ]
 
 
+def _mcp_route(service: Service) -> Route:
+    """Agents: the Model Context Protocol, one message a POST."""
+
+    def handle(request: Request, body: bytes, language: Language) -> Response:
+        principal = identify(request, service)
+        check_site(request, principal)
+        found = answer_mcp(Call(service, principal, language=language), read_json(body))
+        return Response(None, 202) if found is None else respond(service, Reply(found))
+
+    async def endpoint(request: Request) -> Response:
+        language = language_of(request, service)
+        try:
+            body = await read_body(request, service.settings.body)
+            return await run_in_threadpool(handle, request, body, language)
+        except Exception as error:  # noqa: BLE001
+            return _problem(service, error, language)
+
+    return Route("/mcp", endpoint, methods=["POST"])
+
+
 class _SecurityHeaders:
     """Headers that every response has, whoever made it."""
 
@@ -249,6 +270,7 @@ def make_app(service: Service, *, pages: bool = True) -> Starlette:
     for path, group in _by_path().items():
         endpoints = {operation.method: _endpoint(service, operation) for operation in group}
         routes.append(Route(path, _by_method(endpoints), methods=list(endpoints)))
+    routes.append(_mcp_route(service))
     if pages:
         from mosha.server.pages import page_routes  # noqa: PLC0415
 

@@ -1,0 +1,140 @@
+"""The Model Context Protocol over the same operations: an agent lists, describes, previews, asks, reads and budgets.
+
+JSON-RPC 2.0 in one POST, without a session: each tool is an operation of the table, performed with the same checks.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mosha._version import __version__
+from mosha.core.errors import MoshaError
+from mosha.server.api.operation import Call, perform
+from mosha.server.api.schemas import Schema, check, integer, number, record, text
+from mosha.server.api.table import BY_NAME
+from mosha.server.errors import SignInNeeded
+from mosha.server.problems import problem_of
+
+__all__ = ["TOOLS", "answer_mcp"]
+
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+_PRICE = {"epsilon": number(above=0, most=1e6), "delta": number(least=0, most=1), "within": number(above=0, most=1e300)}
+_QUESTION = {"dataset": text(63), "sql": text(100_000)}
+LONGEST_WAIT = 60  # seconds
+
+
+def _performed(call: Call, operation: str, **parts: Any) -> Any:
+    said = {"path": {}, "query": {}, "body": {}} | parts
+    done = perform(BY_NAME[operation], Call(call.service, call.principal, **said, language=call.language))
+    return done.body
+
+
+def _price(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: arguments[name] for name in _PRICE if name in arguments}
+
+
+def _list(call: Call, _: Mapping[str, Any]) -> Any:
+    return _performed(call, "listDatasets")
+
+
+def _describe(call: Call, said: Mapping[str, Any]) -> Any:
+    return _performed(call, "readDataset", path={"dataset": said["dataset"]})
+
+
+def _preview(call: Call, said: Mapping[str, Any]) -> Any:
+    body = {"dataset": said["dataset"], "sql": said["sql"], "price": _price(said)}
+    return _performed(call, "preview", body=body | ({"rows": said["rows"]} if "rows" in said else {}))
+
+
+def _ask(call: Call, said: Mapping[str, Any]) -> Any:
+    body = {"dataset": said["dataset"], "sql": said["sql"], "price": _price(said)}
+    body |= {"purpose": said["purpose"]} if "purpose" in said else {}
+    found = _performed(call, "ask", body=body, key=said["key"])
+    end = time.monotonic() + min(said.get("wait_seconds", 0), LONGEST_WAIT)
+    while not found["final"] and time.monotonic() < end:
+        time.sleep(0.2)
+        found = _performed(call, "readRequest", path={"request": found["id"]})
+    return found
+
+
+def _read(call: Call, said: Mapping[str, Any]) -> Any:
+    return _performed(call, "readRequest", path={"request": said["request"]})
+
+
+def _budget(call: Call, _: Mapping[str, Any]) -> Any:
+    return _performed(call, "listMyGrants")
+
+
+TOOLS: dict[str, tuple[str, Schema, Callable[[Call, Mapping[str, Any]], Any]]] = {
+    "list_datasets": ("The datasets that may be asked about, with their promises.", record({}), _list),
+    "describe_dataset": (
+        "Columns, types, declared ranges and groups of a dataset. Nothing of its rows.",
+        record({"dataset": text(63)}), _describe,
+    ),
+    "preview": (
+        "What a SELECT would cost, how wide its error bars would be and what would be left. Free: call it before ask.",
+        record(_QUESTION, {**_PRICE, "rows": number(above=0, most=1e15)}), _preview,
+    ),
+    "ask": (
+        "Pay for a SELECT: noisy numbers with error bars; report both. The same key is free, a new one pays.",
+        record({**_QUESTION, "key": text(200)}, {**_PRICE, "purpose": text(2000), "wait_seconds": integer(most=60)}),
+        _ask,
+    ),
+    "read_answer": ("The state of a request, and its answer once it is there.", record({"request": text(40)}), _read),
+    "budget": ("What may still be spent, on what, until when.", record({}), _budget),
+}  # fmt: skip
+
+
+def answer_mcp(call: Call, message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The response to one message; None to a notification."""
+    if call.principal.is_public:
+        raise SignInNeeded("server.sign_in")
+    method, identity = message.get("method"), message.get("id")
+    said = message.get("params") or {}
+    if identity is None:
+        return None
+    try:
+        result = _result(call, method, said if isinstance(said, dict) else {})
+    except MoshaError as error:
+        problem = problem_of(error, call.language)
+        result = {
+            "content": [{"type": "text", "text": problem["detail"]}],
+            "isError": True,
+            "structuredContent": problem,
+        }
+        if method != "tools/call":
+            return {"jsonrpc": "2.0", "id": identity, "error": {"code": -32602, "message": problem["detail"]}}
+    if result is None:
+        return {"jsonrpc": "2.0", "id": identity, "error": {"code": -32601, "message": "unknown method"}}
+    return {"jsonrpc": "2.0", "id": identity, "result": result}
+
+
+def _result(call: Call, method: Any, said: Mapping[str, Any]) -> dict[str, Any] | None:
+    if method == "initialize":
+        wanted = said.get("protocolVersion")
+        return {
+            "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
+            "capabilities": {"tools": {"listChanged": False}},
+            "serverInfo": {"name": "mosha", "version": __version__},
+            "instructions": "Numbers are noisy on purpose. Preview first, ask once, keep the key, report error bars.",
+        }
+    if method == "ping":
+        return {}
+    if method == "tools/list":
+        return {"tools": [{"name": n, "description": w, "inputSchema": s} for n, (w, s, _) in TOOLS.items()]}
+    if method == "tools/call":
+        return _use(call, said)
+    return None
+
+
+def _use(call: Call, said: Mapping[str, Any]) -> dict[str, Any] | None:
+    if said.get("name") not in TOOLS:
+        return None
+    _, schema, tool = TOOLS[said["name"]]
+    arguments = said.get("arguments") or {}
+    check(arguments, schema, "")
+    found = tool(call, arguments)
+    return {"content": [{"type": "text", "text": json.dumps(found, ensure_ascii=False)}], "structuredContent": found}

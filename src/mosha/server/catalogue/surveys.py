@@ -1,0 +1,113 @@
+"""Surveys in the local model: each device randomises its answer before it leaves; here the reports are counted.
+
+Nobody has to be trusted with a truth, this server included: it never gets one. No account pays, because the promise is
+kept on the device.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mosha.local import Collector, Survey
+from mosha.server.clock import as_text, now
+from mosha.server.errors import BadRequest, Conflict, NotFound
+from mosha.server.store.database import Database, Row
+
+__all__ = [
+    "add_reports",
+    "close_survey",
+    "describe_survey",
+    "estimate_survey",
+    "find_survey",
+    "list_surveys",
+    "open_survey",
+]
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+def open_survey(database: Database, said: Mapping[str, Any], author: str) -> Row:
+    if not _NAME.fullmatch(said["name"]):
+        raise BadRequest("server.field_wrong", parameter="name", expected="a-z, 0-9, -")
+    survey = Survey.from_json(json.dumps(said["survey"]))
+    with database.transaction() as transaction:
+        if transaction.row("SELECT 1 AS found FROM surveys WHERE name = ?", said["name"]):
+            raise Conflict("server.exists", parameter="name", name=said["name"])
+        transaction.run(
+            "INSERT INTO surveys (name, title, content, state, author, collected, reports, created)"
+            " VALUES (?, ?, ?, 'open', ?, ?, 0, ?)",
+            *(said["name"], said["title"], survey.to_json(), author, _state(survey.collector()), now()),
+        )
+    return find_survey(database, said["name"])
+
+
+def _state(collector: Collector) -> str:
+    return base64.b64encode(collector.to_bytes()).decode()
+
+
+def _collector(row: Row) -> Collector:
+    return Collector.from_bytes(Survey.from_json(row["content"]), base64.b64decode(row["collected"]))
+
+
+def find_survey(database: Database, name: str) -> Row:
+    row = database.row("SELECT * FROM surveys WHERE name = ?", name)
+    if row is None:
+        raise NotFound("server.not_found")
+    return row
+
+
+def list_surveys(database: Database, *, most: int = 200) -> list[Row]:
+    return database.rows("SELECT * FROM surveys ORDER BY created DESC LIMIT ?", most)
+
+
+def add_reports(database: Database, name: str, reports: Sequence[str], tickets: Sequence[str] | None) -> dict[str, int]:
+    """Count reports in their wire format; how many were taken. What is not this survey's own is refused and counted."""
+    try:
+        found = [base64.b64decode(report, validate=True) for report in reports]
+        passes = None if tickets is None else [base64.b64decode(ticket, validate=True) for ticket in tickets]
+    except (binascii.Error, ValueError):
+        raise BadRequest("server.field_wrong", parameter="reports", expected="base64") from None
+    with database.transaction() as transaction:
+        lock = " FOR UPDATE" if database.shared else ""
+        row = transaction.row(f"SELECT * FROM surveys WHERE name = ?{lock}", name)  # noqa: S608
+        if row is None or row["state"] != "open":
+            raise Conflict("server.wrong_state", state="closed")
+        collector = _collector(row)
+        taken = collector.add(found, tickets=passes)
+        change = "UPDATE surveys SET collected = ?, reports = ? WHERE name = ?"
+        transaction.run(change, _state(collector), collector.accepted, name)
+    return {"accepted": taken, "rejected": len(found) - taken}
+
+
+def close_survey(database: Database, name: str) -> Row:
+    database.run("UPDATE surveys SET state = 'closed' WHERE name = ?", name)
+    return find_survey(database, name)
+
+
+def estimate_survey(row: Row) -> dict[str, Any]:
+    """The estimate with its error bars, and how many reports were taken and refused."""
+    collector = _collector(row)
+    numbers = {"accepted": collector.accepted, "rejected": dict(collector.rejected)}
+    return numbers | {"estimate": _plain(collector.estimate()) if collector.has_enough else None}
+
+
+def _plain(estimate: Any) -> Any:
+    if isinstance(estimate, dict):
+        return {name: _plain(part) for name, part in estimate.items()}
+    if hasattr(estimate, "table"):
+        return estimate.table()
+    if hasattr(estimate, "quantile"):
+        return {"mean": estimate.mean} | {
+            f"{share:g}": estimate.quantile(share) for share in (0.05, 0.25, 0.5, 0.75, 0.95)
+        }
+    return {"mean": estimate.value, "error": estimate.error(), "reports": estimate.reports}
+
+
+def describe_survey(row: Row) -> dict[str, Any]:
+    described = {name: row[name] for name in ("name", "title", "state", "reports")}
+    return described | {"survey": json.loads(row["content"]), "created": as_text(row["created"])}

@@ -1,0 +1,79 @@
+"""An agent over the Model Context Protocol, within the cap of its day."""
+
+import asyncio
+import json
+
+from mcp import ClientSession
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+
+
+def _send(house, who, method, params=None, *, identity=1):
+    headers = {"Authorization": f"Bearer {house.tokens[who]}"} if who else {}
+    message = {"jsonrpc": "2.0", "id": identity, "method": method, "params": params or {}}
+    return house.client.post("/mcp", content=json.dumps(message), headers=headers)
+
+
+def _use(house, who, tool, **arguments):
+    return _send(house, who, "tools/call", {"name": tool, "arguments": arguments}).json()["result"]
+
+
+def test_an_agent_lists_previews_asks_and_is_stopped_by_its_day(house):
+    agent = house.call("zhang", "POST", "/agents", {"name": "mcp agent"}).json()
+    house.tokens["mcp"] = house.call("zhang", "POST", "/tokens", {"label": "m", "agent": "mcp agent"}).json()["token"]
+    grant = house.call("zhang", "GET", "/grants").json()["grants"][0]
+    said = {"principal": agent["id"], "epsilon": 0.1, "expires": grant["expires"], "limit_per_day": {"epsilon": 0.025}}
+    assert house.call("zhang", "POST", f"/grants/{grant['id']}/grants", said).status_code == 201
+    hello = _send(house, "mcp", "initialize", {"protocolVersion": "2025-06-18"}).json()["result"]
+    assert hello["protocolVersion"] == "2025-06-18"
+    tools = _send(house, "mcp", "tools/list").json()["result"]["tools"]
+    names = {"list_datasets", "describe_dataset", "preview", "ask", "read_answer", "budget"}
+    assert {tool["name"] for tool in tools} == names
+    assert _use(house, "mcp", "list_datasets")["structuredContent"]["datasets"][0]["name"] == "visits"
+    sql = "SELECT COUNT(*) AS n FROM visits"
+    assert _use(house, "mcp", "preview", dataset="visits", sql=sql, epsilon=0.01)["structuredContent"]["fits"]
+    found = _use(house, "mcp", "ask", dataset="visits", sql=sql, epsilon=0.01, key="1", wait_seconds=30)
+    assert found["structuredContent"]["state"] == "answered"
+    again = _use(house, "mcp", "ask", dataset="visits", sql=sql, epsilon=0.01, key="1")
+    assert again["structuredContent"]["answer"] == found["structuredContent"]["answer"]
+    stopped = 0
+    for number in range(100):
+        reply = _use(
+            house, "mcp", "ask", dataset="visits", sql=sql, epsilon=0.01, key=f"loop {number}", wait_seconds=30
+        )
+        stopped += bool(reply.get("isError"))
+    assert stopped == 99
+    assert house.service.ledger.account("visits/zhang/mcp agent").spent <= 0.025
+
+
+def test_nobody_speaks_without_signing_in_and_wrong_messages_are_told(house):
+    assert _send(house, None, "tools/list").status_code == 401
+    assert _send(house, "li", "no/such").json()["error"]["code"] == -32601
+    wrong = _use(house, "li", "ask", dataset="visits")
+    assert wrong["isError"]
+    assert wrong["structuredContent"]["code"] == "server.field_missing"
+    note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    headers = {"Authorization": f"Bearer {house.tokens['li']}"}
+    assert house.client.post("/mcp", content=json.dumps(note), headers=headers).status_code == 202
+
+
+def test_the_official_client_speaks_with_the_server(house):
+    """With the SDK of the protocol itself: connect, list the tools, preview, ask, read the number and its bar."""
+    address, token = str(house.client.base_url), house.tokens["li"]
+
+    async def talk():
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            create_mcp_http_client(headers=headers) as http,
+            streamable_http_client(f"{address}/mcp", http_client=http) as (reading, writing, *_),
+            ClientSession(reading, writing) as session,
+        ):
+            await session.initialize()
+            tools = [tool.name for tool in (await session.list_tools()).tools]
+            said = {"dataset": "visits", "sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.01}
+            asked = said | {"key": "sdk", "wait_seconds": 30}
+            return tools, await session.call_tool("preview", said), await session.call_tool("ask", asked)
+
+    tools, preview, answer = asyncio.run(talk())
+    assert "ask" in tools
+    assert json.loads(preview.content[0].text)["fits"]
+    assert json.loads(answer.content[0].text)["answer"]["errors"]["0.95"]["n"][0] > 0
