@@ -35,7 +35,7 @@ class Faulty(run_example.Loopback):
             return said
         return [sys.executable, str(HERE / "replaying_node.py"), str(self.folder / "replays"), *said[1:]]
 
-    def message_of(self, settings, until=lambda report: report.get("done")):
+    def wait_for_report(self, settings, until=lambda report: report.get("done")):
         """The report of a run, once it says so."""
         place = Path(settings["report"])
         self.wait(lambda _: until(_read(place)), PATIENCE)
@@ -68,9 +68,9 @@ def hostile(federation, tmp_path_factory):
     folder, faults = tmp_path_factory.mktemp("hostile"), {"rounds": 3, "dies-after": 2}
     faults["faults"] = "1.1:nan 2.1:shape 3.1:zero 4.1:weight 1.2:inf 2.2:type 1.3:huge 2.3:vanish"
     settings = federation.faulty(folder, **faults)
-    before = federation.told(settings, lambda report: len(report.get("rounds", [])) == 2)
+    before = federation.wait_for_report(settings, lambda report: len(report.get("rounds", [])) == 2)
     settings = federation.faulty(folder, **faults | {"dies-after": 0})
-    return settings, before, federation.told(settings)
+    return settings, before, federation.wait_for_report(settings)
 
 
 def moved(outcome, number):
@@ -121,9 +121,9 @@ def test_fewer_nodes_than_planned_change_neither_noise_nor_divisor(hostile):
 def test_a_killed_server_goes_on_with_correlated_noise(federation, tmp_path):
     """Whose turn it is depends on names that Flower makes up; over two rounds every node has had its turn."""
     settings = federation.faulty(tmp_path / "turns", what="turns", rounds=3, **{"dies-after": 2})
-    before = federation.told(settings, lambda report: len(report.get("rounds", [])) == 2)
+    before = federation.wait_for_report(settings, lambda report: len(report.get("rounds", [])) == 2)
     federation.faulty(tmp_path / "turns", what="turns", rounds=3)
-    after = federation.told(settings)
+    after = federation.wait_for_report(settings)
     assert after["rounds"][:2] == before["rounds"]
     assert len(after["rounds"]) == 3
     assert after["spent"] == before["spent"] > 0
@@ -134,7 +134,7 @@ def test_a_killed_server_goes_on_with_correlated_noise(federation, tmp_path):
 
 def test_a_question_is_answered_over_the_network_though_a_node_vanishes_with_its_value(federation, tmp_path):
     settings = federation.faulty(tmp_path / "question", what="question", faults="2.1:vanish")
-    after = federation.told(settings)
+    after = federation.wait_for_report(settings)
     assert np.allclose(after["answer"], [1, 0, 2], atol=0.9)
     assert 3900 < after["spent"] <= 4000
     assert payments(settings) == 1
@@ -143,7 +143,7 @@ def test_a_question_is_answered_over_the_network_though_a_node_vanishes_with_its
 def test_the_example_runs_with_noise_in_shares_under_secure_aggregation(federation, tmp_path):
     settings = {name: str(tmp_path / file) for name, file in run_example.PLACES.items()}
     federation.run(where="shares", rounds=1, **settings)
-    after = federation.told(settings)
+    after = federation.wait_for_report(settings)
     assert len(after["rounds"]) == 1
     assert after["rounds"][0]["accuracy"] > 0.5
     assert after["spent"] == pytest.approx(60, rel=1e-3)
