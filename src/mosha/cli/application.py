@@ -12,7 +12,18 @@ from typing import Annotated, Any
 import typer
 
 from mosha._version import __version__
-from mosha.cli import audit, graph, ledger, ledger_grants, ledger_keys, ledger_notes, ledger_statement, local, stream  # noqa: F401
+from mosha.cli import (  # noqa: F401
+    audit,
+    graph,
+    ledger,
+    ledger_grants,
+    ledger_keys,
+    ledger_notes,
+    ledger_statement,
+    local,
+    server,
+    stream,
+)
 from mosha.cli.explain import explain
 from mosha.cli.plan import plan
 from mosha.cli.query import query
@@ -49,6 +60,7 @@ def application() -> typer.Typer:
     app.add_typer(audit.app, name="audit")
     app.add_typer(local.app, name="local")
     app.add_typer(stream.app, name="stream")
+    app.add_typer(server.app, name="server")
     return app
 
 

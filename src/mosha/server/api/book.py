@@ -51,8 +51,8 @@ def read_entries(call: Call) -> Reply:
 def verify(call: Call) -> Reply:
     call.service.rates.take("", "verify", per_minute=6)
     report = call.service.ledger.verify(head=call.body.get("head"))
-    problems = [str(problem) for problem in getattr(report, "problems", ())]
-    return Reply({"well": bool(report), "problems": problems[:100], "head": str(call.service.ledger.head)})
+    problems = list(report.problems)
+    return Reply({"well": report.ok, "problems": problems[:100], "head": str(report.head)})
 
 
 def _account_thing(call: Call) -> Thing:

@@ -1,0 +1,66 @@
+"""`mosha server`: backup, restore and check of a server's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mosha.cli.terminal import Json, write_json
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Back up, restore and check a server.")
+Folder = Annotated[Path, typer.Option(help="The server's folder.")]
+Heads = Annotated[list[str] | None, typer.Option(help="A head of the chain that was kept elsewhere; may be repeated.")]
+HERE = Path("mosha-server")
+
+
+def _settings(folder: Path) -> Any:
+    from mosha.server.settings import read_settings  # noqa: PLC0415  (an extra)
+
+    return read_settings(folder.absolute())
+
+
+@app.command("backup")
+def backup(
+    target: Annotated[Path, typer.Argument(help="A new folder for the copy.")],
+    *,
+    folder: Folder = HERE,
+    as_json: Json = False,
+) -> None:
+    """Copy store and ledger, and print the head: keep it elsewhere."""
+    from mosha.server.upkeep import back_up  # noqa: PLC0415
+
+    done = back_up(_settings(folder), target.absolute())
+    write_json(done) if as_json else typer.echo(f"backed up to {target}; keep this head elsewhere: {done['head']}")
+
+
+@app.command("restore")
+def restore(
+    source: Annotated[Path, typer.Argument(help="The folder of a backup.")],
+    *,
+    folder: Folder = HERE,
+    head: Heads = None,
+    as_json: Json = False,
+) -> None:
+    """Put a backup back; refused where its ledger is older than a head that is known. Stop the server first."""
+    from mosha.server.upkeep import restore as put_back  # noqa: PLC0415
+
+    done = put_back(_settings(folder), source.absolute(), heads=head or ())
+    write_json(done) if as_json else typer.echo(f"restored; the head is {done['head']}")
+
+
+@app.command("check")
+def check(*, folder: Folder = HERE, head: Heads = None, as_json: Json = False) -> None:
+    """Verify the chain, the heads that are known, and that every answered request was paid for."""
+    from mosha.server.upkeep import check_server  # noqa: PLC0415
+
+    found = check_server(_settings(folder), heads=head or ())
+    if as_json:
+        write_json(found)
+    else:
+        typer.echo("well" if found["well"] else "\n".join(found["problems"]))
+    if not found["well"]:
+        raise typer.Exit(1)
