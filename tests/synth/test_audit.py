@@ -11,7 +11,7 @@ ENTRIES = {entry.name: entry for entry in own_entries()}
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_the_attack_finds_no_more_than_was_claimed(name):
-    verdict = ENTRIES[name].attack(runs=2000, confidence=1 - 1e-9)
+    verdict = ENTRIES[name].attack(runs=600, confidence=1 - 1e-9)
     assert not verdict.broken, verdict
 
 
@@ -31,5 +31,5 @@ def test_an_uncentred_table_is_found(monkeypatch):
 
     monkeypatch.setattr(residuals, "residual_of", uncentred)
     monkeypatch.setattr(residuals.ResidualNoise, "read", keep)
-    verdict = ENTRIES["synth: marginals"].attack(runs=20000, confidence=1 - 1e-6)
+    verdict = ENTRIES["synth: marginals"].attack(runs=6000, confidence=1 - 1e-6)
     assert verdict.broken

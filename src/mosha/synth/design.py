@@ -37,7 +37,7 @@ STAGES = {"one-ways": 0.15, "pairs": 0.73, "fine": 0.06, "look": 0.06}
 """What each stage has of the squared mu."""
 
 MOST_GROUPS = 128
-ROUGH, ROUGHEST = 0.2, 0.6
+ROUGH, ROUGHEST = 0.2, 0.35
 """Groups are made so fine that the noise of a pair table is about this large a share of all rows."""
 
 FEWEST = 3

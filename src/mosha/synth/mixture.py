@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from mosha.synth.axis import Reals
 
-__all__ = ["Mixture", "PairTarget", "fit_mixture", "shrink_towards_independence"]
+__all__ = ["Mixture", "PairTarget", "assume_independence", "fit_mixture", "shrink_towards_independence"]
 
 Singles = NDArray[Any]
 """Single precision: a model is never more accurate than the noise that it is fitted to."""
 
 RATE, DECAYS, SPREAD = 0.15, (0.9, 0.99), 0.5
+MANY, DOUBT = 50, 3.0
+"""Pairs with at least this many free numbers are taken for independent within this many deviations of noise alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +35,13 @@ class PairTarget:
     second: int
     residual: Reals
     deviation: float
+    is_assumed: bool = False
+    """Whether independence was put in the place of a residual that could not be told from it."""
 
     @property
     def freedom(self) -> int:
-        return int((self.residual.shape[0] - 1) * (self.residual.shape[1] - 1))
+        """How many free numbers were measured."""
+        return 0 if self.is_assumed else int((self.residual.shape[0] - 1) * (self.residual.shape[1] - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +212,15 @@ def shrink_towards_independence(pair: PairTarget, oneways: Sequence[Reals]) -> t
     noise = pair.freedom * pair.deviation**2
     kept = (max(0.0, 1 - noise / energy) if energy > 0 else 0.0) * excess
     return PairTarget(pair.first, pair.second, independent + kept, pair.deviation), kept
+
+
+def assume_independence(pair: PairTarget, oneways: Sequence[Reals]) -> PairTarget:
+    """The pair as it is; or as if its columns were independent, where its many numbers do not speak against that."""
+    independent = _centre(np.outer(oneways[pair.first], oneways[pair.second]))
+    energy = float(((pair.residual - independent) ** 2).sum()) / pair.deviation**2
+    if pair.freedom < MANY or energy > pair.freedom + DOUBT * np.sqrt(2 * pair.freedom):
+        return pair
+    return PairTarget(pair.first, pair.second, independent, pair.deviation, is_assumed=True)
 
 
 def _centre(table: Reals) -> Reals:

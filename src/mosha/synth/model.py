@@ -12,12 +12,12 @@ import numpy as np
 from mosha.synth.axis import Reals
 from mosha.synth.columns import CodedColumn, Wholes
 from mosha.synth.design import Design, clean_oneways, pair_targets
-from mosha.synth.mixture import Mixture, fit_mixture
+from mosha.synth.mixture import Mixture, assume_independence, fit_mixture
 from mosha.synth.residuals import Measured
 
 __all__ = ["Model", "fit_model"]
 
-FEWEST_COMPONENTS, MOST_COMPONENTS, MOST_STEPS = 200, 800, 600
+FEWEST_COMPONENTS, MOST_COMPONENTS, MOST_STEPS = 200, 800, 1000
 MEMORY = 1 << 26
 """Numbers that the matrix of all components may have."""
 
@@ -93,7 +93,8 @@ def fit_model(
         coarse.append(design.groups[place][first])
         deviation = measured.deviations.get(((place, 1),), total)
         deviations.append(deviation * math.sqrt(len(share) / len(weights)) / total)
-    pairs = pair_targets(design, measured, total, 1)
+    grouped = [np.asarray(np.bincount(g, s), np.float64) for g, s in zip(design.groups, shares, strict=True)]
+    pairs = [assume_independence(pair, grouped) for pair in pair_targets(design, measured, total, 1)]
     fine = pair_targets(design, measured, total, 2)
     width = sum(len(shares) for shares in merged)
     components = max(FEWEST_COMPONENTS, min(MOST_COMPONENTS, MEMORY // max(width, 1), 2 * width))

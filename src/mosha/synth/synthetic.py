@@ -15,6 +15,7 @@ from mosha.core.extras import load_guest
 from mosha.core.number import positive_integer
 from mosha.synth.asking import ask_synthetic
 from mosha.synth.axis import Reals
+from mosha.synth.balancing import balance_rows
 from mosha.synth.columns import Wholes
 from mosha.synth.computing import evaluate
 from mosha.synth.drawing import draw_cells
@@ -70,7 +71,8 @@ class Synthetic(Fitted):
         """
         rows = positive_integer("rows", rows)
         generator = np.random.default_rng([seed_of(self.measured) % 2**63, abs(int(seed)), rows])
-        found = self._decode(draw_cells(self.model, rows, generator, self.chosen), generator)
+        cells = draw_cells(self.model, rows, generator, self.chosen)
+        found = self._decode(cells if self.chosen else balance_rows(cells, self.model, generator), generator)
         for _ in range(TRIES if self.never else 0):
             wrong = self._find_broken_rows(found)
             if not wrong.any():

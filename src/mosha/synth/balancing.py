@@ -1,0 +1,66 @@
+"""Rows moved closer to the model: values of one column are exchanged between rows where that helps all pair tables.
+
+A random sample of n rows strays from the model by about the root of a cell's count; exchanges keep every column as it
+is and take most of that away. They read the model and the synthetic rows alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosha.synth.columns import Wholes
+from mosha.synth.model import Model
+
+__all__ = ["balance_rows"]
+
+MOST_CELLS, MOST_WORK, SWEEPS = 4_000_000, 120_000_000, 6
+TAKEN = 0.06
+"""The share of helpful exchanges that are made at once: all of them together would overshoot."""
+
+
+def balance_rows(cells: list[Wholes], model: Model, generator: np.random.Generator) -> list[Wholes]:
+    """The same rows after some sweeps of exchanges; as they are where that would take too long."""
+    sizes = [len(groups) for groups in model.groups]
+    rows, columns = len(cells[0]) if cells else 0, len(cells)
+    pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    if columns < 2 or rows < 2 or pairs > MOST_CELLS or len(model.mixture.parts) < 2:
+        return cells
+    sweeps = min(SWEEPS, MOST_WORK // (rows * columns * (columns - 1)) + 1)
+    if rows * columns * (columns - 1) > 2 * MOST_WORK:
+        return cells
+    parts = [model.column(place).astype(np.float32) for place in range(columns)]
+    cells = [np.array(numbers) for numbers in cells]
+    for _ in range(sweeps):
+        for column in generator.permutation(columns):
+            _exchange(int(column), cells, sizes, parts, generator)
+    return cells
+
+
+def _exchange(
+    column: int, cells: list[Wholes], sizes: list[int], parts: list[NDArray[np.float32]], generator: np.random.Generator
+) -> None:
+    """Exchange the values of one column between random pairs of rows, where the pair tables come closer."""
+    rows, components = len(cells[column]), len(parts[column])
+    order = generator.permutation(rows)
+    one, two = order[: rows // 2], order[rows // 2 : 2 * (rows // 2)]
+    differs = cells[column][one] != cells[column][two]
+    one, two = one[differs], two[differs]
+    mine, other = cells[column][one], cells[column][two]
+    gain = np.zeros(len(one))
+    for place in range(len(cells)):
+        if place == column:
+            continue
+        width = sizes[place]
+        target = (parts[column].T @ parts[place]).reshape(-1) * (rows / components)
+        counts = np.bincount(cells[column] * width + cells[place], minlength=len(target))
+        weight = 1 / np.sqrt(target + 0.5)
+        excess = (counts - target) * weight
+        here, there = cells[place][one], cells[place][two]
+        spots = (mine * width + here, other * width + there, other * width + here, mine * width + there)
+        change = 2 * (excess[spots[2]] + excess[spots[3]] - excess[spots[0]] - excess[spots[1]])
+        change += weight[spots[0]] + weight[spots[1]] + weight[spots[2]] + weight[spots[3]]
+        gain -= np.where(here != there, change, 0.0)
+    taken = (gain > 0) & (generator.random(len(one)) < TAKEN)
+    first, second = one[taken], two[taken]
+    cells[column][first], cells[column][second] = other[taken], mine[taken]
