@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from mosha.cli.terminal import Json, write_json
+
 __all__ = ["serve"]
 
 
@@ -28,6 +30,7 @@ def serve(
     settings: Annotated[
         Path | None, typer.Option(help="A file of settings; FOLDER/mosha-server.toml by default.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Serve datasets to people who are not trusted with them: REST, a console, and a ledger that pays."""
     from mosha.server.serving import serve as run  # noqa: PLC0415  (an extra)
@@ -39,4 +42,11 @@ def serve(
         folder.absolute(), file=settings, demo=demo or None, port=port, host=host, certificate=certificate, key=key,
         behind_proxy=behind_proxy, workers=workers,
     )  # fmt: skip
-    run(found, typer.echo)
+
+    def announce(address: str, lines: list[str]) -> None:
+        if as_json:
+            write_json({"address": address, "folder": str(found.folder), "messages": lines})
+        else:
+            typer.echo("\n".join(lines))
+
+    run(found, announce)

@@ -17,14 +17,15 @@ from mosha.server.settings import Settings
 __all__ = ["serve"]
 
 
-def serve(settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve until it is told to stop. `say` gets what the operator should read."""
+def serve(settings: Settings, announce: Callable[[str, list[str]], None]) -> None:
+    """Serve until it is told to stop. `announce` gets the address, and what the operator should read."""
     service = Service(settings)
     listening = _listen(settings)
     address = _address(settings, listening)
     tokens = make_demo(service) if settings.demo else {}
-    say(f"Mosha listens at {address}")
-    _say_how_to_enter(service, address, tokens, say)
+    lines = [f"Mosha listens at {address}"]
+    _say_how_to_enter(service, address, tokens, lines.append)
+    announce(address, lines)
     config = uvicorn.Config(
         make_app(service),
         log_level="warning",
@@ -49,6 +50,7 @@ def _listen(settings: Settings) -> socket.socket:
     found = socket.socket(family, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     found.bind((settings.host, settings.port))
+    found.listen(128)  # whoever connects from now on waits until the server is there
     return found
 
 
