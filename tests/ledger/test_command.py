@@ -208,7 +208,7 @@ def test_a_refusal_states_asked_spent_and_limit(visits):
 
 def test_a_limit_that_can_never_pay_is_refused(book, mosha_ledger):
     code, _, err = mosha_ledger("open", book, "visits", "--unit", "row", "--epsilon", "1e-300")
-    assert (code, "so small" in err) == (1, True)
+    assert (code, "too small" in err) == (1, True)
 
 
 def test_a_folder_and_an_unknown_url_are_told_as_such(mosha_ledger, tmp_path):

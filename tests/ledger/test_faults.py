@@ -248,6 +248,8 @@ def test_all_who_share_a_commit_learn_that_it_failed(path, account):
             thread.join()
         other.execute("ROLLBACK")
     assert len({id(error) for error in heard}) == 5
+    assert {error.render("zh") for error in heard} == {heard[0].render("zh")}  # with the place and the reason
+    assert "另一个写入者" in heard[-1].render("zh")
     assert spent_later(path) == 0
 
 

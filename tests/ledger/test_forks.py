@@ -107,7 +107,7 @@ def test_a_fork_that_waited_too_long_leaves_a_child_that_is_refused(tmp_path):
         anew = in_child(lambda: mosha.Ledger(tmp_path / "privacy.db"))
         onward.set()
         payer.join()
-        assert found.startswith("LedgerUnavailable: this process was forked off in the middle")
+        assert found.startswith("LedgerUnavailable: this process was forked in the middle")
         assert anew.startswith("LedgerUnavailable")
         assert pay(account) == 7
         assert account.spent == 1.0

@@ -114,7 +114,7 @@ def test_a_book_that_is_read_without_locks_and_changes_meanwhile_is_not_believed
     storage._mode, storage._still = "ro&immutable=1", storage._files.shape()
     assert ledger.account("visits").spent == 1.0
     os.utime(path, ns=(0, 0))
-    with pytest.raises(errors.LedgerUnavailable, match="open it again"):
+    with pytest.raises(errors.LedgerUnavailable, match="Open it again"):
         ledger.account("visits").spent  # noqa: B018
     ledger.close()
 

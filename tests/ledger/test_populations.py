@@ -122,7 +122,7 @@ def test_only_units_that_hide_whole_persons_enter_a_population(ledger, patients,
 
 
 def test_neighbours_of_a_population_agree(ledger, patients):
-    with pytest.raises(errors.WrongUnit, match="kind of neighbours"):
+    with pytest.raises(errors.WrongUnit, match="kind of neighbors"):
         ledger.account("phones", unit=mosha.Self(of=PATIENTS), epsilon=1)
     owners = ledger.population("owners", neighbours="replace-one", epsilon=1)
     phones = ledger.account("phones", unit=mosha.Self(of="owners"), epsilon=1)

@@ -58,7 +58,7 @@ def unpack(data: bytes | bytearray, kinds: Mapping[str, Kind] | None = None) -> 
         arrays = list(_arrays(data, end, content["arrays"]))
         return _read(content["tree"], arrays, kinds or {})
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, MemoryError):
-        raise StateRefused("what was kept is not laid out as this version of Mosha lays it out.") from None
+        raise StateRefused("files.other_layout") from None
 
 
 def _arrays(data: bytes | bytearray, start: int, heads: Any) -> Iterator[NDArray[Any]]:
@@ -83,16 +83,14 @@ def _pack_value(value: Any, arrays: list[NDArray[Any]], kinds: Mapping[str, Kind
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value, order="C")
         if array.dtype.kind not in _KINDS:
-            raise InvalidParameter(f"an array of {array.dtype} cannot be kept in a file. Nothing was written.")
+            raise InvalidParameter("files.array_not_storable", kind=str(array.dtype))
         arrays.append(array)
         return ["array" if isinstance(value, np.ndarray) else "scalar", len(arrays) - 1]
     if isinstance(value, Mapping):
         return ["dict", [[_pack_value(k, arrays, kinds), _pack_value(v, arrays, kinds)] for k, v in value.items()]]
     if type(value) in (list, tuple):
         return [type(value).__name__, [_pack_value(v, arrays, kinds) for v in value]]
-    raise InvalidParameter(
-        f"a {type(value).__name__} cannot be kept in a file: plain values, arrays and tensors can. Nothing was written."
-    )
+    raise InvalidParameter("files.value_not_storable", kind=type(value).__name__)
 
 
 def _read(tree: Any, arrays: list[NDArray[Any]], kinds: Mapping[str, Kind]) -> Any:

@@ -83,9 +83,7 @@ class SealedFile:
         return AESGCM(HKDF(hashes.SHA256(), 32, salt=fresh, info=b"mosha.files.sealed.1").derive(self._secret))
 
     def _refusal(self) -> StateRefused:
-        return StateRefused(
-            f"{str(self.path)!r} is not the file of {self._what}, was edited or has another key. Nothing was read."
-        )
+        return StateRefused("files.not_this_file", path=str(self.path), what=self._what)
 
 
 def _nonce(number: int, *, last: bool) -> bytes:
@@ -117,12 +115,12 @@ def own_secret(path: Path, *, what: str, again: str) -> bytes:
     place = path.with_name(path.name + ".key")
     if not place.exists():
         if path.exists():
-            raise StateRefused(f"the key of {what} is gone: its state cannot be read. {again}")
+            raise StateRefused("files.secret_gone", what=what, again=again)
         create_file(place, [secrets.token_bytes(32)])  # where another was first, theirs counts
     return check_secret(place.read_bytes())
 
 
 def check_secret(secret: bytes) -> bytes:
     if not isinstance(secret, bytes) or len(secret) < 32:
-        raise InvalidParameter("a secret is at least 32 random bytes: make one with os.urandom(32). Nothing was spent.")
+        raise InvalidParameter("files.secret_too_short", parameter="secret", spent="nothing")
     return secret

@@ -283,7 +283,7 @@ class LedgerAccount(JointAccount):
     def retire(self, *, reason: str | None = None) -> None:
         """Close the account for good: nothing is charged to it or beneath it any more."""
         if reason is not None and not (isinstance(reason, str) and len(reason) <= LONGEST and reason.isprintable()):
-            raise InvalidParameter(f"reason is at most {LONGEST} printable characters. Nothing was closed.")
+            raise InvalidParameter("ledger.reason_too_long", parameter="reason", longest=LONGEST)
         self._ledger._retire(self.name, reason)  # noqa: SLF001
 
     @property

@@ -88,7 +88,7 @@ class Ledger:
                 is begun with a key pays nobody without it, and `verify` finds every row that was written without it.
         """
         if place == ":memory:":
-            raise InvalidParameter("a book that is forgotten is mosha.Ledger.memory(); ':memory:' would be a file.")
+            raise InvalidParameter("ledger.memory_as_place", parameter="place")
         seen = Witness(Path(witness).absolute()) if witness is not None else None
         options = {"patience": positive("patience", patience), "witness": seen, "create": create, "clock": clock}
         said = None if policy is None else Policy.of(policy)
@@ -202,7 +202,7 @@ class Ledger:
             limits: as for `account`: epsilon and delta, rho or mu, rule, delta_for_events, disjoint_blocks, size.
         """
         if not is_population_name(name):
-            raise InvalidParameter("a population has the name of an account, without '/'.")
+            raise InvalidParameter("ledger.bad_population_name", parameter="name")
         if neighbours is None:
             known = self._storage.read(lambda transaction: read_terms(transaction, [name]))
             neighbours = known[name].unit.neighbours if name in known else Neighbours.ADD_REMOVE
@@ -226,7 +226,7 @@ class Ledger:
 
     def _check_ours(self, account: LedgerAccount) -> None:
         if not isinstance(account, LedgerAccount) or account._ledger is not self:  # noqa: SLF001
-            raise InvalidParameter("accounts of one ledger go together: this is not an account of this ledger.")
+            raise InvalidParameter("ledger.account_of_another_ledger")
 
     def accounts(self) -> list[LedgerAccount]:
         """Every account of the book, by name."""
@@ -241,14 +241,12 @@ class Ledger:
             self._check_ours(account)
             leaves[account.name] = account.terms
         if not leaves:
-            raise InvalidParameter("together() needs at least one account.")
+            raise InvalidParameter("ledger.no_accounts_together", parameter="accounts")
         terms = tuple(leaves[name] for name in sorted(leaves))
         for other in terms[1:]:
             if not _protect_same(other.unit, terms[0].unit):
-                raise WrongUnit(
-                    f"account {other.name!r} protects {other.unit.describe()}, account {terms[0].name!r} "
-                    f"{terms[0].unit.describe()}: one release protects one unit."
-                )
+                units = {"protected": other.unit.phrase(), "other_protected": terms[0].unit.phrase()}
+                raise WrongUnit("ledger.units_differ", account=other.name, other=terms[0].name, **units)
         return JointAccount(self, terms)
 
     def _find_terms(self, names: Iterable[str]) -> dict[str, Terms]:
@@ -271,7 +269,7 @@ class Ledger:
             lambda transaction: transaction.row("SELECT amount, delta, retired FROM accounts WHERE name = ?", name)
         )
         if row is None:
-            raise UnknownAccount(f"this ledger has no account {name!r}.")
+            raise UnknownAccount("ledger.no_account", account=name)
         return *from_columns(row[0], row[1]), bool(row[2])
 
     def _retire(self, name: str, reason: str | None = None) -> None:
@@ -292,7 +290,7 @@ class Ledger:
             about: the account that the note is about.
         """
         if check_topic(topic).startswith(OWN):
-            raise InvalidParameter(f"topics under {OWN!r} are written by the ledger itself. Nothing was written.")
+            raise InvalidParameter("ledger.reserved_topic", parameter="topic", prefix=OWN)
         check_content(content)
         name = about.name if isinstance(about, LedgerAccount) else about
         return self._storage.write(lambda transaction: append_note(transaction, topic, content, name))

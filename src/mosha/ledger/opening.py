@@ -30,9 +30,9 @@ def choose_storage(place: str | os.PathLike[str], options: dict[str, Any]) -> St
 
         return PostgreSQLStorage(place, **options)
     if not isinstance(place, str | os.PathLike) or not os.fspath(place):
-        raise InvalidParameter("a ledger is kept in a file or at a URL: mosha.Ledger('privacy.db').")
+        raise InvalidParameter("ledger.no_place", parameter="place")
     if isinstance(place, str) and "://" in place:
-        raise InvalidParameter("this kind of URL is not known: a ledger is kept in a file or at postgresql://...")
+        raise InvalidParameter("ledger.unknown_url", parameter="place")
     return SQLiteStorage(Path(place), **options)
 
 
@@ -49,7 +49,7 @@ def begin_book(transaction: Transaction) -> None:
 def check_version(transaction: Transaction) -> None:
     row = transaction.row("SELECT body FROM entries WHERE sequence = 1")
     if row is not None and json.loads(row[0]).get("version", VERSION) > VERSION:
-        raise LedgerUnavailable("this book was begun by a newer version of mosha. Nothing was spent; upgrade.")
+        raise LedgerUnavailable("ledger.newer_version", spent="nothing")
 
 
 def read_terms(transaction: Transaction, names: list[str] | None) -> dict[str, Terms]:

@@ -59,7 +59,7 @@ class Checkpoint:
         try:
             replace_file(path, [document.encode() + b"\n" + text.encode() + b"\n"])
         except OSError as error:
-            raise InvalidParameter(f"the checkpoint {str(path)!r} cannot be written: {error.strerror}.") from None
+            raise InvalidParameter("ledger.checkpoint_not_writable", path=str(path), reason=error.strerror) from None
 
     @staticmethod
     def load(path: Path, keys: Sequence[LedgerKey]) -> Checkpoint:
@@ -70,11 +70,11 @@ class Checkpoint:
             known = (named["mosha"], named["version"]) == ("ledger checkpoint", VERSION)
             signer, sign = named["key"], str(named["sign"])
         except OSError as error:
-            raise InvalidParameter(f"the checkpoint {str(path)!r} cannot be read: {error.strerror}.") from None
+            raise InvalidParameter("ledger.checkpoint_not_readable", path=str(path), reason=error.strerror) from None
         except (ValueError, KeyError, TypeError):
             known, signer, sign, text = False, None, "", ""
         if not known:
-            raise InvalidParameter(f"{str(path)!r} is not a checkpoint of this version. Verify the whole book.")
+            raise InvalidParameter("ledger.not_a_checkpoint", path=str(path))
         _check_sign(path, text, signer, sign, keys)
         content = json.loads(text)
         return Checkpoint(Head.parse(content["head"]), content["entries"], content["at"], content["state"])
@@ -87,22 +87,17 @@ def _sign(text: str, key: LedgerKey | None) -> str:
 def _check_sign(path: Path, text: str, signer: str | None, sign: str, keys: Sequence[LedgerKey]) -> None:
     key = next((key for key in keys if key.id == signer), None)
     if (key is None) != (signer is None) or (signer is None and keys):
-        how = "without a key" if signer is None else f"with the key {signer}"
-        raise InvalidParameter(
-            f"the checkpoint {str(path)!r} was saved {how}: "
-            "verify with the same one, or verify the whole book and save it anew."
-        )
+        if signer is None:
+            raise InvalidParameter("ledger.checkpoint_without_key", path=str(path))
+        raise InvalidParameter("ledger.checkpoint_other_key", path=str(path), key=signer)
     if not hmac.compare_digest(_sign(text, key).encode(), sign.encode()):
-        raise InvalidParameter(f"the checkpoint {str(path)!r} was edited or is damaged. Verify the whole book.")
+        raise InvalidParameter("ledger.checkpoint_edited", path=str(path))
 
 
 def check_apart(path: Path, book: Path | None) -> None:
     """Refuse a checkpoint without a key that lies where whoever can write the book can write it."""
     if book is not None and path.resolve().parent == book.resolve().parent:
-        raise InvalidParameter(
-            f"the checkpoint {str(path)!r} lies in the folder of the book: whoever can write the one can write the "
-            "other. Keep it elsewhere, best on another machine, or verify with the key of the book."
-        )
+        raise InvalidParameter("ledger.checkpoint_beside_book", path=str(path))
 
 
 def _describe(said: Replay) -> dict[str, Any]:

@@ -39,7 +39,4 @@ def _compare(transaction: Transaction, said: Replay) -> None:
     for table, columns in EARLIER.items():
         stands = set(map(tuple, transaction.rows(f"SELECT * FROM {table}")))  # noqa: S608
         if stands != {row[:columns] for row in said.table(table)}:
-            raise LedgerTampered(
-                f"the index {table!r} of this book, which an earlier version of mosha left, does not say what its rows "
-                "say: it was edited. Nothing was changed and nothing was spent. Take a copy whose head is known."
-            )
+            raise LedgerTampered("ledger.index_edited", table=table, spent="nothing")

@@ -111,7 +111,7 @@ def verify_book(
     known = (*keys, *(() if storage.key is None else (storage.key,)))
     file = None if since is None or isinstance(since, Checkpoint) else Path(since)
     if keep and file is None:
-        raise InvalidParameter("keep=True needs since=FILE, the file that keeps the checkpoint.")
+        raise InvalidParameter("ledger.keep_without_file", parameter="keep")
     if file is not None and not known:
         check_apart(file, getattr(storage, "path", None))
     if file is not None and (file.exists() or not keep):
@@ -215,4 +215,4 @@ def parse_head(head: Head | str) -> Head | str:
         return head
     if isinstance(head, str):
         return Head.parse(head)
-    raise InvalidParameter("a head is text: 'sequence:hash', as `mosha ledger show` prints it.")
+    raise InvalidParameter("ledger.head_not_text", parameter="head")

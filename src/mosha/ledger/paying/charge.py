@@ -20,6 +20,7 @@ from mosha.core.errors import (
     UnknownAccount,
 )
 from mosha.core.event import Event
+from mosha.core.language import phrase
 from mosha.ledger.paying.statements import Row, check_lanes, state_lanes, states_tops
 from mosha.ledger.storage.transactions import Storage, Transaction
 from mosha.ledger.terms.edition import begin_edition
@@ -136,7 +137,7 @@ def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceede
     """Say which part of the limit is too small: public numbers, all of them."""
     rule, total = terms.rule, asked + spent
     delta = 0 if rule.amount_left(spent, way, asked.delta) == 0 else asked.delta
-    left, beside = rule.amount_left(spent, way, delta), f" and delta {as_float(delta):.3g}" if delta else ""
+    left = rule.amount_left(spent, way, delta)
     prices = {"asked": asked, "used": spent, "reached": total}
     numbers = {name: rule.amount_of(price, way) for name, price in prices.items()}
     numbers["limit"], measure = rule.amount_limit, rule.measure
@@ -145,9 +146,11 @@ def refusal(terms: Terms, asked: Price, spent: Price, way: str) -> BudgetExceede
         part, limit = lacking
         numbers, measure = {name: as_float(getattr(price, part)) for name, price in prices.items()}, "delta"
         numbers["limit"] = read_limit(getattr(limit, part))
-    advice = "Nothing of this kind fits any more."
-    if left:
-        advice = f"A release of {rule.measure} {left:.4g}{beside} would fit."
+    advice = phrase("ledger.nothing_fits")
+    if left and delta:
+        advice = phrase("ledger.fits_with_delta", measure=rule.measure, left=left, delta=as_float(delta))
+    elif left:
+        advice = phrase("ledger.fits", measure=rule.measure, left=left)
     return BudgetExceeded(account=terms.name, measure=measure, **numbers, advice=advice)
 
 
@@ -245,12 +248,12 @@ def _balances(
     statement = f"SELECT name, amount, delta, retired, entry FROM accounts WHERE name IN ({marks})"  # noqa: S608
     rows = transaction.rows(statement, *names)
     for name in set(names) - {row[0] for row in rows}:
-        raise UnknownAccount(f"this ledger has no account {name!r}.")
+        raise UnknownAccount("ledger.no_account", account=name)
     last = {}
     for name, amount, delta, is_retired, entry in rows:
         last[name] = _compare(transaction, name, *from_columns(amount, delta), entry)
         if is_retired and not retired:
-            raise AccountRetired(f"account {name!r} is retired: nothing is charged to it or beneath it any more.")
+            raise AccountRetired("ledger.account_retired", account=name)
     return {name: from_columns(amount, delta) for name, amount, delta, *_ in rows}, last
 
 
@@ -264,10 +267,7 @@ def _compare(transaction: Transaction, account: str, spent: Price, way: str, ent
     if row.kind == "open" and content["name"] == account:
         stated = [(FREE, "")]
     if stated != [(spent, way)]:
-        raise LedgerTampered(
-            f"the balance of account {account!r} is not what row {entry} says it is: the index was edited behind the "
-            "ledger's back. Run `mosha ledger verify`. Nothing was spent."
-        )
+        raise LedgerTampered("ledger.balance_edited", account=account, row=entry, spent="nothing")
     return content
 
 

@@ -68,7 +68,7 @@ def failures_of(transaction: Transaction, name: str) -> int:
 def lift(transaction: Transaction, name: str) -> dict[str, int]:
     """Forget the failures of an account and of all beneath it; what was forgotten, by account."""
     if transaction.row("SELECT name FROM accounts WHERE name = ?", name) is None:
-        raise UnknownAccount(f"this ledger has no account {name!r}.")
+        raise UnknownAccount("ledger.no_account", account=name)
     rows = transaction.rows("SELECT account, count FROM failures")
     lifted: dict[str, Any] = {a: int(n) for a, n in rows if a == name or a.startswith(name + "/")}
     if lifted:

@@ -50,7 +50,7 @@ class Lease(Account):
         self, storage: Storage, unit: Unit, scope: tuple[str, ...], payers: tuple[Payer, ...], event: Event
     ) -> None:
         if not isinstance(event, Event):
-            raise InvalidParameter("a lease is taken for an event, such as mosha.events.Laplace(10) * 1000.")
+            raise InvalidParameter("ledger.lease_without_event", parameter="event")
         self._storage = storage
         self._unit = unit
         self._scope = scope
@@ -115,7 +115,7 @@ class Lease(Account):
 
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
         if key is not None:
-            raise InvalidParameter("a lease keeps no answers and takes no key: open on the account. Nothing was spent.")
+            raise InvalidParameter("ledger.lease_takes_no_key", parameter="key", spent="nothing")
         self._usable()  # before the lock, which a fork may have copied while somebody held it
         prices = self._price(measurement.event)
         with self._lock:
@@ -135,14 +135,14 @@ class Lease(Account):
     def _usable(self) -> None:
         self._check_process()
         if not self._open:
-            raise RunClosed("this lease is over. No data was read. Take a new one.")
+            raise RunClosed("ledger.lease_over")
         if self._frozen is not None:
             raise self._refusal_of_frozen(paid=False)
 
     def _check_process(self) -> None:
         """Refuse a fork, which holds a copy of the slice that is not its own."""
         if self._process != os.getpid():
-            raise RunClosed("this lease belongs to another process. Nothing is answered here. Take a new one.")
+            raise RunClosed("ledger.lease_of_another_process")
 
     def _refusal(self, position: int, price: Price) -> BudgetExceeded:
         terms, slice_ = self._payers[position].terms, self._charges[position].price
@@ -255,7 +255,7 @@ class _Debit:
             return True, answer
         if self._broken == step:
             self._let_go()
-            raise StepFailed(f"step {step} of {self._measurement.name} failed inside the private side. It stays paid.")
+            raise StepFailed("ledger.step_failed", step=step, measurement=self._measurement.name, spent="paid")
         return False, None
 
     def _let_go(self) -> None:
@@ -267,7 +267,7 @@ class _Debit:
         self._lease._usable()  # noqa: SLF001
         self._lease._tell()  # noqa: SLF001
         if step <= self._touched:
-            raise StepFailed(f"step {step} of {self._measurement.name} was started and never answered. It stays paid.")
+            raise StepFailed("ledger.step_never_answered", step=step, measurement=self._measurement.name, spent="paid")
         self._touched_before, self._touched = self._touched, step
 
     def note_answer(self, step: int, answer: Any) -> None:

@@ -33,7 +33,7 @@ class Order:
     @staticmethod
     def of(measurement: Measurement, scope: tuple[str, ...], payers: tuple[Payer, ...], key: str | None) -> Order:
         if key is not None and not (len(key) <= LONGEST and key.isprintable()):
-            raise InvalidParameter(f"key must be 1 to {LONGEST} printable characters. Nothing was spent.")
+            raise InvalidParameter("ledger.bad_key", parameter="key", longest=LONGEST, spent="nothing")
         asked = str(measurement.question)
         what = measurement.event, measurement.horizon, str(measurement.name), key, asked
         state = measurement.state
@@ -62,7 +62,5 @@ def find_same(entry: Entry, order: Order) -> Entry:
     wanted = order.describe()
     same = _open_plan(stored["event"]) == _open_plan(wanted["event"])
     if not same or any(stored.get(part) != wanted.get(part) for part in ("horizon", "name", "question", "replays")):
-        raise InvalidParameter(
-            f"key {order.key!r} paid for another measurement on this account. Use a new key. Nothing was spent."
-        )
+        raise InvalidParameter("ledger.key_of_another_payment", parameter="key", key=order.key, spent="nothing")
     return entry

@@ -107,7 +107,7 @@ class Payment:
             over = self._broken[1]
             self._note_break()
             if over:
-                raise StepFailed(f"step {step} of {self._order.name} failed inside the private side. It stays paid.")
+                raise StepFailed("ledger.step_failed", step=step, measurement=self._order.name, spent="paid")
         if self._claim:
             return False, None
         entry = self._storage.read(lambda transaction: _outcome(transaction, self._entry.sequence, step))
@@ -115,12 +115,9 @@ class Payment:
             return False, None
         content = entry.content()
         if entry.kind == "fail":
-            raise StepFailed(f"step {step} of {self._order.name} failed earlier under this key. It stays paid.")
+            raise StepFailed("ledger.step_failed_earlier", step=step, measurement=self._order.name, spent="paid")
         if "answer" not in content:
-            raise AlreadyReleased(
-                f"step {step} of {self._order.name} was released under this key and its answer could not be kept. "
-                "No data was read. Pay for a new one under a new key."
-            )
+            raise AlreadyReleased("ledger.answer_not_kept", step=step, measurement=self._order.name)
         return True, decode(content["answer"])
 
     def note_start(self, step: int) -> None:
@@ -148,19 +145,14 @@ class Payment:
     def _take(self, transaction: Transaction, step: int, secret: str) -> tuple[int, int]:
         claim, attempts, closed = self._row(transaction)
         if not self._claim and (closed or (step > 1 and not self._order.resumable)):
-            raise RunClosed(
-                f"this run of {self._order.name} has ended: its state went with the process that held it, and the "
-                "steps after it cannot be taken. No data was read. Open another run under a new key."
-            )
+            raise RunClosed("ledger.run_lost", measurement=self._order.name)
         overtaken = self._claim and (closed or claim != self._claim)
         if overtaken or _outcome(transaction, self._entry.sequence, step):
             raise self._overtaken(step)
         refuse_frozen(transaction, self._order.payers, paid=True)  # first: whether a step has an answer is not told
         if attempts >= ATTEMPTS and not self._order.replays:
             raise StepFailed(
-                f"step {step} of {self._order.name} was started {ATTEMPTS} times and has no answer. If another process "
-                "is still at work on it, ask again later with the same key. If not, it was lost twice: a crash may "
-                "depend on the data, so it is not started again and stays paid. No data was read."
+                "ledger.started_too_often", step=step, measurement=self._order.name, attempts=ATTEMPTS, spent="paid"
             )
         self._set(transaction, claim=claim + 1, attempts=attempts + 1)
         content = {"payment": self._entry.sequence, "step": step, "claim": claim + 1, "lock": make_lock(secret)}
@@ -302,10 +294,7 @@ class Payment:
         transaction.run(statement, claim, attempts, self._entry.sequence)
 
     def _overtaken(self, step: int) -> AlreadyReleased:
-        return AlreadyReleased(
-            f"another holder has taken over step {step} of {self._order.name} under the same key: its answer is the "
-            "one that counts. Open again with the same key to read it. This answer was discarded."
-        )
+        return AlreadyReleased("ledger.taken_over", step=step, measurement=self._order.name)
 
 
 def _outcome(transaction: Transaction, payment: int, step: int) -> Entry | None:

@@ -44,10 +44,7 @@ def check_lanes(
 
 def _compare(account: str, what: str, said: tuple[Price | None] | None, stands: Price | None) -> None:
     if said is not None and said[0] != stands:
-        raise LedgerTampered(
-            f"what account {account!r} has paid for {what!r} is not what its last row says: the index was edited "
-            "behind the ledger's back. Run `mosha ledger verify`. Nothing was spent."
-        )
+        raise LedgerTampered("ledger.paid_amount_edited", account=account, what=what, spent="nothing")
 
 
 def _find_sum(account: str, lane: str, rows: Mapping[str, Row]) -> tuple[Price | None] | None:

@@ -21,10 +21,7 @@ def begin(storage: Storage, payment: int, holder: object, *, name: str) -> None:
     """Note that `holder` answers a step of a payment (the number of its row); AnswerPending where another one does."""
     with _lock:
         if _holders.setdefault((os.getpid(), id(storage), payment), id(holder)) != id(holder):
-            raise AnswerPending(
-                f"{name} is being answered under this key by another thread, for the same payment. "
-                "Ask again with the same key in a moment: the answer will be there, and it is free. Nothing was spent."
-            )
+            raise AnswerPending("ledger.being_answered", measurement=name, spent="nothing")
 
 
 def end(storage: Storage, payment: int, holder: object) -> None:

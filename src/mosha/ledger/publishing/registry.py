@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mosha._version import __version__
 from mosha.core.errors import InvalidParameter
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
+from mosha.core.language import Phrase, phrase
 from mosha.core.unit import Client, Edge, Example, Member, Node, Person, Row, Self, Unit, Window
 from mosha.core.unit import Event as Reading
 
@@ -141,18 +142,16 @@ def make_entry(statement: Statement, details: Mapping[str, Any] | None, tier: in
         elif name in ("url_slug", "status"):
             entry[name] = value
         else:
-            raise InvalidParameter(f"the registry has no field {name!r}.")
+            raise InvalidParameter("ledger.registry_no_field", parameter=name)
     if tier not in (None, 1, 2, 3):
-        raise InvalidParameter("the registry has the tiers 1, 2 and 3.")
+        raise InvalidParameter("ledger.registry_no_tier", parameter="tier")
     if missing := missing_fields(entry, tier or 1):
-        raise InvalidParameter(
-            f"an entry of tier {tier or 1} needs what no ledger knows: say {', '.join(missing)} in the details."
-        )
+        raise InvalidParameter("ledger.registry_missing", parameter="details", tier=tier or 1, missing=missing)
     entry["tier"] = tier or max(level for level in (1, 2, 3) if not missing_fields(entry, level))
     year = sections["basic"]["publication_date"][:4] if isinstance(sections["basic"]["publication_date"], str) else ""
     entry.setdefault("url_slug", _slug(f"{sections['basic']['name']} {year}"))
     if problems := find_problems(entry):
-        raise InvalidParameter(f"this is no entry of the registry: {problems[0]}.")
+        raise InvalidParameter("ledger.registry_refuses", problem=problems[0])
     ordered = {name: entry[name] for name in ("url_slug", "status", "tier")}
     return ordered | {"deployment": {section: _in_order(sections[section], FIELDS[section]) for section in FIELDS}}
 
@@ -167,46 +166,55 @@ def missing_fields(entry: Mapping[str, Any], tier: int) -> list[str]:
     ]
 
 
-def find_problems(entry: Mapping[str, Any]) -> list[str]:
+def find_problems(entry: Mapping[str, Any]) -> list[Phrase]:
     """What the registry would refuse in an entry: missing, unknown and misshapen fields, in words."""
-    problems = [f"{name} is missing" for name in ("url_slug", "status", "tier", "deployment") if name not in entry]
-    problems += [f"{name} is unknown" for name in sorted(set(entry) - {"url_slug", "status", "tier", "deployment"})]
+    problems = [
+        phrase("ledger.field_missing", name=name)
+        for name in ("url_slug", "status", "tier", "deployment")
+        if name not in entry
+    ]
+    problems += [
+        phrase("ledger.field_unknown", name=name)
+        for name in sorted(set(entry) - {"url_slug", "status", "tier", "deployment"})
+    ]
     if problems:
         return problems
     if not isinstance(entry["url_slug"], str) or not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", entry["url_slug"]):
-        problems.append("url_slug is lower-case words joined by '-'")
+        problems.append(phrase("ledger.field_slug"))
     if entry["status"] not in STATUSES:
-        problems.append(f"status is one of {', '.join(STATUSES)}")
+        problems.append(phrase("ledger.field_one_of", name="status", options=STATUSES))
     if type(entry["tier"]) is not int or entry["tier"] not in (1, 2, 3):
-        problems.append("tier is 1, 2 or 3")
+        problems.append(phrase("ledger.field_one_of", name="tier", options=["1", "2", "3"]))
     for section, given in entry["deployment"].items():
         known = FIELDS.get(section, {})
-        problems += [f"{section} is unknown"] if not known else []
-        problems += [f"{section}.{name} is unknown" for name in given if known and name not in known]
+        problems += [phrase("ledger.field_unknown", name=section)] if not known else []
         problems += [
-            f"{section}.{name} is {fault}"
-            for name, value in given.items()
-            if name in known and (fault := _fault(known[name][1], value))
+            phrase("ledger.field_unknown", name=f"{section}.{name}") for name in given if known and name not in known
         ]
-    return problems + [f"{name} is missing" for name in missing_fields(entry, 1)]
+        problems += [
+            fault
+            for name, value in given.items()
+            if name in known and (fault := _find_fault(f"{section}.{name}", known[name][1], value))
+        ]
+    return problems + [phrase("ledger.field_missing", name=name) for name in missing_fields(entry, 1)]
 
 
-def _fault(kind: str | tuple[str, ...], value: Any) -> str:
-    """What is wrong with a value of this kind; nothing where it is right."""
+def _find_fault(name: str, kind: str | tuple[str, ...], value: Any) -> Phrase | None:
+    """What is wrong with a value of this kind; None if it is right."""
     if isinstance(kind, tuple):
-        return "" if value in kind else f"one of {', '.join(kind)}"
+        return None if value in kind else phrase("ledger.field_one_of", name=name, options=kind)
     if kind == LIST:
         listed = isinstance(value, list) and value and all(isinstance(each, str) and each for each in value)
-        return "" if listed else "a list of names"
+        return None if listed else phrase("ledger.field_list", name=name)
     if kind == PARAMETERS:
         plain = isinstance(value, dict) and set(value) <= {"epsilon", "delta", "rho"}
-        numbers = plain and all(type(each) in (int, float) or name == "delta" for name, each in value.items())
-        return "" if numbers else "numbers for epsilon, delta and rho"
+        numbers = plain and all(type(each) in (int, float) or part == "delta" for part, each in value.items())
+        return None if numbers else phrase("ledger.field_numbers", name=name)
     if not isinstance(value, str) or not value:
-        return "a text"
+        return phrase("ledger.field_text", name=name)
     if kind == DATE and not _is_date(value):
-        return "a date as YYYY-MM-DD"
-    return "a text whose LaTeX reads \\\\( ... \\\\), with one backslash before words" if _MISREAD.search(value) else ""
+        return phrase("ledger.field_date", name=name)
+    return phrase("ledger.field_latex", name=name) if _MISREAD.search(value) else None
 
 
 def _is_date(text: str) -> bool:

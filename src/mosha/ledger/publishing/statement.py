@@ -213,7 +213,7 @@ def read_balances(transaction: Transaction, account: str) -> dict[str, Balance]:
             said, failed = Terms.from_dict(json.loads(terms)), failures.get(name, 0)
             found[name] = Balance(said, spent, way=way, retired=bool(retired), failures=failed)
     if account not in found:
-        raise UnknownAccount(f"this ledger has no account {account!r}.")
+        raise UnknownAccount("ledger.no_account", account=account)
     return found
 
 

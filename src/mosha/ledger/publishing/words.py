@@ -303,5 +303,5 @@ def words_in(lang: str) -> Words:
     '发布记录'
     """
     if lang not in _LANGUAGES:
-        raise InvalidParameter("a statement is written in English (lang='en') or Chinese (lang='zh').")
+        raise InvalidParameter("ledger.unknown_language", parameter="lang")
     return _LANGUAGES[lang]

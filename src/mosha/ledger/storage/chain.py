@@ -51,7 +51,7 @@ class Head:
     @staticmethod
     def parse(text: str) -> Head:
         if not isinstance(text, str) or not re.fullmatch(r"\d{1,18}:[0-9a-f]{64}", text):
-            raise InvalidParameter("a head reads 'sequence:hash', as `mosha ledger show` prints it.")
+            raise InvalidParameter("ledger.bad_head", parameter="head")
         sequence, digest = text.split(":")
         return Head(int(sequence), digest)
 

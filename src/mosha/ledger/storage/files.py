@@ -53,15 +53,9 @@ class BookFiles:
         except FileNotFoundError:
             found = None
         if found is not None and found.st_nlink > 1:
-            raise LedgerUnavailable(
-                f"the file {self._place} has {found.st_nlink} names (hard links). Each name would get a log of its "
-                "own, and what is paid under one would be paid again under another. Nothing was spent. Remove the "
-                "other names, or make true copies of them."
-            )
+            raise LedgerUnavailable("ledger.hard_links", place=self._place, names=found.st_nlink, spent="nothing")
         if self.identity and (found is None or (found.st_dev, found.st_ino) != self.identity):
-            raise LedgerTampered(
-                f"the file {self._place} was moved or replaced while it was open. Nothing was spent; open it again."
-            )
+            raise LedgerTampered("ledger.file_replaced", place=self._place, spent="nothing")
 
     def check(self) -> None:
         """Refuse files that are not the ones that were there before. Called while a connection has them open."""
@@ -72,11 +66,7 @@ class BookFiles:
         if None in self._beside or not self._beside:
             self._beside = beside
         elif beside != self._beside:
-            raise LedgerTampered(
-                f"the log of {self._place} (its -wal or -shm file) was removed or replaced while the ledger was open: "
-                "a payment would be written where nobody reads it. Nothing was spent. Stop every program that uses the "
-                "ledger, then open it again and run `mosha ledger verify`."
-            )
+            raise LedgerTampered("ledger.log_replaced", place=self._place, spent="nothing")
 
     def log_size(self) -> int:
         """How many bytes wait in the log."""
@@ -99,15 +89,9 @@ def refuse_foreign_ground(path: Path, place: str) -> None:
     """Refuse a file that other machines or other folders may share without sharing its log. Linux can tell."""
     where, kind = _mount_of(path, _mounts())
     if where == str(path):
-        raise LedgerUnavailable(
-            f"the file {place} is mounted by itself, without its folder: its log lies elsewhere, and whoever mounts "
-            "the same file would not see it. Nothing was spent. Mount the folder."
-        )
+        raise LedgerUnavailable("ledger.file_mounted_alone", place=place, spent="nothing")
     if kind in SHARED_OVER_A_NETWORK:
-        raise LedgerUnavailable(
-            f"{place} lies on a network file system ({kind}), where machines do not share the locks and the log of a "
-            "ledger. Nothing was spent. Keep it on a local disk, or in PostgreSQL."
-        )
+        raise LedgerUnavailable("ledger.network_file_system", place=place, kind=kind, spent="nothing")
 
 
 def _mounts() -> str:
@@ -139,12 +123,7 @@ def refuse_missing_locks(path: Path, place: str) -> None:
         return
     opened = [link.name for link in Path("/proc/self/fd").iterdir() if _leads_to(link, path)]
     if opened and not any(_holds_a_lock(number) for number in opened):
-        raise LedgerUnavailable(
-            f"this process holds no lock on {place}, although it has it open: it was forked off while a connection to "
-            "the file was open, it read or copied the file by hand, or the file system ignores locks. It could pay a "
-            "second time what others pay. Nothing was spent. Open ledgers after forking, in a process of its own, and "
-            "on a local disk."
-        )
+        raise LedgerUnavailable("ledger.no_lock", place=place, spent="nothing")
 
 
 def _leads_to(link: Path, path: Path) -> bool:

@@ -37,7 +37,7 @@ class LedgerKey:
 
     def __init__(self, secret: bytes) -> None:
         if not isinstance(secret, bytes) or len(secret) < SHORTEST:
-            raise InvalidParameter(f"the key of a ledger is bytes, at least {SHORTEST} of them. Nothing was spent.")
+            raise InvalidParameter("ledger.key_too_short", parameter="key", shortest=SHORTEST, spent="nothing")
         self._secret = secret
         self.id = hashlib.sha256(self._derive("id")).hexdigest()[:ID]
 
@@ -50,7 +50,7 @@ class LedgerKey:
             return LedgerKey(key)
         if isinstance(key, str | os.PathLike) and os.fspath(key):
             return LedgerKey(_read_secret(Path(key)))
-        raise InvalidParameter("the key of a ledger is bytes, or the path of a file that holds them.")
+        raise InvalidParameter("ledger.not_a_key", parameter="key")
 
     def _derive(self, purpose: str) -> bytes:
         return hmac.digest(self._secret, f"mosha ledger {purpose}".encode(), "sha256")
@@ -79,7 +79,7 @@ class LedgerKey:
         return f"<LedgerKey {self.id}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise InvalidParameter("the key of a ledger is not written down by accident: hand over its file instead.")
+        raise InvalidParameter("ledger.key_not_pickled")
 
 
 def _read_secret(path: Path) -> bytes:
@@ -89,16 +89,13 @@ def _read_secret(path: Path) -> bytes:
             exposed = is_open_to_others(file.fileno())
             secret = file.read(LONGEST + 1)
     except OSError as error:
-        raise InvalidParameter(f"the key file {str(path)!r} cannot be read: {error.strerror}.") from None
+        raise InvalidParameter(
+            "ledger.key_not_readable", parameter="key", path=str(path), reason=error.strerror
+        ) from None
     if exposed:
-        raise InvalidParameter(
-            f"the key file {str(path)!r} is open to others, who could write rows with it. chmod 600 it first, and "
-            "change the key (`mosha ledger rotate-key`) if others may have read it. Nothing was spent."
-        )
+        raise InvalidParameter("ledger.key_open_to_others", parameter="key", path=str(path), spent="nothing")
     if not SHORTEST <= len(secret) <= LONGEST:
-        raise InvalidParameter(
-            f"the key file {str(path)!r} must hold {SHORTEST} to {LONGEST} bytes. Make one: `mosha ledger make-key`."
-        )
+        raise InvalidParameter("ledger.key_size", parameter="key", path=str(path), shortest=SHORTEST, longest=LONGEST)
     return secret
 
 
@@ -108,9 +105,11 @@ def make_key_file(path: str | os.PathLike[str]) -> LedgerKey:
     try:
         made = create_file(Path(path), [secret])
     except OSError as error:
-        raise InvalidParameter(f"{os.fspath(path)!r} cannot be written: {error.strerror}.") from None
+        raise InvalidParameter(
+            "ledger.key_not_writable", parameter="path", path=os.fspath(path), reason=error.strerror
+        ) from None
     if not made:
-        raise InvalidParameter(f"{os.fspath(path)!r} is there already, and a key is never overwritten.")
+        raise InvalidParameter("ledger.key_exists", parameter="path", path=os.fspath(path))
     return LedgerKey(secret)
 
 

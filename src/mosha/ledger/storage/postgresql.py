@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from mosha.core.errors import LedgerUnavailable, MissingExtra
+from mosha.core.language import Phrase, phrase
 from mosha.ledger.storage.transactions import ADDED, SCHEMA, Storage, Transaction
 from mosha.ledger.storage.witness import Witness
 
@@ -112,10 +113,7 @@ class PostgreSQLStorage(Storage):
         """Make every commit durable and every wait bounded, and begin the book where there is none."""
         run = connection.execute
         if run("SHOW fsync").fetchone()[0] != "on":
-            raise LedgerUnavailable(
-                f"the server of {self.place} runs with fsync=off: a payment could be forgotten after its release. "
-                "Switch it on. Nothing was spent."
-            )
+            raise LedgerUnavailable("ledger.fsync_off", place=self.place, spent="nothing")
         run("SET synchronous_commit TO on")
         self._bound_waiting(connection)
         run("SELECT pg_advisory_lock(%s)", (CREATION,))
@@ -169,25 +167,26 @@ class PostgreSQLStorage(Storage):
             yield
         except psycopg.Error as error:
             raise LedgerUnavailable(
-                f"the ledger {self._place} cannot be used: {_why(error)} "
-                f"({error.sqlstate or type(error).__name__}). Nothing left the private side. "
-                "A retry with the same key never pays twice."
+                "ledger.storage_failed",
+                place=self._place,
+                reason=_find_reason(error),
+                detail=error.sqlstate or type(error).__name__,
             ) from None
 
 
 _REASONS = {
-    "08": "the server does not answer",
-    "25": "it is read-only",
-    "28": "access is denied",
-    "3D": "there is no such database",
-    "42": "its tables are not accessible",
-    "53": "the server has run out of disk, memory or connections",
-    "55": "another writer holds it",
-    "57": "the server was stopped or gave up",
-    "58": "the disk does not answer",
-    "XX": "the database is damaged",
+    "08": "ledger.reason_server_silent",
+    "25": "ledger.reason_read_only",
+    "28": "ledger.reason_denied",
+    "3D": "ledger.reason_no_database",
+    "42": "ledger.reason_tables",
+    "53": "ledger.reason_exhausted",
+    "55": "ledger.reason_busy",
+    "57": "ledger.reason_stopped",
+    "58": "ledger.reason_disk",
+    "XX": "ledger.reason_damaged",
 }
 
 
-def _why(error: psycopg.Error) -> str:
-    return _REASONS.get((error.sqlstate or "08")[:2], "the database refused")
+def _find_reason(error: psycopg.Error) -> Phrase:
+    return phrase(_REASONS.get((error.sqlstate or "08")[:2], "ledger.reason_refused"))

@@ -55,7 +55,7 @@ class Readers:
         me = threading.get_ident()
         with self._change:
             if not self._change.wait_for(lambda: not self._parked or self._threads[me] > 0, patience):
-                raise LedgerUnavailable("this process was forking for too long. Nothing was spent; try again.")
+                raise LedgerUnavailable("ledger.forking_too_long", spent="nothing")
             number = next(self._numbers)
             found = self._busy[number] = self._idle.pop() if self._idle else None
             self._threads[me] += 1

@@ -56,16 +56,9 @@ def check_key(transaction: Transaction, key: LedgerKey | None) -> None:
     if given == needed:
         return
     if needed is None:
-        raise LedgerKeyRefused(
-            f"the key {given} was given, and this book has no key. If it had one, it was exchanged; if it never had, "
-            "give it one with `mosha ledger rotate-key`. Nothing was spent.", needed=needed, given=given
-        )  # fmt: skip
-    told = "none was given" if given is None else f"the key {given} was given"
-    raise LedgerKeyRefused(
-        f"the rows of this book are written with the key {needed}, and {told}. Without it the book can be shown and "
-        "verified, and pays nothing: Ledger(place, key=...), --key-file or MOSHA_LEDGER_KEY_FILE. Nothing was spent.",
-        needed=needed, given=given,
-    )  # fmt: skip
+        raise LedgerKeyRefused("ledger.key_not_needed", needed=needed, given=given)
+    code = "ledger.key_missing" if given is None else "ledger.other_key"
+    raise LedgerKeyRefused(code, needed=needed, given=given)
 
 
 def check_payer(transaction: Transaction, key: LedgerKey | None) -> None:
@@ -77,17 +70,14 @@ def check_payer(transaction: Transaction, key: LedgerKey | None) -> None:
     row = transaction.row("SELECT tag FROM tags WHERE sequence = ? AND key = ?", head.sequence, key.id)
     before = transaction.entry(head.sequence - 1).head if head.sequence > 1 else GENESIS
     if row is None or not key.matches(head, row[0]) or not transaction.entry(head.sequence).follows(before):
-        raise LedgerTampered(
-            f"row {head.sequence}, the last one, was not written with the key of this book: somebody who can write the "
-            "book has added or changed rows. Run `mosha ledger verify` with the key. Nothing was spent."
-        )
+        raise LedgerTampered("ledger.row_without_key", row=head.sequence, spent="nothing")
 
 
 def rotate(transaction: Transaction, new: LedgerKey) -> Entry:
     """Write the row from which on the book has another key, or its first one."""
     used = [json.loads(row[0]).get("key") for row in _key_rows(transaction)]
     if new.id in used:
-        raise InvalidParameter("a book takes each key once: this one has had it. Make a new one. Nothing was changed.")
+        raise InvalidParameter("ledger.key_used_before", parameter="key")
     make_tags(transaction)
     former = transaction.key
     content = {"key": new.id} | ({} if former is None else {"previous": former.id})

@@ -11,19 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import LedgerUnavailable
+from mosha.core.language import Phrase, phrase
 from mosha.ledger.storage.files import BookFiles, Inode, inode, refuse_foreign_ground, refuse_missing_locks
 from mosha.ledger.storage.fork import keep_for_ever
 from mosha.ledger.storage.readers import Disturbed, Readers
-from mosha.ledger.storage.transactions import ADDED, INHERITED, SCHEMA, Storage, Transaction
+from mosha.ledger.storage.transactions import ADDED, SCHEMA, Storage, Transaction
 from mosha.ledger.storage.witness import Witness
 
 __all__ = ["SQLiteStorage"]
 
 LONG_LOG = 2**24  # bytes; from there on the next reading begins the log anew
-_FORGOTTEN = (
-    "a ledger in memory belongs to the process that began it; this one was forked off, and would have a second book. "
-    "Nothing was spent. Keep the ledger in a file, or open one after forking."
-)
 _inherited: set[Inode | None] = set()  # files to which this process has a copy of somebody else's connection
 
 GUARDS = tuple(
@@ -116,7 +113,7 @@ class SQLiteStorage(Storage):
 
     def _check_ground(self, path: Path) -> None:
         if path.is_dir():
-            raise LedgerUnavailable(f"{self.place} is a folder: a ledger is kept in a file, such as privacy.db in it.")
+            raise LedgerUnavailable("ledger.place_is_folder", place=self.place)
         assert self._files is not None
         self._files.check_names()
         if not self._create and not path.exists():
@@ -124,7 +121,7 @@ class SQLiteStorage(Storage):
         if self._files.identity is not None or not self._create:
             self._mode = self._mode.replace("rwc", "rw")  # nothing is begun a second time
         if inode(path) in _inherited:
-            raise LedgerUnavailable(INHERITED.format(place=self.place))
+            raise LedgerUnavailable("ledger.inherited", place=self.place, spent="nothing")
         refuse_foreign_ground(path, self.place)
 
     @property
@@ -152,14 +149,12 @@ class SQLiteStorage(Storage):
     def _settle(self, connection: sqlite3.Connection) -> None:
         names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         if names and not {"entries", "accounts", "payments"} <= set(names):
-            raise LedgerUnavailable(f"{self.place} is a database and not a ledger. Choose another file.")
+            raise LedgerUnavailable("ledger.other_database", place=self.place)
         if not names and not self._create:  # before anything is written
             raise self._missing()
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != ("wal" if self.path else "memory"):
-            raise LedgerUnavailable(
-                f"the file system of {self.place} cannot keep the log of a ledger. Nothing was spent. Use a local disk."
-            )
+            raise LedgerUnavailable("ledger.no_log", place=self.place, spent="nothing")
         for pragma in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {pragma}")
         if not names:
@@ -179,9 +174,7 @@ class SQLiteStorage(Storage):
     def _check_stillness(self) -> None:
         """A file that is read without a lock must not change meanwhile."""
         if self._still is not None and self._files and self._still != self._files.shape():
-            raise LedgerUnavailable(
-                f"the ledger {self.place} is being written, and this process may not even lock it: open it again."
-            )
+            raise LedgerUnavailable("ledger.changed_while_read", place=self.place)
 
     @property
     def _is_read_only(self) -> bool:
@@ -197,10 +190,7 @@ class SQLiteStorage(Storage):
         for mode in ("ro", "ro&immutable=1"):
             self._still = self._files.shape() if "immutable" in mode else None
             if self._still and self._files.log_size():
-                raise LedgerUnavailable(
-                    f"the ledger {self.place} has a log beside it that cannot be opened here, with payments that are "
-                    "not in the file yet. Copy the file and its -wal to a folder that may be written, and look there."
-                )
+                raise LedgerUnavailable("ledger.log_not_readable", place=self.place)
             connection = self._open(mode)
             try:
                 names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
@@ -218,10 +208,7 @@ class SQLiteStorage(Storage):
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         if self._is_read_only:
-            raise LedgerUnavailable(
-                f"the ledger {self.place} can only be read here: its file or its folder may not be written. "
-                "Nothing was spent."
-            )
+            raise LedgerUnavailable("ledger.read_only", place=self.place, spent="nothing")
         with self._translate_errors(), self._hold(self._connection, "BEGIN IMMEDIATE", "COMMIT"):
             self._check_files()  # while the book is held: nobody who keeps the rules removes its log now
             yield SQLiteTransaction(self._connection, self._clock)
@@ -292,13 +279,12 @@ class SQLiteStorage(Storage):
         try:
             yield
         except sqlite3.Error as error:
-            reason = getattr(error, "sqlite_errorname", type(error).__name__)
+            name = getattr(error, "sqlite_errorname", type(error).__name__)
             raise LedgerUnavailable(
-                f"the ledger {self.place} cannot be used: {_why(error)} ({reason}). Nothing left the private side. "
-                "A retry with the same key never pays twice."
+                "ledger.storage_failed", place=self.place, reason=_find_reason(error), detail=name
             ) from None
         except OSError as error:
-            raise LedgerUnavailable(f"the ledger {self.place} cannot be used: {error.strerror}.") from None
+            raise LedgerUnavailable("ledger.system_failed", place=self.place, reason=error.strerror) from None
 
     def prepare_fork(self) -> None:
         if self._over or self._lost or self._is_inside():  # inside: the connection cannot be closed now
@@ -322,10 +308,10 @@ class SQLiteStorage(Storage):
         for connection in left:
             keep_for_ever(connection)
         if left and not self._over and self.path is None:
-            self._lost = _FORGOTTEN
+            self._lost = "ledger.memory_forked"
         elif left and self._files:
             _inherited.add(self._files.identity)
-            self._lost = INHERITED.format(place=self.place)
+            self._lost = "ledger.inherited"
         self._connection = None
         if self._files:
             self._files.forget_log()
@@ -338,16 +324,16 @@ class SQLiteStorage(Storage):
 
 
 _REASONS = {
-    sqlite3.SQLITE_BUSY: "another writer holds it",
-    sqlite3.SQLITE_LOCKED: "another writer holds it",
-    sqlite3.SQLITE_FULL: "the disk is full",
-    sqlite3.SQLITE_READONLY: "it is read-only",
-    sqlite3.SQLITE_IOERR: "the disk does not answer",
-    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; does its folder exist",
-    sqlite3.SQLITE_NOTADB: "the file is not a ledger",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged",
-    sqlite3.SQLITE_PERM: "access is denied",
-    sqlite3.SQLITE_AUTH: "access is denied",
+    sqlite3.SQLITE_BUSY: "ledger.reason_busy",
+    sqlite3.SQLITE_LOCKED: "ledger.reason_busy",
+    sqlite3.SQLITE_FULL: "ledger.reason_full",
+    sqlite3.SQLITE_READONLY: "ledger.reason_read_only",
+    sqlite3.SQLITE_IOERR: "ledger.reason_disk",
+    sqlite3.SQLITE_CANTOPEN: "ledger.reason_not_opened",
+    sqlite3.SQLITE_NOTADB: "ledger.reason_not_a_ledger",
+    sqlite3.SQLITE_CORRUPT: "ledger.reason_file_damaged",
+    sqlite3.SQLITE_PERM: "ledger.reason_denied",
+    sqlite3.SQLITE_AUTH: "ledger.reason_denied",
 }
 
 
@@ -359,6 +345,8 @@ def _empty_log(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA busy_timeout = {patience}")
 
 
-def _why(error: sqlite3.Error) -> str:
+def _find_reason(error: sqlite3.Error) -> Phrase:
     code = getattr(error, "sqlite_errorcode", None)
-    return _REASONS.get(code & 0xFF, "the database refused") if code is not None else "the database is closed"
+    if code is None:
+        return phrase("ledger.reason_closed")
+    return phrase(_REASONS.get(code & 0xFF, "ledger.reason_refused"))

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import copy
 from typing import Any, Generic, TypeVar
 
 from mosha.core.errors import LedgerTampered, LedgerUnavailable, MoshaError
@@ -23,13 +24,9 @@ from mosha.ledger.storage.readers import Disturbed, Readers
 from mosha.ledger.storage.seal import check_payer, write_tag
 from mosha.ledger.storage.witness import Witness
 
-__all__ = ["INDEX", "INHERITED", "SCHEMA", "Storage", "Transaction"]
+__all__ = ["INDEX", "SCHEMA", "Storage", "Transaction"]
 
 Result = TypeVar("Result")
-INHERITED = (
-    "this process was forked off in the middle of an operation on the ledger {place}, or behind Python's back, and "
-    "cannot hold its locks. Nothing was spent. Fork while no operation is going on, or start a process afresh (spawn)."
-)
 COURTESY = 0.05  # seconds that a reader waits for a payer at most, at each breath
 DISTURBANCES = 20  # forks that one reading outlives
 BATCH = 256  # operations that share one commit at most: bounds what waits behind one of them
@@ -111,7 +108,7 @@ class Transaction(ABC):
     def entry(self, sequence: int) -> Entry:
         row = self.row("SELECT sequence, at, kind, body, hash FROM entries WHERE sequence = ?", sequence)
         if row is None:
-            raise LedgerTampered(f"row {sequence} is missing from the book: run `mosha ledger verify`.")
+            raise LedgerTampered("ledger.row_missing", row=sequence)
         return Entry(*row)
 
     @contextmanager
@@ -161,7 +158,7 @@ class Storage(ABC):
         self.is_of_this_edition = False  # known to be: see `edition.py`
         self._endorsed: Head | None = None  # the last row that was written or checked here, under this key
         self._over = False
-        self._lost = ""  # why this process cannot use the place
+        self._lost = ""  # why this process cannot use the place: the code of a sentence
         self._connection: Any = None  # the one that writes; opened when it is needed
         self._fresh()
         watch(self)
@@ -229,11 +226,9 @@ class Storage(ABC):
     def _ours(self) -> None:
         notice_fork()
         if self._lost:
-            raise LedgerUnavailable(self._lost)
+            raise LedgerUnavailable(self._lost, place=self.place, spent="nothing")
         if self._over:
-            raise LedgerUnavailable(
-                f"the ledger {self.place} was closed. Nothing left the private side. Open it again."
-            )
+            raise LedgerUnavailable("ledger.closed", place=self.place)
 
     @abstractmethod
     def prepare_fork(self) -> None:
@@ -246,7 +241,7 @@ class Storage(ABC):
     def _check_process(self, process: int) -> None:
         """Refuse to end, in a child, a transaction that its parent began."""
         if os.getpid() != process:
-            raise LedgerUnavailable(INHERITED.format(place=self.place))
+            raise LedgerUnavailable("ledger.inherited", place=self.place, spent="nothing")
 
     @abstractmethod
     def begin_in_child(self) -> None:
@@ -266,10 +261,7 @@ class Storage(ABC):
                 transaction.breathe = self._give_way  # type: ignore[method-assign]
                 _recognise(transaction, expected)
                 return operation(transaction)
-        raise LedgerUnavailable(
-            f"the ledger {self.place} could not be read to its end: this process forked {DISTURBANCES} times "
-            "meanwhile. Nothing was spent; try again."
-        )
+        raise LedgerUnavailable("ledger.forked_too_often", place=self.place, times=DISTURBANCES, spent="nothing")
 
     def write(self, operation: Callable[[Transaction], Result]) -> Result:
         """Run `operation` alone in the book and return when it is on disk.
@@ -279,7 +271,7 @@ class Storage(ABC):
         """
         self._ours()
         if self._is_inside():
-            raise LedgerUnavailable("a ledger was used from inside one of its own operations. Nothing was spent.")
+            raise LedgerUnavailable("ledger.used_inside_itself", spent="nothing")
         ticket = _Ticket(operation)
         self._queue.append(ticket)
         with self._turn:
@@ -335,7 +327,7 @@ class Storage(ABC):
             raise
 
     def _missing(self) -> LedgerUnavailable:
-        return LedgerUnavailable(f"there is no ledger at {self.place}. Open an account to begin one.")
+        return LedgerUnavailable("ledger.no_ledger", place=self.place)
 
     @property
     def witnessed(self) -> Head | None:
@@ -361,21 +353,17 @@ def _recognise(transaction: Transaction, expected: Sequence[Head]) -> None:
             continue
         if seen.sequence > transaction.head.sequence:
             raise LedgerTampered(
-                f"the book ends at row {transaction.head.sequence} and was seen at row {seen.sequence}: an older "
-                "copy was put in its place. What was spent since then would be spent again. Nothing was spent."
+                "ledger.older_copy", ends=transaction.head.sequence, seen=seen.sequence, spent="nothing"
             )
         if seen.sequence and transaction.entry(seen.sequence).hash != seen.hash:
-            raise LedgerTampered(
-                f"row {seen.sequence} of the book is not the row that was seen there: the history was rewritten, "
-                "or this is another book. Nothing was spent."
-            )
+            raise LedgerTampered("ledger.history_rewritten", row=seen.sequence, spent="nothing")
 
 
 def _explain_to_waiting(error: BaseException) -> MoshaError:
-    """What a thread hears of the failure of the one that committed for it."""
+    """The error for a waiting thread when the thread that committed on its behalf failed."""
     if isinstance(error, MoshaError):
-        return type(error)(*error.args)
-    return LedgerUnavailable("the commit was interrupted. No data was read; a retry with the same key is safe.")
+        return copy(error)
+    return LedgerUnavailable("ledger.commit_interrupted")
 
 
 def _perform(batch: list[_Ticket[Any]], transaction: Transaction) -> None:

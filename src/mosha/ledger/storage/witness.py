@@ -95,16 +95,13 @@ class Witness:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise LedgerUnavailable(f"the witness {self.path} cannot be read ({error.strerror}).") from None
+            raise LedgerUnavailable("ledger.witness_not_readable", path=str(self.path), reason=error.strerror) from None
         try:
             heads = [head for head in _slots(file) if head]
         finally:
             os.close(file)
         if not heads:
-            raise LedgerTampered(
-                f"the witness {self.path} holds no head that can be read. Compare the book with a head that was "
-                "kept elsewhere (`mosha ledger verify --head`), then remove this file to begin a new witness."
-            )
+            raise LedgerTampered("ledger.witness_without_head", path=str(self.path))
         return max(heads, key=_place)
 
     def note(self, head: Head) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.language import phrase
 
 __all__ = ["read_document"]
 
@@ -17,19 +18,19 @@ _SCIENTIFIC = re.compile(r"[+-]?\d+(\.\d*)?[eE][+-]?\d+")
 
 
 def read_document(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
-    """The table that a file holds; `what` it is, for the sentence where it is none."""
+    """The table that a file holds; `what` names it in the error if it holds none."""
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise InvalidParameter(f"{what} {str(file)!r} could not be read: {why}.") from None
+        reason = error.strerror if isinstance(error, OSError) else phrase("ledger.not_utf8")
+        raise InvalidParameter("ledger.document_not_readable", what=what, path=str(file), reason=reason) from None
     try:
         found = _parse(text, file.suffix)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise InvalidParameter(f"{what} {str(file)!r} is a table of names and values, in TOML (.toml), JSON or YAML.")
+        raise InvalidParameter("ledger.document_no_table", what=what, path=str(file))
     return found
 
 

@@ -24,7 +24,7 @@ def read_moment(name: str, given: Any) -> int:
     try:
         if isinstance(said, datetime):
             if said.tzinfo is None:
-                raise InvalidParameter(f"{name} needs a time zone, such as 2027-03-31T18:00:00+08:00, or a date alone.")
+                raise InvalidParameter("ledger.no_time_zone", parameter=name)
             return (said - _EPOCH) // timedelta(microseconds=1)
         if isinstance(said, date):
             return (datetime(said.year, said.month, said.day, tzinfo=UTC) + timedelta(days=1) - _EPOCH) // timedelta(
@@ -32,7 +32,7 @@ def read_moment(name: str, given: Any) -> int:
             )
     except OverflowError:
         pass
-    raise InvalidParameter(f"{name} is a date such as '2027-03-31', or a time such as '2027-03-31T18:00:00+08:00'.")
+    raise InvalidParameter("ledger.not_a_date", parameter=name)
 
 
 def _read_text(text: str) -> date | datetime | None:

@@ -63,10 +63,7 @@ def check_topic(topic: Any) -> str:
     'approval/monthly-report'
     """
     if not isinstance(topic, str) or len(topic) > _LONGEST_TOPIC or not _TOPIC.fullmatch(topic):
-        raise InvalidParameter(
-            f"the topic of a note is at most {_LONGEST_TOPIC} characters, words in lower case such as 'approval' or "
-            "'approval/monthly-report'. Nothing was written."
-        )
+        raise InvalidParameter("ledger.bad_topic", parameter="topic", longest=_LONGEST_TOPIC)
     return topic
 
 
@@ -76,39 +73,30 @@ def check_content(content: Any) -> Any:
     try:
         size = len(canonical(content))
     except ValueError:
-        raise InvalidParameter(
-            "the content of a note must be finite: no NaN, no infinity, no number of thousands of digits. "
-            "Nothing was written."
-        ) from None
+        raise InvalidParameter("ledger.note_not_finite", parameter="content") from None
     if size > LARGEST:
-        raise InvalidParameter(
-            f"the content of a note is at most {LARGEST:,} characters of JSON and this is {size:,}: keep the document "
-            "elsewhere and note its hash. Nothing was written."
-        )
+        raise InvalidParameter("ledger.note_too_large", parameter="content", largest=LARGEST, size=size)
     return content
 
 
 def _check_plain(value: Any, depth: int) -> None:
     if depth == 0:
-        raise InvalidParameter(f"the content of a note is nested at most {DEEPEST} deep. Nothing was written.")
+        raise InvalidParameter("ledger.note_too_deep", parameter="content", deepest=DEEPEST)
     if type(value) is dict:
         if not all(type(name) is str for name in value):
-            raise InvalidParameter("the content of a note is JSON: its names are text. Nothing was written.")
+            raise InvalidParameter("ledger.note_names", parameter="content")
         value = list(value.values())
     if type(value) is list:
         for inner in value:
             _check_plain(inner, depth - 1)
     elif value is not None and type(value) not in (str, int, float, bool):
-        raise InvalidParameter(
-            f"the content of a note is JSON (dict, list, text, numbers, true, null), not {type(value).__name__}. "
-            "Nothing was written."
-        )
+        raise InvalidParameter("ledger.note_not_json", parameter="content", kind=type(value).__name__)
 
 
 def append_note(transaction: Transaction, topic: str, content: Any, about: str | None = None) -> Note:
     """Write a note; `topic` and `content` have been checked."""
     if about is not None and transaction.row("SELECT name FROM accounts WHERE name = ?", about) is None:
-        raise UnknownAccount(f"this ledger has no account {about!r} for a note to be about. Nothing was written.")
+        raise UnknownAccount("ledger.note_about_nothing", account=about)
     said = {"topic": topic, "content": content} | ({} if about is None else {"about": about})
     return Note.of(transaction.append("note", said))
 

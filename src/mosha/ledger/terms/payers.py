@@ -38,10 +38,7 @@ def join_name(parent: str | None, name: Any) -> str:
     """
     full = name if parent is None else f"{parent}/{name}"
     if not isinstance(name, str) or len(full) > LONGEST or not all(map(_is_segment, name.split("/"))):
-        raise InvalidParameter(
-            f"the name of an account is 1 to {LONGEST} printable characters without spaces at its ends; '/' joins a "
-            "child to its parent."
-        )
+        raise InvalidParameter("ledger.bad_account_name", parameter="name", longest=LONGEST)
     return full
 
 
@@ -62,12 +59,9 @@ def ancestry(name: str) -> list[str]:
 def check_disjoint(unit: Unit) -> None:
     """Refuse to call blocks disjoint where one unit can lie in two of them."""
     if unit.neighbours is not Neighbours.ADD_REMOVE:
-        raise InvalidParameter(
-            "disjoint_blocks needs add-remove neighbours: who is replaced by another may leave one block and "
-            "enter a second one, and both would change."
-        )
+        raise InvalidParameter("ledger.disjoint_replaced", parameter="disjoint_blocks")
     if isinstance(unit, Row) and unit.at_most > 1:
-        raise InvalidParameter("disjoint_blocks needs a unit that lies in one block: these rows may lie in several.")
+        raise InvalidParameter("ledger.disjoint_rows", parameter="disjoint_blocks")
 
 
 def payers(leaves: Iterable[str], terms: Mapping[str, Terms]) -> tuple[Payer, ...]:

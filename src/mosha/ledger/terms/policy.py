@@ -16,6 +16,7 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter, PolicyViolation
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
+from mosha.core.language import Phrase, phrase
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.unit import Unit
 from mosha.ledger.storage.chain import canonical
@@ -67,11 +68,11 @@ class Policy:
             kinds = {name.lower() for name in Unit.kinds}
             listed = isinstance(self.units, list | tuple) and self.units and set(map(str, self.units)) <= kinds
             if not listed:
-                raise InvalidParameter(f"units of a policy are a list of {', '.join(sorted(kinds))}.")
+                raise InvalidParameter("ledger.policy_units", parameter="units", units=sorted(kinds))
             object.__setattr__(self, "units", tuple(self.units))
         for name in ("population_required", "children_expire"):
             if getattr(self, name) not in (True, False):
-                raise InvalidParameter(f"{name} of a policy is true or false.")
+                raise InvalidParameter("ledger.policy_not_true_or_false", parameter=name)
 
     @staticmethod
     def of(given: Policy | Mapping[str, Any] | str | os.PathLike[str]) -> Policy:
@@ -79,12 +80,12 @@ class Policy:
         if isinstance(given, Policy):
             return given
         if isinstance(given, str | os.PathLike):
-            given = read_document(given, "the policy")
+            given = read_document(given, phrase("ledger.the_policy"))
         if not isinstance(given, Mapping):
-            raise InvalidParameter("a policy is a file such as mosha-policy.toml, or the same as a dict.")
+            raise InvalidParameter("ledger.not_a_policy", parameter="policy")
         known = {field.name for field in fields(Policy)}
         if unknown := sorted(set(given) - known):
-            raise InvalidParameter(f"a policy has no {unknown[0]!r}; it says {', '.join(sorted(known))}.")
+            raise InvalidParameter("ledger.policy_no_field", parameter=unknown[0], fields=sorted(known))
         return Policy(**given)
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,47 +97,42 @@ class Policy:
     def sha256(self) -> str:
         return hashlib.sha256(canonical(self.to_dict()).encode()).hexdigest()
 
-    def violations(self, terms: Terms, now: int) -> list[str]:
+    def violations(self, terms: Terms, now: int) -> list[Phrase]:
         """Why an account of these terms, opened now, is against the policy."""
         kind, child = type(terms.unit).__name__.lower(), "/" in terms.name
         found = self._above_ceilings(terms.rule.promise())
         if self.units is not None and kind not in self.units and not (kind == "member" and "person" in self.units):
-            found.append(f"it protects a {kind}, and the policy allows {', '.join(self.units)}")
+            found.append(phrase("ledger.policy_other_unit", kind=kind, units=self.units))
         if self.population_required and terms.unit.of is None:
-            found.append("it names no population (of=...)")
+            found.append(phrase("ledger.policy_no_population"))
         if self.children_expire and child and not terms.block and terms.expires is None:
-            found.append("an account beneath another one must be a grant that ends")
+            found.append(phrase("ledger.policy_no_end"))
         if self.grant_days is not None and terms.expires is not None and terms.expires > now + self.grant_days * DAY:
-            found.append(f"it would end more than {self.grant_days} days from now")
+            found.append(phrase("ledger.policy_too_long", days=self.grant_days))
         return found
 
-    def _above_ceilings(self, promise: Guarantee) -> list[str]:
+    def _above_ceilings(self, promise: Guarantee) -> list[Phrase]:
         said = {name: value for name, value in promise.to_dict().items() if name != "guarantee"}
         own = next(iter(said))  # epsilon, rho or mu
         ceilings = {name: getattr(self, name) for name in ("epsilon", "rho", "mu") if getattr(self, name) is not None}
         found = [
-            f"{name} {value:.6g} is above the ceiling {getattr(self, name):.6g}"
+            phrase("ledger.policy_ceiling", measure=name, value=value, ceiling=getattr(self, name))
             for name, value in said.items()
             if getattr(self, name) is not None and value > getattr(self, name) * _ROUNDING
         ]
         if own in ceilings or not ceilings:
             return found
         if self.epsilon is None or self.delta is None or isinstance(promise, Pure | Approx):
-            return [*found, f"the policy has no ceiling for {own}"]
+            return [*found, phrase("ledger.policy_no_ceiling", measure=own)]
         epsilon = epsilon_at(promise, self.delta)
         if epsilon > self.epsilon * _ROUNDING:
-            found.append(
-                f"{own} {said[own]:.6g} means epsilon {epsilon:.6g} at the policy's delta, above the ceiling "
-                f"{self.epsilon:.6g}"
-            )
+            numbers = {"value": said[own], "epsilon": epsilon, "ceiling": self.epsilon}
+            found.append(phrase("ledger.policy_ceiling_converted", measure=own, **numbers))
         return found
 
     def check(self, terms: Terms, now: int) -> None:
         if found := self.violations(terms, now):
-            raise PolicyViolation(
-                f"account {terms.name!r} is against the policy of this book ({self.sha256[:12]}): {'; '.join(found)}. "
-                "Nothing was opened."
-            )
+            raise PolicyViolation("ledger.against_policy", account=terms.name, policy=self.sha256[:12], reasons=found)
 
 
 def epsilon_at(promise: Guarantee, delta: float) -> float:
@@ -169,5 +165,5 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
     """The policy of a note; InvalidParameter where its hash is not its own."""
     policy = Policy.of(content["policy"])
     if policy.sha256 != content["sha256"]:
-        raise InvalidParameter("the hash beside this policy is another one's.")
+        raise InvalidParameter("ledger.policy_other_hash")
     return policy

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 from mosha.accounting.rules import Rule, rule_for
 from mosha.core.errors import AccountMismatch, InvalidParameter, UnknownAccount, WrongUnit
+from mosha.core.language import phrase
 from mosha.core.number import positive_integer
 from mosha.core.unit import Member, Unit
 from mosha.ledger.terms.moment import as_text, read_moment
@@ -59,19 +60,19 @@ class Wanted:
         given: dict[str, Any] = {term: value for term, value in limits.items() if value is not None}
         disjoint = given.pop("disjoint_blocks", None)
         if disjoint not in (None, True, False):
-            raise InvalidParameter("disjoint_blocks must be True or False.")
+            raise InvalidParameter("core.not_true_or_false", parameter="disjoint_blocks")
         size = positive_integer("size", given.pop("size")) if "size" in given else None
         expires = read_moment("expires", given.pop("expires")) if "expires" in given else None
         purpose = _check_purpose(given.pop("purpose", None))
         failures = positive_integer("failures", given.pop("failures")) if "failures" in given else None
         if unit is not None and not isinstance(unit, Unit):
-            raise InvalidParameter(f"unit must be a unit such as mosha.Person(column), not {type(unit).__name__}.")
+            raise InvalidParameter("ledger.not_a_unit", parameter="unit", kind=type(unit).__name__)
         unknown = set(given) - {"epsilon", "delta", "rho", "mu", "rule", "delta_for_events"}
         if unknown:
-            raise InvalidParameter(f"an account has no term {min(unknown)!r}.")
+            raise InvalidParameter("ledger.no_such_term", parameter=min(unknown))
         rule = rule_for(**given) if given else None
         if rule is not None and rule.limit.amount == 0:
-            raise InvalidParameter("this limit is so small that nothing could ever be paid from it. Say a larger one.")
+            raise InvalidParameter("ledger.limit_too_small")
         said = {"rho", "mu", "rule", "delta_for_events"} & set(given)
         return Wanted(name, unit, rule, disjoint, block, size, expires, purpose, failures, any_rule=not said)
 
@@ -81,19 +82,19 @@ class Wanted:
         above = known.get(parent)
         unit, rule = self._unit_beneath(above), self.rule
         if parent and above is None:
-            raise UnknownAccount(f"this ledger has no account {parent!r} for {self.name!r} to be a child of.")
+            raise UnknownAccount("ledger.no_parent", account=self.name, parent=parent)
         if above is not None:
             rule = rule or (above.rule if self.block else None)
         if unit is None or rule is None:
-            missing = "unit" if rule is not None else "limit (epsilon=, rho= or mu=)"
-            raise UnknownAccount(f"this ledger has no account {self.name!r}; to open it, say its {missing}.")
+            missing = phrase("ledger.term_unit" if rule is not None else "ledger.term_limit")
+            raise UnknownAccount("ledger.no_account_without_terms", account=self.name, missing=missing)
         if above is None or unit != above.unit:  # what is inherited was checked when the parent was opened
             _check_population(self.name, unit, known)
         if self.disjoint_blocks:
             check_disjoint(unit)
         if self.expires is not None and self.expires <= now:
             raise InvalidParameter(
-                f"account {self.name!r} would have ended before it was opened: expires={as_text(self.expires)}."
+                "ledger.ended_before_opened", parameter="expires", account=self.name, expires=as_text(self.expires)
             )
         options = {"size": self.size, "expires": self.expires, "purpose": self.purpose}
         options["failures"] = self.failures or (ALLOWANCE if above is None else above.failures)
@@ -105,8 +106,11 @@ class Wanted:
             return self.unit
         if self.unit is not None and not above.unit.covers(self.unit):
             raise WrongUnit(
-                f"account {above.name!r} protects {above.unit.describe()}, and so do all beneath it; this one is asked "
-                f"to protect {self.unit.describe()}. Nothing was spent."
+                "ledger.parent_protects_other",
+                account=above.name,
+                protected=above.unit.phrase(),
+                asked=self.unit.phrase(),
+                spent="nothing",
             )
         return self.unit if self.unit is not None and isinstance(above.unit, Member) else above.unit
 
@@ -121,32 +125,36 @@ class Wanted:
         """Refuse other terms than those the account was opened under; what was left out is not compared."""
         differing = []
         if self.unit is not None and not _is_same_or_less(self.unit, terms.unit):
-            differing.append(f"unit (opened for: {terms.unit.describe()})")
+            differing.append(phrase("ledger.other_unit", unit=terms.unit.phrase()))
         if self.rule is not None and not self._is_kept_by(terms.rule):
-            differing.append(f"limit (opened for: {terms.rule.promise()}, by the {terms.rule.name} rule)")
+            differing.append(phrase("ledger.other_limit", promise=str(terms.rule.promise()), rule=terms.rule.name))
         if self.disjoint_blocks is not None and self.disjoint_blocks != terms.disjoint_blocks:
-            differing.append(f"disjoint_blocks (opened with {terms.disjoint_blocks})")
+            differing.append(phrase("ledger.opened_with", term="disjoint_blocks", value=terms.disjoint_blocks))
         if self.size is not None and self.size != terms.size:
-            differing.append(f"size (declared as {terms.size})" if terms.size else "size (none was declared)")
-        if self.expires is not None and self.expires != terms.expires:
-            granted = "no end" if terms.expires is None else as_text(terms.expires)
-            differing.append(f"expires (opened with: {granted})")
-        if self.purpose is not None and self.purpose != terms.purpose:
-            differing.append("purpose")
-        if self.failures is not None and self.failures != terms.failures:
-            differing.append(f"failures (opened with {terms.failures})")
-        if self.block and not terms.block:
-            differing.append("kind (opened as a child, not as a block)")
-        if differing:
-            raise AccountMismatch(
-                f"account {terms.name!r} exists under other terms: {'; '.join(differing)}. A promise is never changed: "
-                "reopen it under the same terms, or open another account. Nothing was spent."
+            differing.append(
+                phrase("ledger.opened_with", term="size", value=terms.size)
+                if terms.size
+                else phrase("ledger.opened_without", term="size")
             )
+        if self.expires is not None and self.expires != terms.expires:
+            differing.append(
+                phrase("ledger.opened_without", term="expires")
+                if terms.expires is None
+                else phrase("ledger.opened_with", term="expires", value=as_text(terms.expires))
+            )
+        if self.purpose is not None and self.purpose != terms.purpose:
+            differing.append(phrase("ledger.other_purpose"))
+        if self.failures is not None and self.failures != terms.failures:
+            differing.append(phrase("ledger.opened_with", term="failures", value=terms.failures))
+        if self.block and not terms.block:
+            differing.append(phrase("ledger.opened_as_child"))
+        if differing:
+            raise AccountMismatch("ledger.other_terms", account=terms.name, terms=differing, spent="nothing")
 
 
 def _check_purpose(purpose: Any) -> str | None:
     if purpose is not None and not (isinstance(purpose, str) and 0 < len(purpose) <= LONGEST and purpose.isprintable()):
-        raise InvalidParameter(f"purpose is 1 to {LONGEST} printable characters.")
+        raise InvalidParameter("ledger.bad_purpose", parameter="purpose", longest=LONGEST)
     return purpose
 
 
@@ -161,19 +169,17 @@ def _check_population(name: str, unit: Unit, known: Mapping[str, Terms]) -> None
         return
     if isinstance(unit, Member):
         if ancestry(name)[0] != unit.of:
-            raise InvalidParameter(
-                "Member is the unit of a population's own account: ledger.population(name, ...). An account of some of "
-                "its data has the unit of these data, such as Person(column, of=name)."
-            )
+            raise InvalidParameter("ledger.member_outside", parameter="unit")
         return
     population = known.get(unit.of)
     if population is None or not isinstance(population.unit, Member):
-        raise UnknownAccount(
-            f"this ledger has no population {unit.of!r} for account {name!r} to pay into: open it first, with a limit "
-            "for all that is ever asked about these people (ledger.population, `mosha ledger population`)."
-        )
+        raise UnknownAccount("ledger.no_population", account=name, population=unit.of)
     if not population.unit.covers(unit):
         raise WrongUnit(
-            f"in the population {unit.of!r} {population.unit.describe()}; account {name!r} is asked to protect "
-            f"{unit.describe()}. One population has one kind of neighbours. Nothing was spent."
+            "ledger.population_protects_other",
+            account=name,
+            population=unit.of,
+            protected=population.unit.phrase(),
+            asked=unit.phrase(),
+            spent="nothing",
         )
