@@ -68,7 +68,9 @@ CREATE TABLE requests (
 CREATE INDEX requests_principal ON requests (principal, created);
 CREATE INDEX requests_dataset ON requests (dataset, created);
 CREATE INDEX requests_state ON requests (state, created);
-CREATE INDEX requests_fingerprint ON requests (fingerprint);
+CREATE INDEX requests_running ON requests (principal, state);
+CREATE INDEX requests_started ON requests (principal, started);
+CREATE INDEX requests_same ON requests (dataset, fingerprint);
 CREATE TABLE decisions (
     request TEXT PRIMARY KEY REFERENCES requests (id), reviewer TEXT NOT NULL, verdict TEXT NOT NULL,
     reason TEXT NOT NULL,    bound TEXT NOT NULL, note TEXT NOT NULL, created BIGINT NOT NULL, expires BIGINT NOT NULL

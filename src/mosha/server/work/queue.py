@@ -18,14 +18,12 @@ __all__ = ["SILENT", "beat", "claim", "finish", "forget_instance", "requeue_lost
 SILENT = 10_000_000  # microseconds after which a process that said nothing is taken to be gone
 MOST_ATTEMPTS = 2
 
-_NEXT = """
-SELECT r.id FROM requests r
-LEFT JOIN (SELECT principal, COUNT(*) AS many FROM requests WHERE state = 'running' GROUP BY principal) busy
-    ON busy.principal = r.principal
-LEFT JOIN (SELECT principal, MAX(started) AS last FROM requests WHERE started IS NOT NULL GROUP BY principal) served
-    ON served.principal = r.principal
-WHERE r.state = 'queued' AND COALESCE(busy.many, 0) < ?
-ORDER BY COALESCE(busy.many, 0), COALESCE(served.last, 0), r.created LIMIT 1"""
+_BUSY = "(SELECT COUNT(*) FROM requests b WHERE b.principal = r.principal AND b.state = 'running')"
+_SERVED = "(SELECT COALESCE(MAX(s.started), 0) FROM requests s WHERE s.principal = r.principal)"
+_NEXT = (
+    f"SELECT r.id FROM requests r WHERE r.state = 'queued' AND {_BUSY} < ?"  # noqa: S608
+    f" ORDER BY {_BUSY}, {_SERVED}, r.created LIMIT 1"
+)
 
 
 def claim(database: Database, holder: str, *, most_running: int) -> Row | None:

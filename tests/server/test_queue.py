@@ -1,0 +1,67 @@
+"""The queue is fair, and what a process held that is gone is queued again."""
+
+import pytest
+
+from mosha.server.clock import now
+from mosha.server.store.database import open_database
+from mosha.server.store.migrations import migrate
+from mosha.server.work.queue import beat, claim, finish, requeue_lost
+from mosha.server.work.ticks import tick
+
+
+@pytest.fixture
+def database(tmp_path):
+    found = open_database(tmp_path / "server.db")
+    migrate(found)
+    yield found
+    found.close()
+
+
+def _put(database, name, principal):
+    database.run(
+        "INSERT INTO requests (id, principal, grant_id, dataset, body_hash, question, price, purpose, fingerprint,"
+        " version, cost, measure, state, accounts, attempts, created, expires, hidden)"
+        " VALUES (?, ?, 'g', 'd', '', '{}', '{}', '', '', 1, 0.1, 'epsilon', 'queued', '[]', 0, ?, ?, 0)",
+        *(name, principal, now(), now() + 10**9),
+    )
+
+
+def test_one_who_asks_a_lot_does_not_keep_others_waiting(database):
+    for number in range(6):
+        _put(database, f"a{number}", "a")
+    _put(database, "b0", "b")
+    _put(database, "c0", "c")
+    order = []
+    for _ in range(4):
+        row = claim(database, "i", most_running=2)
+        order.append(row["id"])
+        finish(database, row, "i", "answered", {}, now())
+    assert order == ["a0", "b0", "c0", "a1"]
+
+
+def test_nobody_has_more_running_than_allowed(database):
+    for number in range(3):
+        _put(database, f"a{number}", "a")
+    assert [bool(claim(database, "i", most_running=2)) for _ in range(3)] == [True, True, False]
+
+
+def test_what_a_silent_process_held_is_queued_again_and_it_can_no_longer_finish_it(database):
+    _put(database, "a0", "a")
+    row = claim(database, "gone", most_running=2)
+    beat(database, "gone")
+    assert requeue_lost(database, alone=False) == 0
+    database.run("UPDATE instances SET seen = 0")
+    assert requeue_lost(database, alone=False) == 1
+    again = claim(database, "here", most_running=2)
+    assert again["attempts"] == 2
+    assert not finish(database, row, "gone", "failed", {}, now())
+    assert finish(database, again, "here", "answered", {}, now())
+
+
+@pytest.mark.parametrize("deadline", [1, 5, 30, 3600])
+def test_a_ladder_has_few_rungs_and_never_shows_an_end_before_it_is_there(deadline):
+    seconds = [deadline * place / 1000 for place in range(1, 1001)]
+    shown = {tick("ladder", seconds=s, deadline=deadline) for s in seconds}
+    assert all(tick("ladder", seconds=s, deadline=deadline) >= min(s, deadline) for s in seconds)
+    assert len(shown) <= 2 + deadline.bit_length()
+    assert {tick("fixed", seconds=s, deadline=deadline) for s in seconds} == {deadline}
