@@ -249,14 +249,15 @@ def test_an_epsilon_that_means_nothing_is_refused(epsilon):
 
 def test_the_points_of_a_space_are_numbered_one_to_one():
     for q, t in ((2, 4), (3, 3), (5, 2), (7, 3)):
-        count = projective._points(q, t)
+        count = projective.count_points(q, t)
         vectors = [projective._vector(number, q, t) for number in range(count)]
         assert [projective._number(vector, q) for vector in vectors] == list(range(count))
         if q > 2:
             doubled = [[2 * x % q for x in vector] for vector in vectors]
             assert [projective._number(vector, q) for vector in doubled] == list(range(count))
         whole = [sum(x * q ** (t - 1 - i) for i, x in enumerate(v)) for v in vectors]
-        assert projective._vectors(q, t).tolist() == whole
+        for size in (1, 2, count // 2, count):
+            assert projective._vectors(q, t, size).tolist() == whole[:size]
 
 
 @pytest.mark.parametrize(("size", "epsilon"), [(13, 1.0), (100, 0.5), (40, 2.0), (300, 3.0), (7, 4.0)])

@@ -134,7 +134,7 @@ class Collector:
             self.rejected["impossible"] += int(len(rows) - possible.sum())
             rows = rows[possible]
         if len(rows):
-            self.counters += self.survey.randomiser.tally(rows)
+            self.survey.randomiser.count_into(self.counters, rows)
             self.accepted += len(rows)
 
     def merge(self, other: Collector) -> None:

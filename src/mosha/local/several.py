@@ -49,6 +49,15 @@ class OneOf(Randomiser):
     def cells(self) -> int:
         return len(self.parts) + sum(part.cells for part in self.parts)
 
+    @property
+    def decoding_bytes(self) -> int:
+        """All counters, those of the reports that are added, and one estimate at a time; the estimates are kept."""
+        return 24 * self.cells + max(part.decoding_bytes for part in self.parts)
+
+    @property
+    def work_per_report(self) -> int:
+        return max(part.work_per_report for part in self.parts)
+
     def draw(self, value: tuple[Any, ...], rng: Rng) -> bytes:
         asked = draw_below(len(self.parts), rng)
         report = self.parts[asked].draw(value[asked], rng)

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from mosha.local.collector import Collector
     from mosha.local.protocols.wire import Batch
 
-__all__ = ["FEWEST", "Survey"]
+__all__ = ["FEWEST", "MOST_DECODING_BYTES", "Survey"]
 
 _KINDS = ("frequency", "mean", "distribution", "several", "repeated")
+MOST_DECODING_BYTES = 1 << 32  # a device refuses what a collector could not decode, so it depends on no machine
 FEWEST = 30  # reports; with fewer no error bar means anything
 
 
@@ -204,6 +205,17 @@ class Survey(ABC):
         return collector.estimate()
 
 
+def _check_decoding(randomiser: Randomiser) -> None:
+    """A survey that nobody could estimate is refused before anybody answers it."""
+    if randomiser.decoding_bytes > MOST_DECODING_BYTES:
+        raise InvalidParameter(
+            "local.too_large_to_decode",
+            parameter="questions",
+            needed=randomiser.decoding_bytes / 2**30,
+            most=MOST_DECODING_BYTES / 2**30,
+        )
+
+
 def _kind(fields: object) -> type[Survey]:
     """The class of the survey that is declared by these fields."""
     if not isinstance(fields, dict) or fields.get("mosha") != "local survey":
@@ -238,6 +250,7 @@ def _name_on_creation(kind: type[Survey]) -> None:
     def construct(self: Survey, *arguments: Any, **named: Any) -> None:
         make(self, *arguments, **named)
         if type(self) is kind:  # and not on its way to become one of a kind below
+            _check_decoding(self.randomiser)
             vars(self)["_id"] = hashlib.sha256(self.to_json().encode()).digest()[:8]
 
     kind.__init__ = construct  # type: ignore[method-assign, assignment]

@@ -26,6 +26,8 @@ PROTOCOLS: tuple[type[Protocol], ...] = (
     Hadamard,
 )
 
+_MOST_WORK = 1 << 16  # of a collector for each report
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -35,6 +37,7 @@ class Choice:
     considered: tuple[Protocol, ...]
     too_long: tuple[Protocol, ...]
     bytes_per_report: int
+    too_costly: tuple[Protocol, ...] = ()
 
     @property
     def why(self) -> str:
@@ -49,6 +52,10 @@ class Choice:
         better = [other for other in self.too_long if other.variance < chosen.variance]
         if better:
             said += f". {better[0].name} would have {better[0].variance:.4g} in {1 + better[0].width} bytes"
+        costly = [other for other in self.too_costly if other.variance < chosen.variance]
+        if costly:
+            work = f"{costly[0].work_per_report:,} operations of the collector per report"
+            said += f". {costly[0].name} would have {costly[0].variance:.4g}, but takes {work}"
         return said + "."
 
     def __str__(self) -> str:
@@ -56,7 +63,9 @@ class Choice:
 
 
 def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
-    """The protocol with the least error for `size` values whose reports fit in so many bytes.
+    """The protocol with the least error for `size` values whose reports fit in `bytes_per_report`.
+
+    Protocols whose collector would work through more than 65,536 values for every short report are left out.
 
     Units:
         `bytes_per_report` counts the first byte, which names version and survey.
@@ -70,6 +79,8 @@ def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
     positive_integer("bytes_per_report", bytes_per_report)
     size, epsilon = positive_integer("size", size), positive("epsilon", epsilon)
     made = [found for kind in PROTOCOLS if (found := _make_protocol(kind, size, epsilon)) is not None]
+    costly = tuple(protocol for protocol in made if protocol.work_per_report > max(_MOST_WORK, bytes_per_report))
+    made = [protocol for protocol in made if protocol not in costly]
     ordered = sorted(made, key=lambda protocol: (round(protocol.variance, 12), protocol.width))
     fitting = [protocol for protocol in ordered if 1 + protocol.width <= bytes_per_report]
     if not fitting:
@@ -78,7 +89,7 @@ def best(size: int, epsilon: float, *, bytes_per_report: int = 8) -> Choice:
             "local.reports_too_short", parameter="bytes_per_report", size=size, bytes=bytes_per_report, least=least
         )
     others = tuple(protocol for protocol in ordered if protocol not in fitting)
-    return Choice(fitting[0], tuple(fitting), others, bytes_per_report)
+    return Choice(fitting[0], tuple(fitting), others, bytes_per_report, costly)
 
 
 def _make_protocol(kind: type[Protocol], size: int, epsilon: float) -> Protocol | None:

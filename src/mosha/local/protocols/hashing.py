@@ -71,6 +71,10 @@ class LocalHashing(Protocol):
     def cells(self) -> int:
         return self.size
 
+    @property
+    def work_per_report(self) -> int:
+        return self.size
+
     def draw(self, value: int, rng: Rng) -> bytes:
         factor, shift = draw_below(PRIME, rng), draw_below(PRIME, rng)
         hashed = ((factor * value + shift) % PRIME) * self.hashes >> 31

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Projective"]
+__all__ = ["Projective", "count_points"]
 
 _MOST_POINTS = 1 << 24  # points have at most three bytes
 _BLOCK = 16384  # reports that are drawn at a time, so that they stay near the processor
@@ -70,7 +70,7 @@ class Projective(Protocol):
 
     @property
     def points(self) -> int:
-        return _points(*self._space)
+        return count_points(*self._space)
 
     @property
     def settings(self) -> dict[str, int]:
@@ -87,7 +87,7 @@ class Projective(Protocol):
     @property
     def pairs(self) -> tuple[Fraction, Fraction]:
         q, t = self._space
-        line = _points(q, t - 1), _points(q, t - 2)
+        line = count_points(q, t - 1), count_points(q, t - 2)
         with_truth = self.truth * Fraction(line[1], line[0])
         return with_truth, _pair_of_lies(q, t, self.odds)
 
@@ -101,7 +101,7 @@ class Projective(Protocol):
 
     @property
     def largest_support(self) -> int:
-        return min(self.size, _points(self.prime, self.coordinates - 1))
+        return min(self.size, count_points(self.prime, self.coordinates - 1))
 
     def draw(self, value: int, rng: Rng) -> bytes:
         q, t = self._space
@@ -169,24 +169,24 @@ class Projective(Protocol):
 
         return np.bincount(unpack(reports), minlength=self.points)
 
-    def supports(self, counters: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A Fourier transform over vectors modulo q counts the orthogonal points (see `projective.md`)."""
+    def count_into(self, counters: NDArray[np.int64], reports: NDArray[np.uint8]) -> None:
+        """A few reports never touch all points."""
         import numpy as np
-        from scipy.fft import rfftn
 
-        q, t = self._space
-        vectors = _vectors(q, t)
-        total = int(counters.sum())
-        spread = np.zeros(q**t)
-        for factor in range(1, q):
-            spread[_scaled(vectors, factor, q, t)] += counters
-        half = rfftn(spread.reshape((q,) * t)).real
-        wanted = vectors[: self.size]
-        places = np.array(np.unravel_index(wanted, (q,) * t))
-        mirrored = places[-1] > q // 2
-        places[:, mirrored] = -places[:, mirrored] % q  # the transform of real numbers is symmetric
-        found = half[tuple(places)]
-        return np.asarray(np.rint((found + total) / q), np.int64)
+        if len(reports) < self.points >> 4:
+            np.add.at(counters, unpack(reports), 1)
+        else:
+            super().count_into(counters, reports)
+
+    def supports(self, counters: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Sums over hyperplanes by Fourier transforms of the points, not of all vectors (see `projective.md`)."""
+        from mosha.local.protocols.hyperplanes import count_orthogonal
+
+        return count_orthogonal(counters, *self._space, self.size)
+
+    @property
+    def decoding_bytes(self) -> int:
+        return 40 * self.points + 64 * self.size
 
 
 @dataclass(frozen=True)
@@ -206,11 +206,11 @@ class _Table:
         return (vectors + self.changes.take(places)).astype(np.int32)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def _table(q: int, t: int, size: int) -> _Table:
     import numpy as np
 
-    vectors = _vectors(q, t)[:size]
+    vectors = _vectors(q, t, size)
     digits = [(vectors // q ** (t - 1 - place) % q).astype(np.int32) for place in range(t)]
     powers = np.array([q**m for m in range(t)], np.int64)
     pivots = t - np.searchsorted(powers, vectors, side="right")
@@ -219,22 +219,15 @@ def _table(q: int, t: int, size: int) -> _Table:
     return _Table(digits, pivots, inverses, powers, changes)
 
 
-@lru_cache(maxsize=16)
-def _vectors(q: int, t: int) -> NDArray[np.int64]:
-    """The vectors of all points, in the order of their numbers."""
+def _vectors(q: int, t: int, size: int) -> NDArray[np.int64]:
+    """The vectors of the first `size` points, in the order of their numbers."""
     import numpy as np
 
-    return np.concatenate([np.arange(q**m, 2 * q**m, dtype=np.int64) for m in range(t)])
-
-
-def _scaled(vectors: NDArray[np.int64], factor: int, q: int, t: int) -> NDArray[np.int64]:
-    import numpy as np
-
-    found = np.zeros_like(vectors)
-    for place in range(t):
-        power = q ** (t - 1 - place)
-        found += (vectors // power * factor) % q * power
-    return found
+    parts, left = [], size
+    for m in range(t):
+        parts.append(np.arange(q**m, q**m + min(q**m, left), dtype=np.int64))
+        left -= len(parts[-1])
+    return np.concatenate(parts)
 
 
 def _uniform_digits(q: int, t: int, count: int, rng: Rng) -> NDArray[np.int32]:
@@ -243,7 +236,9 @@ def _uniform_digits(q: int, t: int, count: int, rng: Rng) -> NDArray[np.int32]:
 
     from mosha.noise import uniform
 
-    whole = uniform(q**t, count, rng=rng).astype(np.int32)
+    whole = uniform(q**t, count, rng=rng)
+    if q**t <= 1 << 31:
+        whole = whole.astype(np.int32)  # quicker; a larger number would wrap around, and its digits not be uniform
     digits = np.empty((t, count), np.int32)
     for place in range(t):
         rest = whole // q
@@ -252,22 +247,27 @@ def _uniform_digits(q: int, t: int, count: int, rng: Rng) -> NDArray[np.int32]:
     return digits
 
 
-def _points(q: int, t: int) -> int:
+def count_points(q: int, t: int) -> int:
+    """How many points the space of t coordinates modulo the prime q has.
+
+    >>> count_points(3, 3)
+    13
+    """
     return int(q**t - 1) // (q - 1)
 
 
 @lru_cache(maxsize=256)
 def _chances(q: int, t: int, odds: Odds) -> tuple[Fraction, Fraction]:
-    every, line, meet = _points(q, t), _points(q, t - 1), _points(q, t - 2)
+    every, line, meet = count_points(q, t), count_points(q, t - 1), count_points(q, t - 2)
     total = odds.top * line + odds.bottom * (every - line)
     return Fraction(odds.top * line, total), Fraction(odds.top * meet + odds.bottom * (line - meet), total)
 
 
 def _pair_of_lies(q: int, t: int, odds: Odds) -> Fraction:
     """Two values in general position with the true one."""
-    every, line = _points(q, t), _points(q, t - 1)
+    every, line = count_points(q, t), count_points(q, t - 1)
     total = odds.top * line + odds.bottom * (every - line)
-    meet, corner = _points(q, t - 2), _points(q, t - 3) if t > 3 else 0
+    meet, corner = count_points(q, t - 2), count_points(q, t - 3) if t > 3 else 0
     return Fraction(odds.top * corner + odds.bottom * (meet - corner), total)
 
 
@@ -278,9 +278,9 @@ def _geometry(size: int, odds: Odds) -> tuple[int, int] | None:
     found: list[tuple[Fraction, int, int]] = []
     for q in _primes(min(4 * math.ceil(ratio) + 4, 4096)):
         t = 2
-        while _points(q, t) < size:
+        while count_points(q, t) < size:
             t += 1
-        if _points(q, t) <= _MOST_POINTS and t >= 2:
+        if count_points(q, t) <= _MOST_POINTS and t >= 2:
             truth, lie = _chances(q, t, odds)
             found.append((lie * (1 - lie) / (truth - lie) ** 2, q, t))
     if not found:
@@ -296,9 +296,9 @@ def _primes(most: int) -> list[int]:
 def _vector(number: int, q: int, t: int) -> list[int]:
     """The digits of the point with this number."""
     m = 0
-    while _points(q, m + 1) <= number:
+    while count_points(q, m + 1) <= number:
         m += 1
-    whole = number - _points(q, m) + q**m
+    whole = number - count_points(q, m) + q**m
     return [whole // q ** (t - 1 - place) % q for place in range(t)]
 
 
@@ -310,4 +310,4 @@ def _number(vector: list[int], q: int) -> int:
     for x in vector:
         whole = whole * q + x * inverse % q
     m = len(vector) - 1 - pivot
-    return int(whole - q**m) + _points(q, m)
+    return int(whole - q**m) + count_points(q, m)

@@ -69,6 +69,20 @@ class Randomiser(ABC):
     def tally(self, reports: NDArray[np.uint8]) -> NDArray[np.int64]:
         """The counters of these (possible) reports; those of two sets of reports add up."""
 
+    def count_into(self, counters: NDArray[np.int64], reports: NDArray[np.uint8]) -> None:
+        """Add these (possible) reports to the counters of a collector."""
+        counters += self.tally(reports)
+
+    @property
+    def decoding_bytes(self) -> int:
+        """The memory that a collector needs for an estimate, at most, beside the reports that are added at a time."""
+        return 64 * self.cells
+
+    @property
+    def work_per_report(self) -> int:
+        """How many bytes or counters the collector reads or writes for one report."""
+        return self.width
+
     def describe(self) -> dict[str, Any]:
         """The law in whole numbers, for a device in another language."""
         return {"protocol": self.name, "odds": [self.odds.top, self.odds.bottom], **self.settings}
