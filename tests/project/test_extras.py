@@ -11,7 +11,11 @@ import pytest
 from tests.project.pages import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MODULES = {"dp-accounting": "dp_accounting", "pyyaml": "yaml"}  # what is imported, where it is called otherwise
+MODULES = {
+    "dp-accounting": "dp_accounting",
+    "python-multipart": "python_multipart",
+    "pyyaml": "yaml",
+}  # what is imported, where it is called otherwise
 FOR_PEOPLE = {"docs", "dev", "test"}  # extras of those who work on Mosha
 WITHOUT_A_GUARD = {  # imports inside of functions that are only called with an object of the guest in hand, or by it
     "graphs/data/spark.py": {"pyspark"},
@@ -147,11 +151,13 @@ def touch(what, call):
 
 packages = [found.name for found in pkgutil.iter_modules(mosha.__path__, "mosha.") if found.ispkg]
 for package in ["mosha", *packages]:
-    package = importlib.import_module(package)
-    for name in getattr(package, "__all__", []):
-        touch(f"{package.__name__}.{name}", lambda: getattr(package, name))
+    touch(package, lambda: importlib.import_module(package))
+    for name in getattr(sys.modules.get(package), "__all__", []):
+        touch(f"{package}.{name}", lambda: getattr(sys.modules[package], name))
 """
+SERVER = {"importlib.import_module('mosha.server')": "server"}
 CALLS = {
+    **dict.fromkeys(["starlette", "uvicorn", "jinja2", "python_multipart"], SERVER),
     "pandas": {"answer().to_pandas()": "pandas"},
     "polars": {"answer().to_polars()": "polars"},
     "pyarrow": {

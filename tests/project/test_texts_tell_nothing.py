@@ -16,7 +16,7 @@ import pytest
 
 import mosha
 import mosha.connect
-from mosha import federated, graphs, ledger, sql, streams, tables
+from mosha import federated, graphs, ledger, sql, streams, synth, tables
 from mosha.connect.engines.source import answer
 from mosha.core.event import Event
 from mosha.core.unit import Unit
@@ -103,6 +103,8 @@ MAKERS = {
     graphs.ProtectedGraph: [graph],
     graphs.Graph: [lambda n, _: graph(n).graph],
     graphs.Question: [lambda n, _: graph(n).edges(), lambda n, _: graph(n).triangles()],
+    synth.MarginalsQuestion: [lambda n, _: table(n).marginals(ways=1, keys={"ward": ["A", "B"]})],
+    synth.SynthesisQuestion: [lambda n, _: table(n).synthesize(keys={"ward": ["A", "B"]}, columns=["ward"])],
     federated.Block: [lambda n, _: federated.Block(list(range(3)), np.full((3, 2), 1000.0 + n))],
     streams.Batches: [lambda n, _: streams.Batches([frame(n).to_pylist()])],
 }  # fmt: skip
@@ -117,6 +119,7 @@ PUBLIC = {
     "noise": "randomness",
     "ledger": "what was paid, by events",
     "local": "what devices send is private by itself; a survey is public",
+    "client": "what a server has published, on a machine without any data",
 }
 """Packages none of whose classes holds anything about rows, and why."""
 
@@ -133,10 +136,11 @@ RELEASED = {
     "graphs": "Answer NoisyAdjacency",
     "learning": (
         "Adam AdamW Aggregation Calibration Categories Columns Correct Cuts DPFTRL DPSGD Descent "
-        "GaussianClasses LinearRegression LogisticRegression Range Scattering SearchResult "
+        "FixedSize GaussianClasses LinearRegression LogisticRegression Poisson Range Scattering SearchResult Shuffled "
         "SoftmaxRegression Step"
     ),
     "streams": "Band Clock Decayed Epochs Instant Running Sliding Stream",
+    "synth": "Estimate Marginals Report Synthetic",
     "tables": "Aggregate Answer Budget Declaration",
 }
 """Classes that hold plans, or what was released: nothing else about rows."""

@@ -8,3 +8,6 @@ nothing but what was paid for.
 from mosha.core.extras import load_guest
 
 load_guest("starlette", extra="server", needed_for="the server")
+load_guest("uvicorn", extra="server", needed_for="the server")
+load_guest("jinja2", extra="server", needed_for="the server")
+load_guest("python_multipart", extra="server", needed_for="the server")
