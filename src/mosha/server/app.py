@@ -14,19 +14,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from mosha.core.language import Language, read_language
+from mosha.core.language import Language
 from mosha.server.api.description import describe_api
 from mosha.server.api.mcp import answer_mcp
 from mosha.server.api.operation import Call, Operation, Reply, perform
 from mosha.server.api.schemas import check, read_json
 from mosha.server.api.table import OPERATIONS, PREFIX
-from mosha.server.cookies import cookie_name, set_session
-from mosha.server.errors import BadRequest, Forbidden, NotFound, ServerError, SignInNeeded, TooLarge
+from mosha.server.cookies import set_session
+from mosha.server.errors import BadRequest, NotFound, ServerError
 from mosha.server.measures import write_metrics
-from mosha.server.people.credentials import find_by_secret
-from mosha.server.people.permissions import NOBODY, Principal, may
+from mosha.server.people.permissions import may
 from mosha.server.problems import problem_of
 from mosha.server.service import Service
+from mosha.server.visitors import check_site, identify, language_of, read_body
 
 __all__ = ["identify", "make_app", "respond"]
 
@@ -42,52 +42,6 @@ SECURITY = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-def language_of(request: Request, service: Service) -> Language:
-    """The reader's language: the cookie, then what the browser prefers, then the server's."""
-    said = request.cookies.get("mosha-language") or request.headers.get("accept-language", "")
-    first = said.split(",")[0].strip()
-    return read_language(first if first and first != "*" else service.settings.language)
-
-
-def identify(request: Request, service: Service) -> Principal:
-    """Who is asking: by a token in a header, or by a session in a cookie. A wrong token is refused, never ignored."""
-    header = request.headers.get("authorization")
-    if header is not None:
-        scheme, _, written = header.partition(" ")
-        found = find_by_secret(service.database, written.strip(), "token") if scheme.lower() == "bearer" else None
-        if found is None:
-            raise SignInNeeded("server.wrong_credentials")
-        return found
-    cookie = request.cookies.get(cookie_name(service))
-    if cookie is None:
-        return NOBODY
-    found = find_by_secret(service.database, cookie, "session", idle=service.settings.idle_minutes * 60)
-    return found or NOBODY
-
-
-def check_site(request: Request, principal: Principal, form_token: str | None = None) -> None:
-    """A change that a browser sends with its cookie must come from our own pages."""
-    if principal.signed_by != "session" or request.method in ("GET", "HEAD"):
-        return
-    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    host = request.headers.get("host", "")
-    same = site in (None, "same-origin", "none") and (origin is None or origin.partition("://")[2] == host)
-    token = request.headers.get("x-csrf-token") or form_token
-    if not same or token != principal.csrf or not principal.csrf:
-        raise Forbidden("server.other_site")
-
-
-async def read_body(request: Request, most: int) -> bytes:
-    """The body, as long as it is not larger than it may be."""
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > most:
-            raise TooLarge("server.body_too_large", most=most)
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _query_of(request: Request, operation: Operation) -> dict[str, Any]:

@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
-from mosha.server.pages.entrance import page_routes
+from typing import Any
+
+from starlette.routing import Route
+
+from mosha.server.pages import asking, book, catalogue, entrance, exploring, public
+from mosha.server.pages.site import endpoint
+from mosha.server.service import Service
 
 __all__ = ["page_routes"]
+
+
+def page_routes(service: Service) -> list[Any]:
+    """The routes of all pages."""
+    rooms = (entrance, asking, catalogue, book, exploring, public)
+    return [
+        Route(path, endpoint(service, handler), methods=[method])
+        for room in rooms
+        for method, path, handler in room.ROUTES
+    ]

@@ -1,64 +1,141 @@
-"""The entrance: a first page that says what this is, and the page on which a link signs somebody in."""
+"""The entrance: a first page that says what this is, signing in and out, the language; and everybody's home."""
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.responses import FileResponse, Response
 
-from mosha.core.errors import MoshaError
-from mosha.server.api.operation import Call, perform
-from mosha.server.api.table import BY_NAME
 from mosha.server.cookies import set_session
-from mosha.server.service import Service
+from mosha.server.demo import PEOPLE
+from mosha.server.errors import NotFound
+from mosha.server.pages.site import FOLDER, Visit
+from mosha.server.people.credentials import issue
 
-__all__ = ["page_routes"]
+__all__ = ["ROUTES"]
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Mosha</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body><main><h1>Mosha</h1><p>{text}</p>
-<p><a href="/openapi.json">openapi.json</a> &middot; <a href="/readyz">readyz</a></p></main></body></html>
-"""
-_ENTER = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Mosha</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body><main><h1>Mosha</h1><form method="post" action="/enter"><input type="hidden" name="link" value="{link}">
-<button>Sign in</button></form></main></body></html>
-"""
+DEMO_PEOPLE = {"li": "analyst", "wang": "curator", "zhao": "reviewer", "sun": "auditor"}
+_WORDS = (
+    *("unit", "epsilon", "delta", "budget", "noise", "error_bar", "neighbors"),
+    *("grant", "declaration", "ledger", "head", "receipt", "local"),
+)
+_STATIC = {
+    "mosha.css": "text/css; charset=utf-8",
+    "swap.js": "text/javascript; charset=utf-8",
+    "survey.js": "text/javascript; charset=utf-8",
+    "mosha.svg": "image/svg+xml",
+}
 
 
-def page_routes(service: Service) -> list[Any]:
-    """The routes of all pages."""
+def _has_demo_doors(visit: Visit) -> bool:
+    """Whether everybody may enter as one of the made-up people: in a demo, on this machine, on made-up data."""
+    settings = visit.service.settings
+    return settings.demo and settings.is_loopback and (settings.folder / "demo-tokens.json").is_file()
 
-    async def front(_: Request) -> Response:
-        text = (
-            "A demo hospital is registered."
-            if service.settings.demo
-            else "This server answers with differential privacy."
-        )
-        return Response(_PAGE.format(text=text), media_type="text/html")
 
-    async def enter(request: Request) -> Response:
-        """A link is used by a button, so that whoever only looks at it (a scanner of mail) does not use it up."""
-        link = request.query_params.get("link", "")
-        return Response(_ENTER.format(link=escape(link)), media_type="text/html", headers={"Cache-Control": "no-store"})
+def show_front(visit: Visit) -> Response:
+    if visit.principal.is_public:
+        published = visit.do("listPublished")["publications"]
+        doors = DEMO_PEOPLE if _has_demo_doors(visit) else {}
+        return visit.render("front.html", doors=doors, published=published[:3])
+    return _show_home(visit)
 
-    async def sign_in(request: Request) -> Response:
-        if request.headers.get("sec-fetch-site") not in (None, "same-origin", "none"):
-            return Response("", 403)
-        form = await request.form(max_fields=5, max_files=0)
-        try:
-            body = {"link": str(form.get("link", ""))[:200] or " "}
-            reply = await run_in_threadpool(perform, BY_NAME["openSession"], Call(service, body=body))
-        except MoshaError as error:
-            return Response(_PAGE.format(text=escape(str(error))), 401, media_type="text/html")
-        response = RedirectResponse("/", 303)
-        set_session(service, response, reply.session or "")
-        return response
 
-    return [Route("/", front), Route("/enter", enter), Route("/enter", sign_in, methods=["POST"])]
+def _show_home(visit: Visit) -> Response:
+    """What needs me today, and what I did last."""
+    reviews, audits = visit.has("reviewer"), visit.has("auditor")
+    found: dict[str, Any] = {
+        "datasets": visit.do("listDatasets")["datasets"],
+        "grants": visit.do("listMyGrants")["grants"],
+        "mine": visit.do("listRequests", query={"mine": "true", "limit": 8})["requests"],
+        "waiting": [],
+        "proposed": [],
+        "head": "",
+    }
+    if reviews:
+        found["waiting"] = visit.do("listRequests", query={"state": "waiting"})["requests"]
+        proposed = visit.do("listProposedPublications")["publications"]
+        found["proposed"] = [one for one in proposed if one["state"] == "proposed"]
+    if reviews or audits:
+        found["head"] = visit.do("readHead")["head"]
+    return visit.render("home.html", **found)
+
+
+def show_enter(visit: Visit) -> Response:
+    """A link is used by a button, so that whoever only looks at it (a scanner of mail) does not use it up."""
+    return visit.render("enter.html", link=visit.typed("link"))
+
+
+def _is_from_elsewhere(visit: Visit) -> bool:
+    return visit.request.headers.get("sec-fetch-site") not in (None, "same-origin", "none")
+
+
+def sign_in(visit: Visit) -> Response:
+    if _is_from_elsewhere(visit):
+        return Response("", 403)
+    from mosha.server.api.operation import Call, perform  # noqa: PLC0415
+    from mosha.server.api.table import BY_NAME  # noqa: PLC0415
+
+    body = {"link": visit.typed("link")[:200] or " "}
+    reply = perform(BY_NAME["openSession"], Call(visit.service, body=body, language=visit.language))
+    response = visit.go("/")
+    set_session(visit.service, response, reply.session or "")
+    return response
+
+
+def enter_demo(visit: Visit) -> Response:
+    """One of the made-up people of the demo, by one click."""
+    name = visit.typed("person")
+    if _is_from_elsewhere(visit) or not _has_demo_doors(visit) or name not in DEMO_PEOPLE or name not in PEOPLE:
+        raise NotFound("server.not_found")
+    row = visit.service.database.row("SELECT id FROM principals WHERE name = ? AND state = 'active'", name)
+    if row is None:
+        raise NotFound("server.not_found")
+    seconds = visit.service.settings.session_hours * 3600
+    made = issue(visit.service.database, row["id"], "session", seconds=seconds)
+    response = visit.go("/")
+    set_session(visit.service, response, made.secret)
+    return response
+
+
+def leave(visit: Visit) -> Response:
+    if not visit.principal.is_public:
+        visit.do("closeSession")
+    response = visit.go("/")
+    set_session(visit.service, response, "")
+    return response
+
+
+def choose_language(visit: Visit) -> Response:
+    """Keep the language in a cookie, and go back to where one was."""
+    back, chosen = visit.typed("back"), visit.typed("language")
+    own = back.startswith("/") and not back.startswith(("//", "/\\")) and back.isprintable()
+    response = visit.go(back if own else "/")
+    if chosen in ("zh", "en"):
+        secure = visit.service.settings.secure
+        response.set_cookie("mosha-language", chosen, max_age=31_536_000, samesite="lax", secure=secure, path="/")
+    return response
+
+
+def show_static(visit: Visit) -> Response:
+    name = visit.path["name"]
+    file = FOLDER / "static" / name
+    if name not in _STATIC or not file.is_file():
+        raise NotFound("server.not_found")
+    return FileResponse(file, media_type=_STATIC[name], headers={"Cache-Control": "no-cache"})
+
+
+def show_glossary(visit: Visit) -> Response:
+    return visit.render("glossary.html", words=_WORDS)
+
+
+ROUTES = (
+    ("GET", "/", show_front),
+    ("GET", "/enter", show_enter),
+    ("POST", "/enter", sign_in),
+    ("POST", "/demo", enter_demo),
+    ("POST", "/leave", leave),
+    ("POST", "/language", choose_language),
+    ("GET", "/static/{name}", show_static),
+    ("GET", "/words", show_glossary),
+)

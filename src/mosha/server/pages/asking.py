@@ -1,0 +1,278 @@
+"""Asking: a question by a form or in SQL, its price and its error bars before it is asked, and its answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from mosha.core.errors import MoshaError
+from mosha.server.asking.requests import request_id
+from mosha.server.errors import BadRequest, TooMany
+from mosha.server.pages import charts
+from mosha.server.pages.builder import MEASURES, TESTS, Built, build_sql, read_back
+from mosha.server.pages.site import Visit, plain
+from mosha.server.people.principals import find_principal
+
+__all__ = ["PRICES", "ROUTES"]
+
+PRICES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
+_ROWS = 1000.0
+_OVER = ("denied", "expired", "withdrawn")
+
+
+def _nearest_step(epsilon: float) -> int:
+    return min(range(len(PRICES)), key=lambda step: abs(math.log(PRICES[step] / max(epsilon, 1e-9))))
+
+
+def _price(visit: Visit) -> float:
+    """The price that was chosen: by the slider where it was moved, else by the number beside it."""
+    step, before = visit.typed("step"), visit.typed("step_before")
+    if step != before and step.isdecimal() and int(step) < len(PRICES):
+        return PRICES[int(step)]
+    epsilon = visit.number("epsilon")
+    return 0.1 if epsilon is None else epsilon
+
+
+def show_ask(visit: Visit) -> Response:
+    return _show_ask(visit)
+
+
+def _show_ask(visit: Visit, refused: dict[str, Any] | None = None) -> Response:
+    name = visit.path["dataset"]
+    dataset = visit.do("readDataset", path={"dataset": name})
+    columns = dataset["declaration"]["columns"]
+    for column in columns:
+        column["unit"] = column["name"] == dataset["declaration"]["unit"].get("person")
+    mode = "sql" if visit.typed("mode") == "sql" else "form"
+    asked: dict[str, Any] = {"epsilon": 0.1, "rows": _ROWS, "within": None}
+    preview, problem, sql, built = None, refused, visit.typed("sql"), Built.of(visit, columns)
+    try:
+        asked = {"epsilon": _price(visit), "rows": visit.number("rows") or _ROWS, "within": visit.number("within")}
+        if mode == "form":
+            sql = build_sql(name, built, columns)
+        preview = visit.do("preview", body=_question(name, sql, asked) | {"rows": asked["rows"]})
+        asked["epsilon"] = preview["price"].get("epsilon", asked["epsilon"])
+    except (MoshaError, BadRequest) as error:
+        problem = problem or visit.problem(error)
+    if mode == "sql":
+        built = read_back(sql, columns) or Built()
+    rows = [] if preview is None else _forecast_rows(preview["forecast"])
+    return visit.render(
+        "ask.html",
+        422 if refused else 200,
+        dataset=dataset,
+        columns=columns,
+        numeric=[c for c in columns if "between" in c],
+        grouping=[c for c in columns if "keys" in c],
+        mode=mode,
+        built=built,
+        sql=sql,
+        asked=asked,
+        step=_nearest_step(asked["epsilon"]),
+        steps=len(PRICES),
+        preview=preview,
+        problem=problem,
+        rows=rows,
+        ways=_ways(visit, name, sql, asked, preview),
+        nearest=_link(name, problem["nearest"], asked["epsilon"]) if problem and problem.get("nearest") else "",
+        grants=[g for g in visit.do("listMyGrants")["grants"] if g["dataset"] == name and g["state"] == "open"],
+        measures=MEASURES,
+        tests=TESTS,
+        purpose=visit.typed("purpose"),
+    )
+
+
+def _question(name: str, sql: str, asked: dict[str, Any]) -> dict[str, Any]:
+    price: dict[str, Any] = {"epsilon": asked["epsilon"]}
+    if asked["within"] is not None:
+        price = {"within": asked["within"], "rows": asked["rows"]}
+    return {"dataset": name, "sql": sql or " ", "price": price}
+
+
+def _link(name: str, sql: str, epsilon: float) -> str:
+    return f"/ask/{name}?{urlencode({'mode': 'sql', 'sql': sql, 'epsilon': f'{epsilon:.6g}'})}"
+
+
+def _ways(
+    visit: Visit, name: str, sql: str, asked: dict[str, Any], preview: dict[str, Any] | None
+) -> list[dict[str, Any]]:
+    """What half and double the price would give, each one click away."""
+    found = []
+    for way in preview["alternatives"] if preview else ():
+        epsilon = way["price"].get("epsilon")
+        if epsilon is None or not way["widest"]:
+            continue
+        kept = [(key, value) for key, value in visit.query if key not in ("epsilon", "step", "step_before", "within")]
+        again = kept or [("mode", "sql"), ("sql", sql), ("rows", f"{asked['rows']:g}")]
+        link = f"/ask/{name}?{urlencode([*again, ('epsilon', f'{epsilon:.6g}')])}"
+        found.append({"epsilon": epsilon, "widest": way["widest"], "link": link})
+    return found
+
+
+def _forecast_rows(forecast: dict[str, Any]) -> list[dict[str, Any]]:
+    """The table of the forecast: a group and the bar of each number. Groups that expect the same stand together."""
+    groups = forecast["groups"] or [[]]
+    named = [" · ".join(str(part) for part in group) for group in groups]
+    bars = forecast["bars"]
+    rows = [
+        {"group": group, "bars": {n: found[min(place, len(found) - 1)] for n, found in bars.items()}}
+        for place, group in enumerate(named)
+    ]
+    if len(rows) > 1 and all(row["bars"] == rows[0]["bars"] for row in rows):
+        return [{"group": "", "many": len(rows), "bars": rows[0]["bars"]}]
+    return rows[:30]
+
+
+def ask(visit: Visit) -> Response:
+    """Ask what was shown, at the price that was shown; a second click finds the first."""
+    name, epsilon = visit.path["dataset"], visit.number("epsilon")
+    body: dict[str, Any] = {"dataset": name, "sql": visit.typed("sql") or " ", "price": {"epsilon": epsilon or 0.0}}
+    if visit.typed("purpose").strip():
+        body["purpose"] = visit.typed("purpose").strip()[:2000]
+    try:
+        made = visit.do("ask", key=_key_of(visit, body), body=body)
+    except (MoshaError, BadRequest) as error:
+        visit.form = [*visit.form, ("mode", "sql")]
+        return _show_ask(visit, visit.problem(error))
+    return visit.go(f"/requests/{made['id']}")
+
+
+def _key_of(visit: Visit, body: dict[str, Any]) -> str:
+    """One key for the same words at the same price: asking again is reading again. What ended unpaid is over."""
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
+    for turn in range(1000):
+        key = f"console {digest} {turn}"
+        known = "SELECT state, outcome FROM requests WHERE id = ?"
+        row = visit.service.database.row(known, request_id(visit.principal.id, key))
+        if row is None or (row["state"] not in _OVER and row["outcome"] not in ("refused", "failed")):
+            return key
+    raise TooMany("server.too_many", seconds=60)
+
+
+def _key_again(found: dict[str, Any]) -> str | None:
+    """The key under which a request was made on these pages; None where it was made elsewhere."""
+    body: dict[str, Any] = {"dataset": found["dataset"], "sql": found["question"].get("sql"), "price": found["price"]}
+    body |= {"purpose": found["purpose"]} if found["purpose"] else {}
+    digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
+    keys = (f"console {digest} {turn}" for turn in range(20))
+    return next((key for key in keys if request_id(found["principal"], key) == found["id"]), None)
+
+
+def list_mine(visit: Visit) -> Response:
+    before = visit.typed("before")
+    query: dict[str, Any] = {"mine": "true", "limit": 50} | ({"before": int(before)} if before.isdecimal() else {})
+    found = visit.do("listRequests", query=query)
+    more = found["next"] if len(found["requests"]) == 50 else None
+    return visit.render("requests.html", found=found["requests"], more=more)
+
+
+def show_request(visit: Visit) -> Response:
+    found = visit.do("readRequest", path=visit.path)
+    level = visit.typed("confidence", "0.95")
+    answer = found.get("answer")
+    shown = None if not answer else table_of(answer, level if level in answer["errors"] else "0.95")
+    sql = found["question"].get("sql", "")
+    mine = found["principal"] == visit.principal.id
+    return visit.render(
+        "request.html",
+        found=found,
+        shown=shown,
+        sql=sql,
+        mine=mine,
+        asker=find_principal(visit.service.database, found["principal"])["name"],
+        again=_link(found["dataset"], sql, found["price"].get("epsilon", 0.1)),
+        factor=math.exp(min(50.0, found["price"].get("epsilon", found["cost"]))),
+    )
+
+
+def table_of(answer: dict[str, Any], level: str) -> dict[str, Any]:
+    """An answer as a page shows it: its groups, and for each number a value, a bar and the axis that they share."""
+    columns = answer["columns"]
+    keys = [place for place, column in enumerate(columns) if column["role"] == "key"]
+    numbers = []
+    for place, column in enumerate(columns):
+        if column["role"] == "value":
+            values = [row[place] for row in answer["rows"]]
+            values = [value if isinstance(value, int | float) else None for value in values]
+            bars = answer["errors"][level][column["name"]]
+            numbers.append({"name": column["name"], "values": values, "bars": bars, "axis": charts.axis(values, bars)})
+    groups = [[row[place] for place in keys] for row in answer["rows"]]
+    names = [columns[place]["name"] for place in keys]
+    return {"keys": names, "groups": groups, "numbers": numbers, "level": level, "levels": list(answer["errors"])}
+
+
+def download_chart(visit: Visit) -> Response:
+    """The first number of an answer as a picture."""
+    answer = visit.do("readAnswer", path=visit.path)
+    shown = table_of(answer, "0.95")
+    number = shown["numbers"][0]
+    labels = [" · ".join(plain(part) for part in group) or number["name"] for group in shown["groups"]]
+    note = visit.say("picture_note", level="95")
+    drawn = charts.picture(number["name"], labels, number["values"], number["bars"], note)
+    return _file(drawn, "image/svg+xml", f"{visit.path['request']}.svg")
+
+
+def download_notebook(visit: Visit) -> Response:
+    """A notebook that asks the same again, from Python, under the same key: it gives this answer and costs nothing."""
+    found = visit.do("readRequest", path=visit.path)
+    sql, epsilon = found["question"].get("sql", ""), found["price"].get("epsilon")
+    server = str(visit.request.base_url).rstrip("/")
+    lines = [
+        "import os",
+        "",
+        "import mosha",
+        "",
+        f'lab = mosha.connect_to({server!r}, token=os.environ["MOSHA_TOKEN"])',
+    ]
+    key = _key_again(found)
+    lines += [f"answer = lab.query({sql!r}, epsilon={epsilon!r}, key={key!r})", "answer"]
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "id": "what", "source": visit.say("notebook_words")},
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "id": "ask",
+            "source": "\n".join(lines),
+            "outputs": [],
+            "execution_count": None,
+        },
+    ]
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    return _file(json.dumps(book, ensure_ascii=False, indent=1), "application/x-ipynb+json", f"{found['id']}.ipynb")
+
+
+def _file(text: str, media: str, name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return Response(text.encode(), 200, headers, media)
+
+
+def withdraw(visit: Visit) -> Response:
+    visit.do("withdrawRequest", path=visit.path)
+    return visit.go(f"/requests/{visit.path['request']}")
+
+
+def propose(visit: Visit) -> Response:
+    body = {
+        "request": visit.path["request"],
+        "slug": visit.typed("slug").strip(),
+        "title": visit.typed("title").strip(),
+    }
+    visit.do("proposePublication", body=body)
+    return visit.go(f"/requests/{visit.path['request']}?proposed=1")
+
+
+ROUTES = (
+    ("GET", "/ask/{dataset}", show_ask),
+    ("POST", "/ask/{dataset}", ask),
+    ("GET", "/requests", list_mine),
+    ("GET", "/requests/{request}", show_request),
+    ("GET", "/requests/{request}/chart.svg", download_chart),
+    ("GET", "/requests/{request}/notebook.ipynb", download_notebook),
+    ("POST", "/requests/{request}/withdraw", withdraw),
+    ("POST", "/requests/{request}/publication", propose),
+)

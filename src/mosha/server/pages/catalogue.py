@@ -1,0 +1,149 @@
+"""The catalogue: what is declared and promised about a dataset, the tree of its budgets, grants; register, freeze."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from starlette.responses import Response
+
+from mosha.core.errors import MoshaError
+from mosha.server.errors import BadRequest
+from mosha.server.pages.site import Visit
+
+__all__ = ["ROUTES"]
+
+
+def list_all(visit: Visit) -> Response:
+    found = visit.do("listDatasets")["datasets"]
+    return visit.render("datasets.html", found=found, can_create=visit.may("dataset.create"))
+
+
+def show_dataset(visit: Visit) -> Response:
+    return _show(visit)
+
+
+def _show(visit: Visit, problem: dict[str, Any] | None = None) -> Response:
+    name = visit.path["dataset"]
+    found = visit.do("readDataset", path=visit.path)
+    grants = visit.do("listGrants", path=visit.path)["grants"] if visit.may("budget.see", name) else []
+    rows = visit.service.database.rows("SELECT id, name FROM principals")
+    people = {row["id"]: row["name"] for row in rows}
+    return visit.render(
+        "dataset.html",
+        422 if problem else 200,
+        found=found,
+        tree=_tree(grants),
+        people=people,
+        granted=sum((grant["budget"] or {}).get("limit", 0.0) for grant in grants if _counts(grant)),
+        problem=problem,
+        can_ask=visit.may("ask", name),
+        can_grant=visit.may("grant.create", name) and found["state"] == "open",
+        can_freeze=visit.may("dataset.freeze", name) and found["state"] == "open",
+        can_thaw=visit.may("dataset.thaw", name) and found["state"] == "frozen",
+        can_sign=visit.may("dataset.countersign", name) and found["version"] != found["newest_version"],
+        expires=visit.typed("expires", (datetime.now(UTC).date() + timedelta(days=90)).isoformat()),
+    )
+
+
+def _counts(grant: dict[str, Any]) -> bool:
+    return grant["state"] == "open" and grant["parent"] is None
+
+
+def _tree(grants: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Grants under the grants that they are taken from."""
+    below: dict[Any, list[dict[str, Any]]] = {}
+    for grant in grants:
+        below.setdefault(grant["parent"], []).append(grant)
+
+    def branch(parent: Any) -> list[dict[str, Any]]:
+        return [grant | {"below": branch(grant["id"])} for grant in below.get(parent, ())]
+
+    return branch(None)
+
+
+def grant(visit: Visit) -> Response:
+    """Give somebody a part of the budget; somebody new is made, and gets a link by which to come in."""
+    try:
+        body: dict[str, Any] = {"principal": visit.typed("principal").strip(), "expires": visit.typed("expires")}
+        body |= {"purpose": visit.typed("purpose").strip()[:300]}
+        for part in ("epsilon", "delta", "approve_above", "most_per_question"):
+            if (value := visit.number(part)) is not None:
+                body[part] = value
+        visit.do("createGrant", path=visit.path, body=body)
+    except (MoshaError, BadRequest) as error:
+        return _show(visit, visit.problem(error))
+    return visit.go(f"/datasets/{visit.path['dataset']}")
+
+
+def revoke(visit: Visit) -> Response:
+    found = visit.do("readGrant", path=visit.path)
+    visit.do("revokeGrant", path=visit.path, query={"reason": visit.typed("reason").strip()[:300]})
+    return visit.go(f"/datasets/{found['dataset']}")
+
+
+def change(visit: Visit) -> Response:
+    """Freeze, thaw or countersign."""
+    operations = {"freeze": "freezeDataset", "thaw": "thawDataset", "sign": "countersignDataset"}
+    operation = operations.get(visit.path["change"])
+    if operation is None:
+        raise BadRequest("server.field_unknown", parameter="change")
+    body = {} if operation == "countersignDataset" else {"reason": visit.typed("reason").strip()[:300] or "-"}
+    visit.do(operation, path={"dataset": visit.path["dataset"]}, body=body)
+    return visit.go(f"/datasets/{visit.path['dataset']}")
+
+
+_EXAMPLE = {
+    "unit": {"person": "patient_id", "at_most": 4},
+    "columns": {
+        "ward": {"keys": ["cardiology", "surgery"], "origin": "codebook"},
+        "days": {"between": [0, 30], "origin": "codebook"},
+    },
+}
+
+
+def show_register(visit: Visit) -> Response:
+    return _register(visit)
+
+
+def _register(visit: Visit, problem: dict[str, Any] | None = None, looked: Any = None) -> Response:
+    if not visit.may("dataset.create"):
+        visit.do("createDataset", body={})
+    example = json.dumps(_EXAMPLE, indent=2)
+    status = 422 if problem else 200
+    return visit.render("register.html", status, problem=problem, looked=looked, example=example)
+
+
+def register(visit: Visit) -> Response:
+    """Look at the columns of a source, or propose the dataset: what was typed stays where something is wrong."""
+    try:
+        source = {"path": visit.typed("path").strip()}
+        if visit.typed("do") == "look":
+            return _register(visit, looked=visit.do("lookAtSource", body={"source": source})["columns"])
+        promise = {p: value for p in ("epsilon", "delta") if (value := visit.number(p)) is not None}
+        body: dict[str, Any] = {"name": visit.typed("name").strip(), "source": source, "promise": promise}
+        body["declaration"] = _read_declaration(visit.typed("declaration"))
+        body |= {"title": visit.typed("title").strip()} if visit.typed("title").strip() else {}
+        visit.do("createDataset", body=body)
+    except (MoshaError, BadRequest) as error:
+        return _register(visit, visit.problem(error))
+    return visit.go(f"/datasets/{body['name']}")
+
+
+def _read_declaration(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadRequest("server.field_wrong", parameter="declaration", expected="JSON") from None
+
+
+ROUTES = (
+    ("GET", "/datasets", list_all),
+    ("GET", "/register", show_register),
+    ("POST", "/register", register),
+    ("GET", "/datasets/{dataset}", show_dataset),
+    ("POST", "/datasets/{dataset}/grants", grant),
+    ("POST", "/datasets/{dataset}/{change}", change),
+    ("POST", "/grants/{grant}/revoke", revoke),
+)

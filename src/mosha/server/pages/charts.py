@@ -1,0 +1,154 @@
+"""Pictures as SVG: drawn here, styled by classes, with nothing inline that a strict policy would refuse.
+
+Each stands beside a table of the same numbers; a picture of its own has a title for those who do not see it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+
+from markupsafe import Markup
+
+__all__ = ["axis", "bar_row", "curves", "dots", "gauge", "picture"]
+
+
+def _svg(body: str, *, view: str, kind: str, title: str = "", stretch: bool = False) -> Markup:
+    ratio = ' preserveAspectRatio="none"' if stretch else ""
+    named = f' role="img" aria-label="{escape(title)}"' if title else ' aria-hidden="true"'
+    return Markup(f'<svg class="{kind}" viewBox="{view}"{ratio}{named}>{body}</svg>')  # noqa: S704
+
+
+def gauge(spent: float, limit: float, more: float = 0.0, title: str = "") -> Markup:
+    """What is spent of a limit, and what one more question would take."""
+    if not limit or not math.isfinite(limit):
+        return Markup("")
+    used = min(1.0, max(0.0, spent / limit)) * 200
+    next_one = min(200 - used, max(0.0, more / limit * 200))
+    body = '<rect class="track" width="200" height="8" rx="4"/>'
+    body += f'<rect class="used" width="{used:.2f}" height="8" rx="{min(4, used / 2):.2f}"/>'
+    if next_one:
+        body += f'<rect class="next" x="{used:.2f}" width="{next_one:.2f}" height="8"/>'
+    return _svg(body, view="0 0 200 8", kind="gauge", title=title, stretch=True)
+
+
+def axis(values: Sequence[float | None], bars: Sequence[float | None]) -> tuple[float, float]:
+    """The range that holds zero, all values and all of their bars."""
+    ends = [0.0]
+    for value, bar in zip(values, bars, strict=True):
+        if value is not None:
+            reach = bar if bar is not None and math.isfinite(bar) else 0.0
+            ends += [value - reach, value + reach, value]
+    low, high = min(ends), max(ends)
+    return (low, high) if high > low else (low, low + 1.0)
+
+
+def bar_row(value: float | None, bar: float | None, between: tuple[float, float]) -> Markup:
+    """One row of a chart: a bar from zero, and the range in which the truth lies most often."""
+    if value is None:
+        return _svg("", view="0 0 400 20", kind="row", stretch=True)
+    low, high = between
+    place = _scale(low, high, 2, 398)
+    zero, end = place(0.0), place(value)
+    left, width = min(zero, end), abs(end - zero)
+    body = f'<rect class="bar" x="{left:.2f}" y="5" width="{width:.2f}" height="10"/>'
+    body += f'<line class="zero" x1="{zero:.2f}" x2="{zero:.2f}" y1="0" y2="20"/>'
+    if bar is not None and math.isfinite(bar):
+        first, last = place(value - bar), place(value + bar)
+        body += f'<path class="error" d="M{first:.2f} 10H{last:.2f}M{first:.2f} 6V14M{last:.2f} 6V14"/>'
+    return _svg(body, view="0 0 400 20", kind="row", stretch=True)
+
+
+def dots(share: float, title: str) -> Markup:
+    """A hundred dots, as many of them filled as `share` says (rounded)."""
+    filled = round(share * 100)
+    body = "".join(
+        f'<circle class="{"on" if place < filled else "off"}" cx="{6 + place % 20 * 12}" cy="{6 + place // 20 * 12}"'
+        ' r="4.2"/>'
+        for place in range(100)
+    )
+    return _svg(body, view="0 0 240 60", kind="dots", title=title)
+
+
+def _scale(
+    low: float, high: float, first: float, last: float, *, logarithmic: bool = False
+) -> Callable[[float], float]:
+    """From a number to its place in the picture; what lies outside stands at the edge."""
+    of = math.log10 if logarithmic else float
+    start, span = of(low), (of(high) - of(low)) or 1.0
+    return lambda x: first + (of(min(max(x, low), high)) - start) / span * (last - first)
+
+
+def _ticks(low: float, high: float, *, logarithmic: bool) -> list[float]:
+    if logarithmic:
+        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        return [tick for power in powers if low * 0.999 <= (tick := 10.0**power) <= high * 1.001]
+    rough = (high - low) / 4
+    step = 10 ** math.floor(math.log10(rough))
+    step *= next(factor for factor in (1, 2, 5, 10) if step * factor >= rough)
+    first = math.ceil(low / step)
+    return [step * place for place in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def curves(
+    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]],
+    *,
+    title: str,
+    across: str,
+    up: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    top: float | None = None,
+) -> Markup:
+    """Lines over a pair of axes; a line is a name and its points. Names stand in a legend of the page."""
+    points = [point for _, line in lines for point in line if all(map(math.isfinite, point))]
+    if not points:
+        return Markup("")
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    x0, x1 = min(xs), max(xs)
+    y0, y1 = (min(ys) if log_y else min(0.0, *ys)), top or max(ys)
+    y1 = y1 if y1 > y0 else y0 + 1
+    place_x = _scale(x0, x1, 52, 460, logarithmic=log_x)
+    place_y = _scale(y0, y1, 216, 20, logarithmic=log_y)
+    body = ""
+    for tick in _ticks(y0, y1, logarithmic=log_y):
+        y = place_y(tick)
+        body += f'<line class="grid" x1="52" x2="460" y1="{y:.1f}" y2="{y:.1f}"/>'
+        body += f'<text class="tick" x="46" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>'
+    for tick in _ticks(x0, x1, logarithmic=log_x):
+        body += f'<text class="tick" x="{place_x(tick):.1f}" y="234" text-anchor="middle">{tick:g}</text>'
+    body += f'<text class="label" x="460" y="254" text-anchor="end">{escape(across)}</text>'
+    body += f'<text class="label" x="4" y="12">{escape(up)}</text>'
+    for number, (name, line) in enumerate(lines):
+        shown = [(x, y) for x, y in line if math.isfinite(x) and math.isfinite(y) and (y > 0 or not log_y)]
+        steps = "L".join(f"{place_x(x):.1f} {place_y(y):.1f}" for x, y in shown)
+        if steps:
+            body += f'<path class="line line-{number}" d="M{steps}"><title>{escape(name)}</title></path>'
+    return _svg(body, view="0 0 470 262", kind="curves", title=title)
+
+
+def picture(
+    title: str, labels: Sequence[str], values: Sequence[float | None], bars: Sequence[float | None], note: str
+) -> str:
+    """A chart that stands alone, as a file: bars with error bars, with its own colours."""
+    low, high = axis(values, bars)
+    place = _scale(low, high, 190, 570)
+    body = f'<text x="10" y="24" font-size="16">{escape(title[:80])}</text>'
+    for number, (label, value, bar) in enumerate(zip(labels, values, bars, strict=True)):
+        y = 44 + number * 26
+        body += f'<text x="180" y="{y + 14}" text-anchor="end" font-size="13">{escape(label[:28])}</text>'
+        if value is None:
+            continue
+        left, right = sorted((place(0.0), place(value)))
+        body += f'<rect x="{left:.1f}" y="{y + 2}" width="{right - left:.1f}" height="14" fill="#7fb9bd"/>'
+        if bar is not None and math.isfinite(bar):
+            first, last = place(value - bar), place(value + bar)
+            path = f"M{first:.1f} {y + 9}H{last:.1f}M{first:.1f} {y + 4}v10M{last:.1f} {y + 4}v10"
+            body += f'<path d="{path}" stroke="#1c2430" fill="none" stroke-width="1.5"/>'
+    height = 44 + len(labels) * 26 + 30
+    body += f'<text x="10" y="{height - 10}" font-size="11" fill="#5b6675">{escape(note)}</text>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 {height}" font-family="sans-serif">'
+        f'<rect width="600" height="{height}" fill="#fff"/>{body}</svg>\n'
+    )

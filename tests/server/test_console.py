@@ -1,0 +1,171 @@
+"""Laws of the console: every word in both languages, nothing inline, nothing from elsewhere, names are harmless."""
+
+import re
+import string
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from mosha.core.language import templates
+from mosha.server.pages import builder
+from mosha.server.pages.site import FOLDER
+from tests.server.house import opened
+
+SENTENCES = templates("console")
+SOURCES = [*FOLDER.glob("templates/*.html"), *FOLDER.glob("*.py")]
+TEXTS = {file.name: file.read_text(encoding="utf-8") for file in SOURCES}
+
+
+def used_codes():
+    """Each code that a page says: written out, or by a beginning to which a word is added."""
+    for name, text in TEXTS.items():
+        for code in re.findall(r"""\b(?:t|say|sentence)\(\s*["']([a-z0-9_]+)["']\s*[,)]""", text):
+            yield name, code
+
+
+def test_every_word_of_a_page_has_a_sentence():
+    missing = [(name, code) for name, code in used_codes() if code not in SENTENCES]
+    assert not missing
+    assert len(set(used_codes())) > 80
+
+
+def test_every_sentence_is_used():
+    everything = "\n".join(TEXTS.values())
+    beginnings = tuple(re.findall(r"""["']([a-z_]+_)["'] ~""", everything))
+    unused = [
+        code
+        for code in SENTENCES
+        if not re.search(rf"""["']{code}["']""", everything) and not code.startswith(beginnings)
+    ]
+    assert not unused
+
+
+def test_a_page_gives_a_sentence_the_fields_that_it_needs():
+    for name, text in TEXTS.items():
+        for found in re.finditer(r"""\bt\(\s*["']([a-z0-9_]+)["']\s*([,)])""", text):
+            needed = {field for _, field, _, _ in string.Formatter().parse(SENTENCES[found[1]]["en"]) if field}
+            rest = text[found.end() : found.end() + 300] if found[2] == "," else ""
+            assert needed <= set(re.findall(r"(\w+)=", rest)), (name, found[1])
+
+
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere():
+    for name, text in TEXTS.items():
+        if name.endswith(".html"):
+            assert not re.search(r"""\s(style|on[a-z]+)\s*=\s*["']""", text), name
+            assert not re.search(r"<script(?![^>]*\ssrc=)", text), name
+            assert "<style" not in text, name
+            assert "//" not in re.sub(r"\{#.*?#\}", "", text), name
+            assert "|safe" not in text, name
+    assert "http" not in (FOLDER / "static" / "mosha.css").read_text()
+
+
+def test_the_script_is_small():
+    assert len((FOLDER / "static" / "swap.js").read_bytes()) <= 2048
+
+
+COLUMNS = [
+    {"name": "pid", "type": "integer", "unit": True},
+    {"name": "ward", "type": "text", "keys": ["a", "b"]},
+    {"name": "days", "type": "integer", "between": [0, 30]},
+]
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        builder.Built("average", "days", ("ward",)),
+        builder.Built("count", "", (), (("ward", "is", "a"), ("days", "at_least", "3"))),
+        builder.Built("people", "", ("ward",)),
+        builder.Built("median", "days", (), (("days", "below", "9"),)),
+    ],
+)
+def test_the_form_reads_back_the_sql_that_it_writes(built):
+    assert builder.read_back(builder.build_sql("visits", built, COLUMNS), COLUMNS) == built
+
+
+def test_a_value_in_the_form_cannot_become_sql():
+    built = builder.Built("count", "", (), (("ward", "is", "x' OR 1=1 --"),))
+    assert "'x'' OR 1=1 --'" in builder.build_sql("visits", built, COLUMNS)
+    with pytest.raises(Exception, match="days"):
+        builder.build_sql("visits", builder.Built("count", "", (), (("days", "is", "1 OR 1=1"),)), COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def own_house(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("console")) as found:
+        yield found
+
+
+@contextmanager
+def visitor(house, name=None, language="en"):
+    with httpx.Client(base_url=house.client.base_url, follow_redirects=True, timeout=60) as client:
+        client.cookies.set("mosha-language", language)
+        if name:
+            assert client.post("/demo", data={"person": name}).status_code == 200
+        yield client
+
+
+PLACES = {
+    None: ["/", "/enter?link=x", "/explore", "/public", "/words"],
+    "li": ["/", "/datasets", "/datasets/visits", "/ask/visits", "/requests"],
+    "wang": ["/", "/datasets", "/datasets/visits"],
+    "zhao": ["/", "/review", "/audit"],
+    "sun": ["/", "/audit"],
+}
+EVERY_PLACE = [(who, path) for who, paths in PLACES.items() for path in paths]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("who", "path"), EVERY_PLACE)
+def test_every_page_opens_in_both_languages(own_house, who, path, language):
+    with visitor(own_house, who, language) as client:
+        reply = client.get(path)
+    assert reply.status_code == 200, reply.text
+    assert f'<html lang="{"zh-CN" if language == "zh" else "en"}"' in reply.text
+    assert "console." not in reply.text
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    assert "unsafe" not in reply.headers["content-security-policy"]
+
+
+def test_a_change_without_its_token_is_refused(own_house):
+    with visitor(own_house, "li") as client:
+        data = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"}
+        assert client.post("/ask/visits", data=data).status_code == 403
+        assert client.post("/language", data={"language": "zh", "back": "//elsewhere.example"}).status_code == 403
+
+
+def test_a_language_never_leads_elsewhere(own_house):
+    with visitor(own_house) as client:
+        for back in ("//elsewhere.example/", "https://elsewhere.example/", "/\\elsewhere.example"):
+            reply = client.post("/language", data={"language": "zh", "back": back}, follow_redirects=False)
+            assert reply.headers["location"] == "/"
+
+
+def test_names_with_markup_are_shown_as_they_are(own_house):
+    with visitor(own_house, "li") as client:
+        reply = client.get("/ask/visits", params={"mode": "sql", "sql": "<img src=x onerror=alert(1)>"})
+        assert "<img" not in reply.text
+        assert "&lt;img src=x" in reply.text
+
+
+def test_what_was_typed_is_kept_when_it_is_refused(own_house):
+    with visitor(own_house, "li", "zh") as client:
+        reply = client.get("/ask/visits", params={"mode": "sql", "sql": "SELECT * FROM visits", "epsilon": "0.07"})
+    assert "SELECT * FROM visits" in reply.text
+    assert 'value="0.07"' in reply.text
+    assert "没有花费任何预算" in reply.text
+
+
+def test_the_first_page_is_light(own_house):
+    with visitor(own_house) as client:
+        client.headers["Accept-Encoding"] = "identity"
+        size = sum(len(client.get(path).content) for path in ("/", "/static/mosha.css", "/static/swap.js"))
+    assert size < 60_000
+
+
+def test_the_doors_of_the_demo_are_shut_elsewhere(tmp_path):
+    with opened(tmp_path, demo=False) as house:
+        reply = house.client.post("/demo", data={"person": "li"})
+        assert reply.status_code == 404
+        assert "Enter as" not in house.client.get("/").text
