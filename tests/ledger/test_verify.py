@@ -1,5 +1,6 @@
 """Every way to falsify a book is found; an honest book, however it was used, is well."""
 
+import dataclasses
 import json
 import shutil
 
@@ -298,3 +299,10 @@ def test_a_witness_watches_over_postgresql_where_it_is_given_one(postgres_server
         assert place.open().verify().ok  # without a witness nothing tells
     finally:
         place.close()
+
+
+def test_a_report_is_true_if_the_book_is_well_and_false_otherwise(place):
+    ledger = place.open()
+    assert ledger.verify()
+    report = ledger.verify()
+    assert not dataclasses.replace(report, problems=("row 1 was edited.",))

@@ -245,8 +245,13 @@ class Ledger:
         terms = tuple(leaves[name] for name in sorted(leaves))
         for other in terms[1:]:
             if not _protect_same(other.unit, terms[0].unit):
-                units = {"protected": other.unit.phrase(), "other_protected": terms[0].unit.phrase()}
-                raise WrongUnit("ledger.units_differ", account=other.name, other=terms[0].name, **units)
+                raise WrongUnit(
+                    "ledger.units_differ",
+                    account=other.name,
+                    other=terms[0].name,
+                    protected=other.unit.phrase(),
+                    other_protected=terms[0].unit.phrase(),
+                )
         return JointAccount(self, terms)
 
     def _find_terms(self, names: Iterable[str]) -> dict[str, Terms]:

@@ -70,6 +70,10 @@ class Report:
     def ok(self) -> bool:
         return not self.problems
 
+    def __bool__(self) -> bool:
+        """Whether the book is well: `if ledger.verify(): ...` asks what it seems to ask."""
+        return self.ok
+
     def to_dict(self) -> dict[str, Any]:
         found = {"ok": self.ok, "entries": self.entries, "head": str(self.head)}
         return found | {"problems": list(self.problems), "notes": list(self.notes)}
