@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -86,3 +87,36 @@ def test_a_reader_who_leaves_early_is_no_error():
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout == "mu 1 (Gaussian)\n"
     assert "Traceback" not in done.stderr
+
+
+HAN = re.compile("[\u4e00-\u9fff]")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--lang", "zh", "explain", "--epsilon", "1"],
+        ["explain", "--epsilon", "1", "--lang", "zh"],
+        ["explain", "--lang=zh", "--rho", "0.1", "--delta", "1e-6"],
+        ["plan", "--mechanism", "laplace", "--sensitivity", "1", "--within", "5", "--lang", "zh"],
+    ],
+)
+def test_explain_and_plan_speak_chinese(words, capsys):
+    assert main(words) == 0
+    spoken = [line for line in capsys.readouterr().out.splitlines() if re.search("[a-z]{4,} [a-z]{4,} [a-z]{3,}", line)]
+    assert not [line for line in spoken if not HAN.search(line)]
+
+
+def test_errors_speak_the_language_of_the_line_or_the_locale_and_it_ends_with_the_command(capsys, monkeypatch):
+    for name in ("MOSHA_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    wrong = ["explain", "--epsilon", "-1"]
+    assert (main(wrong), bool(HAN.search(capsys.readouterr().err))) == (1, False)
+    assert (main([*wrong, "--lang", "zh"]), bool(HAN.search(capsys.readouterr().err))) == (1, True)
+    assert (main(wrong), bool(HAN.search(capsys.readouterr().err))) == (1, False)
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+    assert (main(wrong), bool(HAN.search(capsys.readouterr().err))) == (1, True)
+    assert (main([*wrong, "--lang", "en"]), bool(HAN.search(capsys.readouterr().err))) == (1, False)
+    monkeypatch.setenv("MOSHA_LANG", "en")
+    assert (main(wrong), bool(HAN.search(capsys.readouterr().err))) == (1, False)
+    assert main([*wrong, "--lang", "fr"]) == 1

@@ -99,14 +99,14 @@ def test_more_epsilon_never_means_more_privacy(explained):
 def test_the_words_hold_the_numbers(explained):
     words = " ".join(explained("--epsilon", 1, "--prior", 0.01)["words"])
     assert "a factor of at most 2.718" in words
-    assert "Who gave it 1 of 100 before may give it at most 2.67 of 100 after" in words
-    assert "at most 73.1 of 100 possible answers" in words
-    assert "instead of 26.9 of 100 if you do not" in words
+    assert "Someone who thought it 1% likely before can think it at most 2.67% likely afterwards." in words
+    assert "at most 73.1 out of 100 possible answers" in words
+    assert "if you did not, 26.9 out of 100 wrongly do" in words
 
 
 def test_delta_is_explained_exactly(explained):
     words = " ".join(explained("--epsilon", 1, "--delta", 1e-6)["words"])
-    assert "told everything with probability 1e-06" in words
+    assert "learns everything with probability 1e-06" in words
 
 
 def test_people_see_sentences_a_table_and_a_curve(capsys):

@@ -64,13 +64,13 @@ BAD = {
     "--limit-delta must": ["edges", "--limit-delta", "1"],
     "--max-degree goes": ["edges", "--max-degree", "3"],
     "--max-degree must": ["edges", "--unit", "node", "--max-degree", "0"],
-    "--unit is": ["edges", "--unit", "person"],
+    "--unit must be": ["edges", "--unit", "person"],
     "--columns names": ["edges", "--columns", "a"],
     "--columns goes": ["edges", "--columns", "a,b"],
     "--k must be at least": ["seeds", "--k", "0"],
     "--k must be below": ["stars", "--k", "60"],
     "--k goes": ["edges", "--k", "3"],
-    "STATISTIC is": ["gossip"],
+    "STATISTIC must be": ["gossip"],
 }
 
 
@@ -87,7 +87,7 @@ def test_a_synthetic_graph_that_has_nowhere_to_go_is_not_paid_for(edges, capsys)
     folder = edges.parent
     for output in (folder / "nowhere" / "made.txt", folder, edges):
         assert main(["graph", "synthesise", str(edges), str(output), "--vertices", "60", "--epsilon", "1"]) == 1
-        assert "OUTPUT is" in capsys.readouterr().err
+        assert "OUTPUT" in capsys.readouterr().err
     for file in (folder / "absent.txt", folder):
         assert main(["graph", "ask", str(file), "edges", "--vertices", "60", "--epsilon", "1"]) == 1
         assert "FILE is" in capsys.readouterr().err

@@ -30,7 +30,8 @@ from mosha.cli.query import query
 from mosha.cli.serve import serve
 from mosha.cli.synth import synth
 from mosha.cli.terminal import Json, write_json
-from mosha.core.errors import MoshaError
+from mosha.core.errors import InvalidParameter, MoshaError
+from mosha.core.language import LANGUAGES, keep_language, say, set_language
 from mosha.core.weakness import WeakPromise
 
 __all__ = ["application", "run"]
@@ -75,8 +76,17 @@ def _mosha(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    lang: Annotated[
+        str | None,
+        typer.Option(help="The language of errors and explanations: en or zh; MOSHA_LANG or the locale by default."),
+    ] = None,
 ) -> None:
     """Differential privacy: what a number means, what an answer costs, and a ledger that pays for it."""
+    del version  # its callback has printed it
+    if lang is not None:
+        if lang not in LANGUAGES:
+            raise InvalidParameter("core.unknown_option", parameter="--lang", options=list(LANGUAGES))
+        set_language(lang)
 
 
 def version(*, as_json: Json = False) -> None:
@@ -90,31 +100,58 @@ def version(*, as_json: Json = False) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command; every error becomes one line (or one JSON object) and an exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = _put_language_first(list(sys.argv[1:] if arguments is None else arguments))
+    with keep_language():
+        set_language(_find_locale())
+        return _run(given)
+
+
+def _put_language_first(given: list[str]) -> list[str]:
+    """`--lang zh` is an option of `mosha` itself, and may stand anywhere before `--`.
+
+    >>> _put_language_first(["explain", "--epsilon", "1", "--lang", "zh"])
+    ['--lang', 'zh', 'explain', '--epsilon', '1']
+    """
+    end = given.index("--") if "--" in given else len(given)
+    for place, text in enumerate(given[:end]):
+        if text == "--lang" and place + 1 < end:
+            return [text, given[place + 1], *given[:place], *given[place + 2 :]]
+        if text.startswith("--lang="):
+            return [text, *given[:place], *given[place + 1 :]]
+    return given
+
+
+def _find_locale() -> str:
+    """The locale of messages, as POSIX finds it, unless MOSHA_LANG says another one."""
+    names = ("MOSHA_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+
+
+def _run(given: list[str]) -> int:
     as_json = "--json" in given
     try:
         with _weak_promises_on_standard_error():
             code = application()(given, prog_name="mosha", standalone_mode=False)
     except MoshaError as error:
-        return _told(error.to_dict(), as_json=as_json, code=1)
+        return _report_error(error.to_dict(), as_json=as_json, code=1)
     except _CommandError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # the help has been shown
             return 2
-        described = {"error": "WrongUsage", "message": _usage(error)}
-        return _told(described, as_json=as_json, code=2)
+        described = {"error": "WrongUsage", "message": _describe_usage(error)}
+        return _report_error(described, as_json=as_json, code=2)
     except (typer.Abort, KeyboardInterrupt):
-        return _told({"error": "Aborted", "message": "stopped by the user."}, as_json=as_json, code=1)
+        return _report_error({"error": "Aborted", "message": say("cli.stopped")}, as_json=as_json, code=1)
     except Exception as error:
         if os.environ.get("MOSHA_TRACEBACK"):
             raise
-        sentence = f"unexpected {type(error).__name__}. Please report it, with what MOSHA_TRACEBACK=1 shows."
-        return _told({"error": "Unexpected", "message": sentence}, as_json=as_json, code=1)
+        sentence = say("cli.unexpected", kind=type(error).__name__)
+        return _report_error({"error": "Unexpected", "message": sentence}, as_json=as_json, code=1)
     return code if isinstance(code, int) else 0
 
 
 @contextmanager
 def _weak_promises_on_standard_error() -> Iterator[None]:
-    """A promise that is weak by anybody's standard is told in one line, like an error."""
+    """Print a warning about a weak promise in one line, like an error."""
     with warnings.catch_warnings():
         shown = warnings.showwarning
 
@@ -128,7 +165,7 @@ def _weak_promises_on_standard_error() -> Iterator[None]:
         yield
 
 
-def _usage(error: Any) -> str:
+def _describe_usage(error: Any) -> str:
     """What is wrong, and the help of the command that was called."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "mosha"
@@ -136,7 +173,7 @@ def _usage(error: Any) -> str:
     return f"{said if said.endswith(('.', '?', '!')) else said + '.'} Try '{path} --help'."
 
 
-def _told(described: dict[str, Any], *, as_json: bool, code: int) -> int:
+def _report_error(described: dict[str, Any], *, as_json: bool, code: int) -> int:
     if as_json:
         write_json(described)
     else:

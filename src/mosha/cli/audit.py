@@ -183,14 +183,14 @@ def _entries(only: list[str] | None, modules: list[str] | None, kinds: list[str]
     known = {entry.kind for entry in every}
     for kind in kinds or []:
         if kind not in known:
-            raise InvalidParameter(f"there is nothing of the kind {kind!r}; there are: {', '.join(sorted(known))}.")
+            raise InvalidParameter("cli.unknown_kind", parameter="--kind", kind=kind, kinds=sorted(known))
     found = [
         entry
         for entry in every
         if (not kinds or entry.kind in kinds) and (not only or any(text in entry.name for text in only))
     ]
     if not found:
-        raise InvalidParameter("no entry has such a name: see `mosha audit list`.")
+        raise InvalidParameter("cli.no_such_entry", parameter="--only")
     return found
 
 
@@ -213,7 +213,7 @@ def _finish(verdicts: list[Verdict], html: Path | None, *, as_json: bool, told: 
 
 def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Guarantee:
     if sum(value is not None for value in (epsilon, rho, mu)) != 1:
-        raise InvalidParameter("say what is claimed: exactly one of --epsilon, --rho and --mu.")
+        raise InvalidParameter("cli.one_claim")
     if epsilon is not None:
         return Approx(epsilon, delta) if delta else Pure(epsilon)
     return ZeroConcentrated(rho) if rho is not None else Gaussian(mu if mu is not None else 0.0)
@@ -225,10 +225,10 @@ def _module(name: str) -> Any:
         try:
             return importlib.import_module(name)
         except ImportError:
-            raise InvalidParameter(f"there is no module {name!r} to import.") from None
+            raise InvalidParameter("cli.no_module", module=name) from None
     spec = importlib.util.spec_from_file_location(Path(name).stem, name)
     if spec is None or spec.loader is None or not Path(name).is_file():
-        raise InvalidParameter(f"there is no file {name!r} to import.")
+        raise InvalidParameter("cli.no_file_to_import", path=name)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -238,7 +238,7 @@ def _function(target: str) -> Callable[..., Any]:
     place, separator, name = target.rpartition(":")
     found = getattr(_module(place), name, None) if separator else None
     if not callable(found):
-        raise InvalidParameter(f"{target!r} names no function: write module:name or file.py:name.")
+        raise InvalidParameter("cli.no_function", target=target)
     function: Callable[..., Any] = found
     return function
 
@@ -247,7 +247,7 @@ def _data(what: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise InvalidParameter(f"{what} must be JSON, such as [1, 2, 3] or {{}}.") from None
+        raise InvalidParameter("cli.not_json", parameter=what) from None
 
 
 def _pairs(option: str, texts: list[str] | None, kind: Callable[[str], Any]) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def _pairs(option: str, texts: list[str] | None, kind: Callable[[str], Any]) -> 
         except ValueError:
             separator = ""
         if not separator or not name:
-            raise InvalidParameter(f"{option} must look like COLUMN=NUMBER.")
+            raise InvalidParameter("cli.not_column_and_number", parameter=option)
     return found
 
 
@@ -268,11 +268,11 @@ def _read(file: Path) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
     if not file.is_file():
-        raise DataError(f"there is no file {str(file)!r}.")
+        raise DataError("cli.no_file", path=str(file))
     try:
         with duckdb.connect(":memory:") as engine:
             reader = engine.read_parquet if file.suffix == ".parquet" else engine.read_csv
             columns: dict[str, Any] = dict(reader(str(file)).fetchnumpy())
     except duckdb.Error:
-        raise DataError(f"{str(file)!r} cannot be read as a table.") from None
+        raise DataError("cli.not_a_table", path=str(file)) from None
     return columns

@@ -68,7 +68,7 @@ class _Letters(_Dots):
 def save(curve: Callable[[float], float], path: Path, *, title: str, rates: Sequence[float]) -> None:
     """The curve as a picture in a file; the ending of its name chooses the format."""
     if path.suffix.lower() not in _FORMATS:
-        raise InvalidParameter(f"a picture needs a name that ends in one of {', '.join(_FORMATS)}.")
+        raise InvalidParameter("cli.picture_format", parameter="--plot", formats=list(_FORMATS))
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  (a guest: only here)
     except ImportError:
@@ -84,4 +84,6 @@ def save(curve: Callable[[float], float], path: Path, *, title: str, rates: Sequ
     try:
         figure.savefig(path)
     except OSError as error:
-        raise InvalidParameter(f"the picture could not be written to {str(path)!r}: {error.strerror}.") from None
+        raise InvalidParameter(
+            "cli.picture_not_written", parameter="--plot", path=str(path), reason=error.strerror
+        ) from None

@@ -11,6 +11,7 @@ import typer
 
 from mosha.cli.terminal import Json, console, number, percent, write_json
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
+from mosha.core.language import say
 from mosha.core.number import positive, strict_probability
 
 if TYPE_CHECKING:
@@ -89,31 +90,20 @@ class Meaning:
     def words(self) -> list[str]:
         """The meaning in sentences."""
         caught, wrongly = (1 + self.curve.advantage()) / 2, (1 - self.curve.advantage()) / 2
-        guess = (
-            f"If you take part, at most {_of_100(caught)} of 100 possible answers make the best attacker say so, "
-            f"instead of {_of_100(wrongly)} of 100 if you do not."
-        )
+        guess = say("cli.explain_guess", caught=_of_100(caught), wrongly=_of_100(wrongly))
         return [*self._odds(), *self._delta(), guess]
 
     def _odds(self) -> list[str]:
         if self.bounded is None:
-            return ["No bound on the odds holds always: --delta shows one that holds outside of that probability."]
-        before, after = _of_100(self.prior), _of_100(self.belief(self.odds_factor))
+            return [say("cli.explain_no_bound")]
         if math.isinf(self.odds_factor):
-            return ["The bound on the odds is so large that it hides nothing: an answer may tell everything about you."]
-        factor = number(self.odds_factor)
-        return [
-            f"An answer changes the odds of anything that is believed about you by a factor of at most {factor}.",
-            f"Who gave it {before} of 100 before may give it at most {after} of 100 after.",
-        ]
+            return [say("cli.explain_hides_nothing")]
+        before, after = percent(self.prior), percent(self.belief(self.odds_factor))
+        odds = say("cli.explain_odds", factor=number(self.odds_factor))
+        return [odds, say("cli.explain_belief", before=before, after=after)]
 
     def _delta(self) -> list[str]:
-        told = number(self.delta)
-        exactly = (
-            f"Delta means, exactly: no attacker does better than one who is told everything with probability {told}, "
-            "and for whom otherwise the bound above holds."
-        )
-        return [exactly] if self.delta else []
+        return [say("cli.explain_delta", delta=number(self.delta))] if self.delta else []
 
 
 def _of_100(share: float) -> str:
@@ -187,10 +177,10 @@ def _show(found: Meaning, plot: Path | None) -> None:
         screen.print(Padding(sentence, (0, 0, 0, 2), expand=False))
     screen.print(_numbers(found))
     screen.print(_rates(found))
-    screen.print("\nThe trade-off: no attacker gets below the line (dots: pure guessing).")
+    screen.print("\n" + say("cli.explain_trade_off"))
     screen.print(draw(found.curve, unicode=screen.encoding.lower().startswith("utf")))
     if plot is not None:
-        screen.print(f"picture: {plot}")
+        screen.print(say("cli.explain_picture", path=plot))
 
 
 def _numbers(found: Meaning) -> Table:
@@ -198,20 +188,21 @@ def _numbers(found: Meaning) -> Table:
 
     table = Table(show_header=False, box=None, padding=(0, 2))
     lowest, highest = found.belief(1 / found.odds_factor), found.belief(found.odds_factor)
-    table.add_row("greatest change of odds", number(found.odds_factor))
-    table.add_row(f"belief of {percent(found.prior)} becomes", f"between {percent(lowest)} and {percent(highest)}")
+    table.add_row(say("cli.explain_largest_change"), number(found.odds_factor))
+    between = say("cli.explain_between", lowest=percent(lowest), highest=percent(highest))
+    table.add_row(say("cli.explain_belief_becomes", prior=percent(found.prior)), between)
     if found.delta:
-        table.add_row("except with probability", number(found.delta))
-    table.add_row("membership advantage", percent(found.curve.advantage()))
+        table.add_row(say("cli.explain_except"), number(found.delta))
+    table.add_row(say("cli.explain_advantage"), percent(found.curve.advantage()))
     return table
 
 
 def _rates(found: Meaning) -> Table:
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(title=f"An attacker who accuses, with a prior of {percent(found.prior)}", title_justify="left")
-    for heading in ("false alarms", "finds at most", "an accusation is right at most"):
-        table.add_column(heading, justify="right")
+    table = Table(title=say("cli.explain_accusing", prior=percent(found.prior)), title_justify="left")
+    for heading in ("cli.explain_false_alarms", "cli.explain_finds", "cli.explain_right"):
+        table.add_column(say(heading), justify="right")
     for attack in found.attacks():
         table.add_row(*map(percent, attack.values()))
     return table

@@ -68,23 +68,23 @@ PROGRAMMES_TAKE_TIME = (
 
 def _unit(name: str, max_degree: int | None) -> Unit:
     if name not in {"edge", "node"}:
-        raise InvalidParameter("--unit is 'edge' or 'node'.")
+        raise InvalidParameter("core.unknown_option", parameter="--unit", options=["edge", "node"])
     if name == "node":
         return Node(max_degree=None if max_degree is None else positive_integer("--max-degree", max_degree))
     if max_degree is not None:
-        raise InvalidParameter("--max-degree goes with --unit node.")
+        raise InvalidParameter("cli.goes_with", parameter="--max-degree", others=["--unit node"])
     return Edge()
 
 
 def _check(file: str, vertices: int, *, epsilon: float, limit_epsilon: float, limit_delta: float) -> None:
     """Everything that can be refused before a ledger is opened, in the words of the command."""
     if not 0 <= vertices <= MOST_VERTICES:
-        raise InvalidParameter(f"--vertices must lie between 0 and {MOST_VERTICES}, got {vertices}.")
+        raise InvalidParameter("cli.vertices_out_of_range", parameter="--vertices", most=MOST_VERTICES, value=vertices)
     positive("--epsilon", epsilon)
     positive("--limit-epsilon", limit_epsilon)
     probability("--limit-delta", limit_delta)
     if not Path(file).is_file():
-        raise DataError("FILE is no file that can be read. Nothing was spent.")
+        raise DataError("cli.graph_not_readable", parameter="FILE", spent="nothing")
 
 
 def _ends(file: str, columns: str | None) -> tuple[str, str] | None:
@@ -93,30 +93,30 @@ def _ends(file: str, columns: str | None) -> tuple[str, str] | None:
         return None
     first, comma, second = columns.partition(",")
     if not (first and comma and second) or "," in second:
-        raise InvalidParameter("--columns names two columns: FIRST,SECOND.")
+        raise InvalidParameter("cli.two_columns", parameter="--columns")
     if not file.lower().endswith((".csv", ".csv.gz", ".parquet")):
-        raise InvalidParameter("--columns goes with a csv or Parquet file, which names its columns.")
+        raise InvalidParameter("cli.columns_of_a_table", parameter="--columns")
     return first, second
 
 
 def _check_output(file: str, output: Path) -> None:
     """A graph that was paid for has somewhere to go."""
     if output.is_dir() or not output.absolute().parent.is_dir():
-        raise InvalidParameter("OUTPUT is a file in a folder that exists. Nothing was spent.")
+        raise InvalidParameter("cli.output_no_file", parameter="OUTPUT", spent="nothing")
     if output.resolve() == Path(file).resolve():
-        raise InvalidParameter("OUTPUT is FILE, which would be lost: name another one. Nothing was spent.")
+        raise InvalidParameter("cli.output_is_input", parameter="OUTPUT", spent="nothing")
 
 
 def _check_number(statistic: str, k: int | None, vertices: int, unit: Unit) -> int:
     """How many leaves or seeds: 2 unless told, and only where there are any."""
     if statistic not in STATISTICS:
-        raise InvalidParameter(f"STATISTIC is one of {', '.join(STATISTICS)}.")
+        raise InvalidParameter("core.unknown_option", parameter="STATISTIC", options=list(STATISTICS))
     if k is None:
         return 2
     if statistic not in {"stars", "seeds"}:
-        raise InvalidParameter("--k goes with stars and seeds.")
+        raise InvalidParameter("cli.goes_with", parameter="--k", others=["stars", "seeds"])
     if positive_integer("--k", k) >= vertices and isinstance(unit, Edge):
-        raise InvalidParameter("--k must be below --vertices.")
+        raise InvalidParameter("cli.k_not_below_vertices", parameter="--k")
     return k
 
 

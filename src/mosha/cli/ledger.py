@@ -90,21 +90,21 @@ def _unit(text: str | None, neighbours: str | None, of: str | None) -> Unit | No
     """The unit that `person:patient_id`, `row`, `row:3` or `event` names."""
     if text is None:
         if of is not None:
-            raise InvalidParameter("--of goes with --unit: which unit of the data is one person of the population.")
+            raise InvalidParameter("cli.of_without_unit", parameter="--of")
         return None
     kind, _, detail = text.partition(":")
     if kind not in _UNITS:
-        raise InvalidParameter(f"--unit must begin with one of {', '.join(_UNITS)}; person:COLUMN names the column.")
+        raise InvalidParameter("cli.unknown_unit", parameter="--unit", units=list(_UNITS))
     options: dict[str, Any] = {} if neighbours is None else {"neighbours": neighbours}
     options |= {} if of is None else {"of": of}
     if kind == "person":
         return Person(detail, **options)
     if kind == "row" and detail:
         if not detail.isdecimal():
-            raise InvalidParameter("--unit row:N needs the number of rows that one person may own.")
+            raise InvalidParameter("cli.rows_not_a_number", parameter="--unit")
         return Row(at_most=int(detail), **options)
     if detail:
-        raise InvalidParameter(f"--unit {kind} takes nothing after it.")
+        raise InvalidParameter("cli.unit_takes_nothing", parameter="--unit", kind=kind)
     return _UNITS[kind](**options)
 
 
@@ -143,7 +143,7 @@ def open_account(
     with closing(open_ledger(place, create=True, policy=policy, key_file=key_file)) as ledger:
         if block:
             if parent is None or hidden is not None:
-                raise InvalidParameter("--block needs --parent, and inherits its unit.")
+                raise InvalidParameter("cli.block_without_parent", parameter="--block")
             account = ledger.account(parent).block(name, **limits)
         else:
             account = ledger.account(name, unit=hidden, parent=parent, **limits)
@@ -174,7 +174,7 @@ def population(
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
     limits["size"] = size
     if neighbours is not None and neighbours not in {str(each) for each in Neighbours}:
-        raise InvalidParameter("--neighbours must be add-remove or replace-one.")
+        raise InvalidParameter("core.unknown_option", parameter="--neighbours", options=["add-remove", "replace-one"])
     with closing(open_ledger(place, create=True, policy=policy, key_file=key_file)) as ledger:
         said = None if neighbours is None else Neighbours(neighbours)
         show_accounts([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
@@ -340,4 +340,4 @@ def write_text(text: str, out: Path | None) -> None:
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InvalidParameter(f"{str(out)!r} could not be written: {error.strerror}.") from None
+        raise InvalidParameter("cli.not_written", path=str(out), reason=error.strerror) from None

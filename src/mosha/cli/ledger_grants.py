@@ -69,6 +69,6 @@ def revoke(
         found = ledger.account(name)
         owner = found.parent
         if owner is None:
-            raise InvalidParameter(f"{name!r} lies beneath no other account: there is no owner to revoke it.")
+            raise InvalidParameter("cli.no_owner", account=name)
         owner.revoke(name.rpartition("/")[2], reason=reason)
         show_accounts([found], as_json=as_json)

@@ -46,9 +46,9 @@ def _read_content(text: str) -> Any:
     try:
         return json.loads(Path(text[1:]).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidParameter(f"{text[1:]!r} could not be read: {error.strerror}. Nothing was written.") from None
+        raise InvalidParameter("cli.note_not_readable", path=text[1:], reason=error.strerror) from None
     except (ValueError, RecursionError):
-        raise InvalidParameter(f"{text[1:]!r} holds no JSON. Nothing was written.") from None
+        raise InvalidParameter("cli.note_no_json", path=text[1:]) from None
 
 
 @app.command()

@@ -12,6 +12,7 @@ import typer
 from mosha.cli.ledger import Name, Out, Place, app, open_ledger, write_text
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import current_language, phrase
 
 if TYPE_CHECKING:
     from mosha.ledger.publishing.statement import Statement
@@ -30,7 +31,7 @@ def statement(
     html: Annotated[
         bool, typer.Option("--html", help="One page that needs nothing else, to publish or print.")
     ] = False,
-    lang: Annotated[str, typer.Option(help="The language of the page: en or zh.")] = "en",
+    lang: Annotated[str | None, typer.Option(help="The language of the page: en or zh.")] = None,
     details: Annotated[
         Path | None, typer.Option(help="What no ledger knows, by the registry's names: a TOML, JSON or YAML file.")
     ] = None,
@@ -40,13 +41,13 @@ def statement(
 ) -> None:
     """State what was promised and released: Markdown, JSON, a page, or an entry of the registry of deployments."""
     if not registry and (details is not None or tier is not None):
-        raise InvalidParameter("--details and --tier go with --registry.")
+        raise InvalidParameter("cli.details_without_registry", parameter="--registry")
     if html and (registry or as_json):
-        raise InvalidParameter("--html stands alone: leave out --registry and --json.")
+        raise InvalidParameter("cli.html_stands_alone", parameter="--html")
     with closing(open_ledger(place)) as ledger:
         drawn = ledger.statement(name)
     if html:
-        write_text(drawn.to_html(lang), out)
+        write_text(drawn.to_html(lang or current_language()), out)
     elif registry:
         _write_registry(drawn, details, tier, out, as_json=as_json)
     elif not as_json:
@@ -61,7 +62,7 @@ def _write_registry(
     from mosha.ledger.publishing.registry import write_yaml  # noqa: PLC0415
     from mosha.ledger.terms.document import read_document  # noqa: PLC0415  (help needs none of it)
 
-    said = None if details is None else read_document(details, "the file of details")
+    said = None if details is None else read_document(details, phrase("cli.the_details"))
     entry = drawn.registry(said, tier=tier)
     if as_json:
         _write_document(entry, drawn.account, out)

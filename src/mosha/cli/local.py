@@ -24,7 +24,7 @@ __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Private before it leaves the device: surveys, reports, estimates.")
 
-_OUTSIDE = "this value is outside the domain of the survey: nothing was drawn and nothing was sent."
+_OUTSIDE = "cli.outside_domain"
 
 SurveyFile = Annotated[Path, typer.Argument(help="The declaration of the survey, as `declare` wrote it.")]
 
@@ -61,9 +61,7 @@ def declare(
 def _write_new(out: Path, data: bytes, *, force: bool) -> None:
     """Reports that are under way name the survey they answer: its declaration is not lost by mistake."""
     if out.is_file() and not force and read(out).strip() != data.strip():
-        raise InvalidParameter(
-            f"{str(out)!r} holds something else: name another file, or say --force to write over it."
-        )
+        raise InvalidParameter("cli.other_content", path=str(out))
     write(out, data)
 
 
@@ -81,16 +79,13 @@ def _declared(
 
     if mean or distribution:
         if between is None or values or mean == distribution or other is not None or protocol is not None:
-            raise InvalidParameter(
-                "a survey of a number takes --between LOW HIGH and one of --mean and --distribution, and no values, "
-                "--other or --protocol."
-            )
+            raise InvalidParameter("cli.survey_of_a_number", parameter="--between")
         return (local.Mean if mean else local.Distribution)(between=between, epsilon=epsilon)
     if between is not None:
-        raise InvalidParameter("--between is the range of a number: say --mean or --distribution, and give no values.")
+        raise InvalidParameter("cli.between_without_number", parameter="--between")
     domain: Any = values
     if len(values) == 1 and values[0].isdecimal():
-        domain = range(_whole(values[0], "a survey cannot have so many values."))
+        domain = range(_read_whole(values[0], "cli.too_many_values"))
     return local.Frequency(domain, epsilon=epsilon, other=other, protocol=protocol)
 
 
@@ -106,7 +101,7 @@ def report(
     try:
         given = [value] if value is not None else [line.rstrip("\r\n") for line in sys.stdin]
     except UnicodeDecodeError:
-        raise DataError("standard input is not text in UTF-8: nothing was drawn.") from None
+        raise DataError("cli.input_not_utf8") from None
     read = _reader(asked)
     reports = [base64.b64encode(asked.report(own)).decode() for own in [read(text) for text in given]]
     if as_json:
@@ -131,12 +126,12 @@ def _reader(survey: Survey) -> Callable[[str], Any]:
 
 def _label(labels: dict[str, Any], text: str, *, other: Any) -> Any:
     if other is None and text not in labels:
-        raise InvalidParameter(_OUTSIDE + " Declare the survey with --other LABEL to count such values.")
+        raise InvalidParameter("cli.outside_domain_declare_other")
     return labels.get(text, text)
 
 
 def _below(size: int, text: str) -> int:
-    value = _whole(text, _OUTSIDE)
+    value = _read_whole(text, _OUTSIDE)
     if value >= size:
         raise InvalidParameter(_OUTSIDE)
     return value
@@ -146,12 +141,12 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InvalidParameter("the survey asks for a number: nothing was drawn.") from None
+        raise InvalidParameter("cli.not_a_number") from None
 
 
-def _whole(text: str, otherwise: str) -> int:
+def _read_whole(text: str, code: str) -> int:
     if not text.isdecimal() or len(text) > 18:
-        raise InvalidParameter(otherwise)
+        raise InvalidParameter(code)
     return int(text)
 
 
@@ -159,9 +154,7 @@ def _answers(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidParameter(
-            'the survey asks several questions: give JSON like {"question": answer}. Nothing was drawn.'
-        ) from None
+        raise InvalidParameter("cli.several_questions") from None
 
 
 @app.command()
@@ -180,9 +173,7 @@ def collect(
     """Count reports and estimate; what is not a report of the survey is counted as rejected."""
     asked = _read_survey(survey)
     if table is not None and asked.kind == "several":
-        raise InvalidParameter(
-            "--table writes one question, and this survey asks several: use --json. Nothing was counted."
-        )
+        raise InvalidParameter("cli.table_of_several", parameter="--table")
     sources = [Source.of(path, read(path)) for path in files] if files else [Source(sys.stdin.buffer.read(), None)]
     with nullcontext() if state is None else held(state.resolve()):
         collector, known = _collected(asked, sources, None if state is None else state.resolve())
@@ -243,7 +234,7 @@ def compare(
         try:
             figure.savefig(plot)
         except (OSError, ValueError):
-            raise InvalidParameter("the picture could not be written: name a .png, .svg or .pdf file.") from None
+            raise InvalidParameter("cli.picture_name", parameter="--plot") from None
     if as_json:
         write_json({"people": people, "size": size, "epsilon": epsilon, "delta": delta, "models": found.table()})
         return

@@ -21,7 +21,7 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{str(path)!r} cannot be read: {error.strerror}.") from None
+        raise DataError("cli.not_readable", path=str(path), reason=error.strerror) from None
 
 
 def write(path: Path, data: bytes) -> None:
@@ -35,7 +35,7 @@ def write(path: Path, data: bytes) -> None:
         new.replace(path)
     except OSError as error:
         new.unlink(missing_ok=True)
-        raise DataError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+        raise DataError("cli.not_written", path=str(path), reason=error.strerror) from None
 
 
 @contextmanager
@@ -45,9 +45,7 @@ def held(path: Path) -> Iterator[None]:
     until = time.monotonic() + PATIENCE
     while (lock := _take_lock(beside, path)) is None:
         if time.monotonic() > until:
-            raise StateRefused(
-                f"{str(path)!r} is in use by another process since {PATIENCE:g} s: nothing was counted. Try again."
-            )
+            raise StateRefused("cli.in_use", path=str(path), seconds=PATIENCE)
         time.sleep(_PAUSE)
     try:
         yield
@@ -60,4 +58,4 @@ def _take_lock(beside: Path, path: Path) -> FileLock | None:
     try:
         return FileLock.take(beside)
     except OSError as error:
-        raise DataError(f"{str(path)!r} cannot be written: {error.strerror}. Nothing was counted.") from None
+        raise DataError("cli.state_not_written", path=str(path), reason=error.strerror) from None

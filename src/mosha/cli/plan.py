@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from mosha.cli.terminal import Json, console, number, percent, write_json
+from mosha.core.language import say
 from mosha.core.number import positive, strict_probability
 
 __all__ = ["Mechanism", "Plan", "plan"]
@@ -40,11 +41,11 @@ def plan(
     *,
     mechanism: Annotated[Mechanism, typer.Option(help="The kind of noise.")],
     sensitivity: Annotated[float, typer.Option(help="How far one unit can move the number.")],
-    standard_deviation: Annotated[float | None, typer.Option(help="The noise may deviate so much.")] = None,
+    standard_deviation: Annotated[float | None, typer.Option(help="The standard deviation of the noise.")] = None,
     within: Annotated[str | None, typer.Option(help="The noise stays within this; 5% is 5% of --of.")] = None,
     of: Annotated[float | None, typer.Option(help="What a percentage in --within is of (a public guess).")] = None,
-    confidence: Annotated[float, typer.Option(help="How probably it stays within.")] = 0.95,
-    epsilon: Annotated[float | None, typer.Option(help="Say the error of this epsilon.")] = None,
+    confidence: Annotated[float, typer.Option(help="The probability that it stays within.")] = 0.95,
+    epsilon: Annotated[float | None, typer.Option(help="Show the error of this epsilon.")] = None,
     delta: Annotated[float | None, typer.Option(help="Needed by gaussian.")] = None,
     grid: Annotated[float | None, typer.Option(help="The step of the number: 1 for whole ones, else fine.")] = None,
     as_json: Json = False,
@@ -107,10 +108,12 @@ def _show(found: Plan) -> None:
 
     cost = f"epsilon {found.epsilon:.6g}" + (f", delta {found.delta:.3g}" if found.delta else "")
     screen = console()
-    screen.print(f"{found.mechanism} noise, sensitivity {number(found.sensitivity)}: {cost}", style="bold")
+    title = say("cli.plan_title", mechanism=found.mechanism.value, sensitivity=number(found.sensitivity), cost=cost)
+    screen.print(title, style="bold")
     table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_row("standard deviation", number(found.standard_deviation))
-    table.add_row(f"within, {percent(found.confidence)} of the time", number(found.within))
+    table.add_row(say("cli.plan_deviation"), number(found.standard_deviation))
+    table.add_row(say("cli.plan_within", confidence=percent(found.confidence)), number(found.within))
     screen.print(table)
     also = f" --delta {found.delta:.3g}" if found.delta else ""
-    screen.print(f"  What this means: mosha explain --epsilon {found.epsilon:.6g}{also}")
+    command = f"mosha explain --epsilon {found.epsilon:.6g}{also}"
+    screen.print("  " + say("cli.plan_explain", command=command))

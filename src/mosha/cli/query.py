@@ -124,10 +124,7 @@ def _account(book: Ledger, name: str, unit: Unit, epsilon: float | None, delta: 
     terms = known.rule.to_dict()
     if (epsilon is None or epsilon == terms.get("epsilon")) and (delta is None or delta == terms.get("delta")):
         return book.account(name, unit=unit)
-    raise AccountMismatch(
-        f"account {name!r} exists under another limit (opened for: {known.promise}). A promise is never changed: leave "
-        "--limit-epsilon and --limit-delta out, or name another --account. Nothing was spent."
-    )
+    raise AccountMismatch("cli.other_limit", account=name, promise=str(known.promise), spent="nothing")
 
 
 def _unit(unit: str | None, at_most: int | None, declared: Unit | None, name: str) -> Unit:
@@ -142,7 +139,7 @@ def _unit(unit: str | None, at_most: int | None, declared: Unit | None, name: st
 
 def _file(data: str) -> str:
     if data.startswith(("postgresql://", "postgres://")):
-        raise InvalidParameter("--ledger says which ledger pays: there is no file beside a database server.")
+        raise InvalidParameter("cli.no_ledger_beside_server", parameter="--ledger")
     return data.rstrip("/*")
 
 

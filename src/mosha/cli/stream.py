@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import threading
 import time
@@ -96,7 +95,7 @@ def count(
     given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415  (a command that fails early loads nothing)
 
-    with _options():
+    with _name_options():
         made = streams.counter(**_asked(given))
     _serve(made, given)
 
@@ -134,7 +133,7 @@ def total(
     given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415
 
-    with _options():
+    with _name_options():
         made = streams.total(between=between, column=column, **_asked(given))
     _serve(made, given, needs=(column,))
 
@@ -172,35 +171,30 @@ def alarm(
     given = SimpleNamespace(**locals())
     from mosha import streams  # noqa: PLC0415
 
-    with _options():
+    with _name_options():
         made = streams.alarm(threshold=threshold, alarms=alarms, **_asked(given))
     _serve(made, given)
 
 
 @contextmanager
-def _options() -> Iterator[None]:
-    """Errors about arguments speak of options here."""
+def _name_options() -> Iterator[None]:
+    """An error about an argument names the option here: `at_most` is --at-most."""
     try:
         yield
     except InvalidParameter as problem:
-        said = re.sub(r"\b(unit|release|apart|at_most|between|horizon)=(\.\.\.|\([^)]*\))", r"--\1", str(problem))
-        said = re.sub(r"(?<![-\w])(epsilon|delta|rho|at_most)\b", r"--\1", said)  # these are no words of a language
-        said = re.sub(
-            r"(?<![-\w])(horizon|apart|alarms|threshold|between|release|confidence)(?= must\b)", r"--\1", said
-        )
-        raise InvalidParameter(said.replace("--at_most", "--at-most")) from None
+        if problem.parameter is not None and not problem.parameter.startswith("-"):
+            problem.parameter = "--" + problem.parameter.replace("_", "-")
+        raise
 
 
 def _asked(given: SimpleNamespace) -> dict[str, Any]:
     """What all three ask in the same words."""
     if (given.epsilon is None) == (given.rho is None):
-        raise InvalidParameter(
-            "the price is --epsilon (with --delta, if you like) or --rho: give one. Nothing was spent."
-        )
+        raise InvalidParameter("cli.one_price", parameter="--epsilon", spent="nothing")
     if given.delta and given.epsilon is None:
-        raise InvalidParameter("--delta goes with --epsilon. Nothing was spent.")
+        raise InvalidParameter("cli.goes_with", parameter="--delta", others=["--epsilon"], spent="nothing")
     if given.apart != 1 and (given.person is None or given.window is not None):
-        raise InvalidParameter("--apart is about persons: it goes with --person, without --window. Nothing was spent.")
+        raise InvalidParameter("cli.apart_without_person", parameter="--apart", spent="nothing")
     return {
         "unit": _unit(given.person, given.at_most, given.window),
         "horizon": given.horizon,
@@ -248,19 +242,18 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
     place = given.state or f"{stem}.{name}.stream"
     kept = ClockFile(f"{place}.clock", given.start, given.every)
     late = 0.0 if given.lateness == "0" else given.lateness
-    with _options():
+    with _name_options():
         clock = Clock(start=kept.start, every=given.every, column=given.time_column, lateness=late)
         until = None if given.until is None else checked_time(given.until)
         strict_probability("confidence", given.confidence)
         check_place(place)
     if until is not None and until < clock.start + clock.every:
         raise InvalidParameter(
-            f"--until comes before the first step, which begins at {stamp(clock.start)}, is over: nothing would be "
-            "published. Nothing was spent."
+            "cli.until_before_first_step", parameter="--until", begin=stamp(clock.start), spent="nothing"
         )
     following = given.follow or kept.live
     if not following and until is None and made.horizon > LONGEST:
-        raise InvalidParameter("say --until or --horizon: where to stop is public, and must not come from the data.")
+        raise InvalidParameter("cli.no_end", parameter="--until")
     made = replace(made, question=fingerprint(made.question, made.unit, clock.start, clock.every))
     with closing(mosha.Ledger(given.ledger or f"{stem}.privacy.db", key=find_key_file())) as book:
         account = _account(book, name, made)

@@ -38,12 +38,9 @@ class ClockFile:
             known = json.loads(self._place.read_text(encoding="utf-8"))
             first, self.shown, live = float(known["start"]), int(known["shown"]), bool(known["live"])
         except (OSError, ValueError, KeyError, TypeError):
-            raise StateRefused(f"{place!r} is not what this command wrote. Nothing was spent or read.") from None
+            raise StateRefused("cli.not_its_clock", path=place, spent="nothing") from None
         if start not in (None, "now") and first != self.start:
-            raise InvalidParameter(
-                f"this stream began at {stamp(first)}: leave --start out to go on with it, or give another --name. "
-                "Nothing was spent."
-            )
+            raise InvalidParameter("cli.other_start", parameter="--start", begin=stamp(first), spent="nothing")
         self.start, self.live = first, live if start is None else self.live
 
     def save(self, shown: int | None = None) -> None:
@@ -65,9 +62,7 @@ def checked_time(text: str, option: str = "--until") -> float:
 
     found = timestamp(text)
     if not (math.isfinite(found) and abs(found) < 1e11):
-        raise InvalidParameter(
-            f"{option} is a time such as 2026-01-01 or 2026-01-01T08:00:00+08:00. Nothing was spent."
-        )
+        raise InvalidParameter("cli.not_a_time", parameter=option, spent="nothing")
     return found
 
 
@@ -79,18 +74,16 @@ def check_file(file: str, columns: list[str]) -> None:
         with Path(file).open(newline="", encoding="utf-8") as lines:
             line = next(lines, "")
     except (OSError, UnicodeDecodeError):
-        raise DataError(
-            f"{file!r} is not a text file that can be read (a CSV with a header). Nothing was spent."
-        ) from None
+        raise DataError("cli.not_a_text_file", path=file, spent="nothing") from None
     absent = [name for name in columns if name not in next(csv.reader([line]), [])]
     if absent:
-        raise DataError(f"the header of {file!r} has no column {absent[0]!r}. Nothing was spent.")
+        raise DataError("cli.no_column", path=file, column=absent[0], spent="nothing")
 
 
 def header_of(line: str, column: str) -> list[str]:
     header = next(csv.reader([line]), [])
     if column not in header:
-        raise DataError(f"the header has no column {column!r}. The stream is paid; run it again with a right header.")
+        raise DataError("cli.paid_header_without_column", column=column)
     return header
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,6 +21,7 @@ __all__ = [
     "Phrase",
     "current_language",
     "is_code",
+    "keep_language",
     "phrase",
     "read_language",
     "say",
@@ -54,6 +56,23 @@ def set_language(language: str | None) -> None:
     """
     global _chosen  # noqa: PLW0603
     _chosen = None if language is None else read_language(language)
+
+
+@contextmanager
+def keep_language() -> Iterator[None]:
+    """Whatever language is chosen inside, the one from before is back afterwards.
+
+    >>> with keep_language():
+    ...     set_language("zh")
+    >>> current_language()
+    'en'
+    """
+    global _chosen  # noqa: PLW0603
+    before = _chosen
+    try:
+        yield
+    finally:
+        _chosen = before
 
 
 def current_language() -> Language:
