@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 # What `make oldest` runs: what stands closest to the packages that others make.
 OLDEST := tests/core tests/sql tests/cli tests/noise/test_parameters.py tests/mechanisms
 
-.PHONY: help demo test check house bench fuzz oldest docs release format clean
+.PHONY: help demo test check house bench fuzz oldest screens docs release format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make bench    compare with other libraries, each in an environment of its own"
 	@echo "make fuzz     search for failures at random, for ten minutes each"
 	@echo "make oldest   run the tests of a selection with the oldest versions that are allowed"
+	@echo "make screens  take a picture of every page of the console into screens/"
 	@echo "make docs     build the documentation into site/"
 	@echo "make release  build the wheel and the source archive into dist/, and check both"
 	@echo "make format   format the code"
@@ -50,6 +51,10 @@ fuzz: $(VENV)/.test
 oldest: .bench/oldest/.installed
 	@.bench/oldest/bin/python -m pytest --numprocesses=2 --dist=loadfile -W ignore::DeprecationWarning $(OLDEST)
 
+screens: $(VENV)/.test
+	@sh tests/system-packages.sh chromium
+	@$(BIN)/python -m tests.server.make_screens screens
+
 docs: $(VENV)/.test
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
@@ -61,7 +66,7 @@ format: $(VENV)/.test
 	@$(BIN)/ruff check --quiet --fix .
 
 clean:
-	@rm -rf $(VENV) .bench dist site demo-output
+	@rm -rf $(VENV) .bench dist site screens demo-output
 
 $(VENV)/.python:
 	@[ -n "$(PYTHON)" ] || { echo "Mosha needs Python 3.11 or newer: install it, or name it: make PYTHON=... " >&2; exit 1; }

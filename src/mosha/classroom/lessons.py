@@ -87,6 +87,7 @@ def compose_questions(*, epsilon: float, delta: float, most: int) -> dict[str, A
     counts = sorted({max(1, round(most ** (place / 12))) for place in range(13)})
     one = Laplace(1 / epsilon)
     return {
+        "epsilon": epsilon,
         "counts": counts,
         "lines": {
             "basic": [(count, epsilon * count) for count in counts],

@@ -43,7 +43,7 @@ def check_site(request: Request, principal: Principal, form_token: str | None = 
         return
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     host = request.headers.get("host", "")
-    # Pages send no referrer, and then a browser says `Origin: null` of its own forms; where it comes from stands beside.
+    # Pages send no referrer; a browser then says `Origin: null` of their own forms, and the site beside it.
     ours = origin is None or origin.partition("://")[2] == host or (origin == "null" and site == "same-origin")
     same = site in (None, "same-origin", "none") and ours
     token = request.headers.get("x-csrf-token") or form_token

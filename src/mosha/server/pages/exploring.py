@@ -27,7 +27,7 @@ def _lessons(epsilon: float, prior: float, count: int, people: int) -> dict[str,
     return {
         "meaning": explain_epsilon(epsilon=epsilon, prior=prior),
         "noise": compare_noise(epsilon=epsilon, delta=DELTA),
-        "composition": compose_questions(epsilon=epsilon, delta=DELTA, most=count),
+        "composition": compose_questions(epsilon=epsilon / 10, delta=DELTA, most=count),
         "models": _models(people, epsilon),
     }
 

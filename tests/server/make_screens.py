@@ -1,0 +1,70 @@
+"""`make screens`: a picture of every page, in both languages, light and dark, narrow and wide, to be looked at."""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.server.house import opened
+from tests.server.screens import driven
+
+SQL = "SELECT ward, AVG(days) AS days FROM visits GROUP BY ward"
+PLACES = {
+    "": {"front": "/", "enter": "/enter?link=x", "explore": "/explore", "words": "/words", "published": "/public"},
+    "li": {
+        "home": "/",
+        "ask": "/ask/visits",
+        "refused": "/ask/visits?mode=sql&sql=SELECT+*+FROM+visits",
+        "questions": "/requests",
+        "dataset": "/datasets/visits",
+        "nothing": "/nothing-here",
+    },
+    "wang": {"curator": "/", "datasets": "/datasets", "tree": "/datasets/visits", "register": "/register"},
+    "zhao": {"reviewer": "/", "review": "/review"},
+    "sun": {"auditor": "/", "audit": "/audit"},
+}
+
+
+def prepare(house):
+    """Something to see: an answer, a question that waits, a published answer and a proposed one."""
+    answered = house.answer("li", SQL, key="one", epsilon=0.4)
+    house.ask("li", "SELECT COUNT(*) AS n FROM visits", key="two", epsilon=0.55, purpose="yearly report of the wards")
+    for slug, title in (("stays-by-ward", "Stays by ward, 2026"), ("stays-again", "Stays by ward, once more")):
+        house.call("li", "POST", "/publications", {"request": answered["id"], "slug": slug, "title": title})
+    body = {"verdict": "approve", "reason": "useful"}
+    house.call("zhao", "POST", "/publications/stays-by-ward/decision", body)
+    return {"": {"publication": "/public/stays-by-ward"}, "li": {"answer": f"/requests/{answered['id']}"}}
+
+
+def main(folder, only=""):
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as place, opened(Path(place), previews_per_minute=10_000) as house:
+        base = str(house.client.base_url).rstrip("/")
+        more = prepare(house)
+        with driven(base) as page:
+            for who, paths in PLACES.items():
+                page.send("Network.clearBrowserCookies")
+                page.open("/")
+                if who:
+                    page.follow(f"button[value={who}]")
+                for name, path in (paths | more.get(who, {})).items():
+                    if only in name:
+                        _take(page, folder, name, path)
+
+
+def _take(page, folder, name, path):
+    for language in ("en", "zh"):
+        page.send("Network.setCookie", name="mosha-language", value=language, url=page.base)
+        for width in (390, 1280):
+            page.resize(width)
+            page.open(path)
+            for dark in (False, True):
+                page.resize(width, dark=dark)
+                time.sleep(0.05)
+                page.picture(folder / f"{name}-{language}-{width}-{'dark' if dark else 'light'}.png")
+            if page.is_cut():
+                print(f"{name} is wider than {width} in {language}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "screens"), *sys.argv[2:])

@@ -1,0 +1,194 @@
+"""Journeys through the console in a real browser, in both languages: nothing is refused by the policy of the pages,
+and nothing is asked of anybody but the server."""
+
+import shutil
+
+import httpx
+import pytest
+
+from tests.server.house import opened
+from tests.server.screens import driven
+
+pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("journeys"), previews_per_minute=10_000, requests_per_minute=10_000) as house:
+        base = str(house.client.base_url).rstrip("/")
+        with driven(base) as page:
+            page.house = house
+            yield page
+
+
+@pytest.fixture(params=["en", "zh"])
+def page(place, request):
+    place.language = request.param
+    place.addresses.clear()
+    place.reports.clear()
+    place.send("Network.clearBrowserCookies")
+    place.send("Network.setCookie", name="mosha-language", value=request.param, url=place.base)
+    place.resize(1200)
+    yield place
+    assert place.reports == []
+    assert [address for address in place.addresses if not address.startswith((place.base, "about:", "data:"))] == []
+
+
+def enter(page, who):
+    page.send("Network.deleteCookies", name="mosha", url=page.base)
+    page.open("/")
+    page.follow(f"button[value={who}]")
+
+
+def type_into(page, selector, text):
+    page.run(
+        f"{{ const field = document.querySelector({selector!r}); field.focus(); field.value = {text!r};"
+        " field.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
+
+
+def spent(page):
+    return page.house.call("li", "GET", "/grants").json()["grants"][0]["budget"]["spent"]
+
+
+def test_an_analyst_asks_by_the_form(page):
+    """The slider moves the price and the error bar before anything is spent; the answer has a chart and downloads."""
+    before = spent(page)
+    enter(page, "li")
+    page.open("/ask/visits")
+    shown = page.run("document.querySelector('[data-part=preview] td.number').innerText")
+    type_into(page, "#step", "3" if page.language == "en" else "4")
+    page.wait(f"document.querySelector('[data-part=preview] td.number').innerText !== {shown!r}")
+    price = 0.05 if page.language == "en" else 0.07
+    page.wait(f"document.querySelector('#epsilon').value === '{price}'")
+    assert spent(page) == before
+    page.follow("[data-part=preview] form button")
+    page.wait("document.querySelectorAll('td.chart svg').length === 4")
+    assert spent(page) == pytest.approx(before + price)
+    links = page.run("[...document.querySelectorAll('a.button')].map(link => link.getAttribute('href'))")
+    cookies = {one["name"]: one["value"] for one in page.send("Network.getCookies")["cookies"]}
+    for link in [link for link in links if "answer" in link or link.endswith((".svg", ".ipynb"))]:
+        reply = httpx.get(page.base + link, cookies=cookies)
+        assert reply.status_code == 200
+        assert len(reply.content) > 100
+
+
+def test_an_analyst_asks_in_sql_and_is_led_to_what_is_answered(page):
+    """A refused question says what would be answered, one click away; the same words again cost nothing."""
+    enter(page, "li")
+    page.open("/ask/visits")
+    type_into(page, "#sql", "SELECT * FROM visits")
+    page.wait("!!document.querySelector('#refusal pre')")
+    assert page.run("document.querySelector('[name=mode][value=sql]').checked")
+    page.follow("#refusal a.button")
+    page.follow("[data-part=preview] form button")
+    page.wait("document.querySelectorAll('td.chart').length === 1")
+    once, first = spent(page), page.run("location.pathname")
+    page.open("/ask/visits?mode=sql&sql=SELECT+COUNT(*)+FROM+visits&epsilon=0.1")
+    page.follow("[data-part=preview] form button")
+    page.wait("document.querySelectorAll('td.chart').length === 1")
+    assert page.run("location.pathname") == first
+    assert spent(page) == once
+
+
+def test_an_expensive_question_waits_for_a_privacy_officer(page):
+    """She sees the question, its purpose and its price; she denies, and the analyst reads why. Nothing is spent."""
+    before = spent(page)
+    enter(page, "li")
+    page.open(f"/ask/visits?epsilon={0.55 if page.language == 'en' else 0.56}")
+    type_into(page, "#purpose", "<b>yearly</b> report")
+    page.follow("[data-part=preview] form button")
+    asked = page.run("location.pathname")
+    enter(page, "zhao")
+    page.open("/review")
+    assert "<b>yearly</b> report" in page.text()
+    type_into(page, "article [name=reason]", "too dear <script>")
+    page.follow("article button[value=deny]")
+    enter(page, "li")
+    page.open(asked)
+    assert "too dear <script>" in page.text()
+    assert spent(page) == before
+
+
+def test_a_curator_grants_and_takes_back(page):
+    enter(page, "wang")
+    page.open("/datasets/visits")
+    many = page.run("document.querySelectorAll('.tree form').length")
+    type_into(page, "#principal", "zhang")
+    page.follow("form[action$='/grants'] button")
+    assert page.run("document.querySelectorAll('.tree form').length") == many + 1
+    page.follow(".tree form button")
+    assert page.run("document.querySelectorAll('.tree form').length") == many
+    type_into(page, "#principal", "nobody <i>here</i>")
+    page.follow("form[action$='/grants'] button")
+    assert page.run("document.querySelector('#principal').value") == "nobody <i>here</i>"
+    assert page.run("!!document.querySelector('.notice.refused')")
+    page.reports.clear()  # the browser reports the status of a refusal
+
+
+def test_an_answer_is_published_and_read_by_everybody(page):
+    enter(page, "li")
+    slug = f"stays-{page.language}"
+    answered = page.house.answer("li", key="to publish", epsilon=0.02)
+    page.open(f"/requests/{answered['id']}")
+    type_into(page, "#title", "Stays <em>in all</em>")
+    type_into(page, "#slug", slug)
+    page.follow("details button")
+    enter(page, "zhao")
+    page.open("/review")
+    page.follow(f"form[action$='/{slug}'] button[value=approve]")
+    page.send("Network.deleteCookies", name="mosha", url=page.base)
+    page.open(f"/public/{slug}")
+    assert "Stays <em>in all</em>" in page.text()
+    assert page.run("document.querySelectorAll('td.chart svg').length") == 1
+
+
+def test_an_auditor_verifies_the_chain(page):
+    enter(page, "sun")
+    page.open("/audit")
+    page.follow("form[action='/audit'] button")
+    page.wait("!!document.querySelector('.notice.done')")
+    assert page.run("document.querySelectorAll('ol.time li').length") >= 8
+
+
+def test_explore_moves_with_its_knobs(page):
+    page.open("/explore")
+    before = page.run("document.querySelector('[data-part=meaning]').innerText")
+    type_into(page, "#epsilon", "12")
+    page.wait(f"document.querySelector('[data-part=meaning]').innerText !== {before!r}")
+    assert "54.6" in page.text()
+
+
+def test_the_language_is_chosen_on_every_page(page):
+    page.open("/explore?epsilon=3")
+    other = "zh" if page.language == "en" else "en"
+    page.follow(f"button[value={other}]")
+    assert page.run("document.documentElement.lang").startswith(other)
+    assert page.run("location.search") == "?epsilon=3"
+
+
+def test_without_a_script_one_gets_as_far_as_the_answer(page):
+    """Forms and links alone: the forecast has its button, and the answer is there after a reload."""
+    page.send("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        enter_without_script(page)
+    finally:
+        page.send("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def enter_without_script(page):
+    page.open("/")
+    page.follow("button[value=li]")
+    page.open("/ask/visits?epsilon=0.01")
+    page.follow("form[data-live] button")
+    assert page.run("location.search").startswith("?mode=form")
+    page.follow("[data-part=preview] form button")
+    page.wait("location.pathname.startsWith('/requests/') && !!document.querySelector('td.chart')")
+
+
+@pytest.mark.parametrize("path", ["/", "/explore", "/ask/visits", "/datasets/visits", "/requests"])
+def test_a_narrow_window_cuts_nothing(page, path):
+    enter(page, "li")
+    page.resize(390)
+    page.open(path)
+    assert not page.is_cut()
