@@ -24,7 +24,7 @@ from mosha.core.events import FixedSizeSampled
 from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
 from mosha.core.unit import Neighbours
-from mosha.noise import bernoulli, uniform
+from mosha.noise import bernoulli_places, choose_places, uniform
 
 __all__ = ["Everybody", "FixedSize", "FreshSampling", "Poisson", "Sampling", "Shuffled", "TakingTurns", "shuffle"]
 
@@ -112,7 +112,7 @@ class Poisson(FreshSampling):
 
     def places(self, present: Sequence[Hashable], population: int, number: int, rng: Rng) -> Indices:
         del population, number
-        return np.flatnonzero(bernoulli(self.rate, len(present), rng=rng)) if present else np.zeros(0, np.int64)
+        return bernoulli_places(self.rate, len(present), rng=rng)
 
     def price_step(self, event: Event, population: int) -> Event:
         del population
@@ -144,8 +144,8 @@ class FixedSize(FreshSampling):
     def places(self, present: Sequence[Hashable], population: int, number: int, rng: Rng) -> Indices:
         del number
         self._check(population)
-        chosen = shuffle(np.arange(max(len(present), population)), rng)[: self.size]
-        return np.sort(chosen[chosen < len(present)])
+        chosen = choose_places(self.size, max(len(present), population), rng=rng)
+        return chosen[chosen < len(present)]
 
     def price_step(self, event: Event, population: int) -> Event:
         self._check(population)

@@ -1,8 +1,8 @@
 """Exact noise on the integers, from secure randomness.
 
 Samplers: `discrete_laplace`, `geometric`, `discrete_gaussian`, `add_discrete_gaussian`, `scaled_discrete_gaussian`,
-`box_noise`, `box_radius`; coins `bernoulli`, `bernoulli_exp`, `flips`; `uniform`, `uniform_each`; choices
-`exponential_choice`, `permute_and_flip_choice`.
+`box_noise`, `box_radius`; coins `bernoulli`, `bernoulli_exp`, `flips`; `uniform`, `uniform_each`; samples of units
+`bernoulli_places`, `choose_places`; choices `exponential_choice`, `permute_and_flip_choice`.
 Each follows the distribution it names for the rational number that its parameter is, within `gap`.
 
 Generators: `SecureRandom` (one per process: `secure()`), `KeyedRandom` for a replay, `SeededRandom` for tests.
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from mosha.noise.laplace import discrete_laplace as discrete_laplace
     from mosha.noise.laplace import geometric as geometric
     from mosha.noise.parameters import LARGEST_SCALE as LARGEST_SCALE
+    from mosha.noise.places import bernoulli_places as bernoulli_places
+    from mosha.noise.places import choose_places as choose_places
     from mosha.noise.replay import KeyedRandom as KeyedRandom
     from mosha.noise.replay import SeededRandom as SeededRandom
     from mosha.noise.secure_random import SecureRandom as SecureRandom
@@ -49,8 +51,10 @@ _NAMES = {
     "add_discrete_gaussian": "gaussian",
     "bernoulli": "coins",
     "bernoulli_exp": "coins",
+    "bernoulli_places": "places",
     "box_noise": "box",
     "box_radius": "box",
+    "choose_places": "places",
     "discrete_gaussian": "gaussian",
     "discrete_laplace": "laplace",
     "exponential_choice": "selection",

@@ -32,7 +32,7 @@ from mosha.learning.linear.losses import SCALE, clip_residuals, loss_of
 from mosha.learning.linear.rows import BLOCK, RADIUS
 from mosha.mechanisms.gaussian import discrete_multiplier
 from mosha.mechanisms.noisy_statistic import find_given
-from mosha.noise import LARGEST_SCALE, bernoulli, discrete_gaussian
+from mosha.noise import LARGEST_SCALE, bernoulli_places, discrete_gaussian
 
 __all__ = ["Descent", "gaussian_budget", "logits_of", "step_multiplier"]
 
@@ -221,8 +221,8 @@ class Descent:
         """All examples, or those whose coin shows heads."""
         if self.rate == 1:
             return rows, targets
-        heads = bernoulli(self.rate, rows.shape[0], rng=rng)
-        return rows[heads], targets[heads]
+        places = bernoulli_places(self.rate, rows.shape[0], rng=rng)
+        return rows[places], targets[places]
 
     def gradient(self, rows: NDArray[Any], targets: Floats, weights: Floats) -> Steps:
         """The exact sum of clipped gradients, in whole steps (width by outputs)."""
