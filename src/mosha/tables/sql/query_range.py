@@ -33,7 +33,7 @@ def find_range(node: exp.Expression, known: Known) -> Range | None:
     """The least and the greatest value that `node` can have, where the query says them; else None.
 
     >>> import sqlglot
-    >>> implied(sqlglot.parse_one("CASE WHEN x > 3 THEN 1 ELSE 0 END"), lambda column: None)
+    >>> find_range(sqlglot.parse_one("CASE WHEN x > 3 THEN 1 ELSE 0 END"), lambda column: None)
     (0, 1)
     """
     found = known(node)
