@@ -65,7 +65,7 @@ class ExampleLevel:
 
     def initial(self) -> NDArray[np.float64]:
         """The weights of the model as it was given, flat."""
-        return _flat(self.model)
+        return _flatten(self.model)
 
     @property
     def coordinates(self) -> int:
@@ -78,7 +78,7 @@ class ExampleLevel:
     def updates(self, chosen: Sequence[Hashable], ask: Ask) -> Iterator[Block]:
         for client in chosen:
             local = load(copy.deepcopy(self.model), ask.weights)
-            sent = _flat(local)
+            sent = _flatten(local)
             try:
                 training = self.plan.train(
                     local,
@@ -92,7 +92,7 @@ class ExampleLevel:
             with training:
                 for _ in training:
                     pass
-            yield Block([client], (_flat(local) - sent)[None])
+            yield Block([client], (_flatten(local) - sent)[None])
 
 
 def averaged(
@@ -130,6 +130,6 @@ def load(model: torch.nn.Module, weights: NDArray[Any]) -> torch.nn.Module:
     return model
 
 
-def _flat(model: torch.nn.Module) -> NDArray[np.float64]:
+def _flatten(model: torch.nn.Module) -> NDArray[np.float64]:
     parts = [parameter.detach().reshape(-1).numpy().astype(np.float64) for parameter in model.parameters()]
     return np.concatenate(parts)

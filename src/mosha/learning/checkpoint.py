@@ -152,7 +152,7 @@ def _payment(training: Training) -> str:
     return training.receipt.entry
 
 
-def _apart(tensor: Tensor) -> dict[str, Any]:
+def _take_apart(tensor: Tensor) -> dict[str, Any]:
     """A tensor as its type, its shape and its bytes."""
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
         raise InvalidParameter(
@@ -163,7 +163,7 @@ def _apart(tensor: Tensor) -> dict[str, Any]:
     return {"type": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape), "data": data}
 
 
-def _together(parts: dict[str, Any]) -> Tensor:
+def _put_together(parts: dict[str, Any]) -> Tensor:
     kind = getattr(torch, str(parts["type"]))
     if not isinstance(kind, torch.dtype):
         raise TypeError(kind)
@@ -171,4 +171,4 @@ def _together(parts: dict[str, Any]) -> Tensor:
     return (data.view(kind) if data.numel() else torch.zeros(0, dtype=kind)).reshape(parts["shape"])
 
 
-_KINDS = {"tensor": Kind(Tensor, _apart, _together)}
+_KINDS = {"tensor": Kind(Tensor, _take_apart, _put_together)}

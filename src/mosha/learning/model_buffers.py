@@ -17,22 +17,22 @@ class ModelBuffers:
     >>> model = nn.BatchNorm1d(2)
     >>> kept = ModelBuffers(model)
     >>> _ = model(torch.randn(3, 2))
-    >>> kept.changed(), kept.restore(), kept.changed()
+    >>> kept.find_change(), kept.restore(), kept.find_change()
     ('num_batches_tracked', None, None)
     """
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
         self._buffers = {place: (value, value.clone()) for place, value in _buffers(model).items()}
-        self._frozen = _frozen(model)
+        self._frozen = _frozen_versions(model)
 
-    def changed(self) -> str | None:
+    def find_change(self) -> str | None:
         """The name of something that is no longer what it was, or None."""
         now = _buffers(self._model)
         for place in sorted(now.keys() | self._buffers.keys()):
-            if place not in self._buffers or place not in now or not _same(now[place], self._buffers[place][1]):
+            if place not in self._buffers or place not in now or not _are_equal(now[place], self._buffers[place][1]):
                 return place
-        frozen = _frozen(self._model)
+        frozen = _frozen_versions(self._model)
         return next(
             (name for name in sorted(frozen | self._frozen) if frozen.get(name) != self._frozen.get(name)), None
         )
@@ -54,11 +54,11 @@ def _buffers(model: nn.Module) -> dict[str, Tensor]:
     return dict(model.named_buffers(remove_duplicate=False))
 
 
-def _frozen(model: nn.Module) -> dict[str, tuple[int, int]]:
+def _frozen_versions(model: nn.Module) -> dict[str, tuple[int, int]]:
     return {name: (id(p), p._version) for name, p in model.named_parameters() if not p.requires_grad}  # noqa: SLF001
 
 
-def _same(now: Tensor, before: Tensor) -> bool:
+def _are_equal(now: Tensor, before: Tensor) -> bool:
     if now.shape != before.shape or now.dtype != before.dtype:
         return False
     return torch.equal(now, before) or bool(

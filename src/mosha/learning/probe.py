@@ -65,7 +65,7 @@ def _rows(batch: tuple[Any, ...]) -> int:
 
 def check_buffers(kept: ModelBuffers) -> None:
     """Refuse, after putting it back, what a model wrote down while a batch passed."""
-    name = kept.changed()
+    name = kept.find_change()
     if name is not None:
         kept.restore()
         raise InvalidParameter(

@@ -125,7 +125,7 @@ class _Masking:
         self.steps = MaskedSteps(_STATE, plan.check, plan.sampling.participations(plan.rounds))
 
     def __call__(self, message: Any, context: Any, call: Call) -> Any:
-        def encoded(label: bytes) -> Ring:
+        def encode(label: bytes) -> Ring:
             return self.plan.encode(_train_locally(message, context, call), label, secure())
 
-        return self.steps(message, context, encoded)
+        return self.steps(message, context, encode)

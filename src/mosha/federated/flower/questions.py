@@ -108,11 +108,11 @@ def flower_answer(question: Analytics, value: Callable[[Any], Any], *, at_most: 
     steps = MaskedSteps(f"mosha-{question.question[:24]}", question.check, positive_integer("at_most", at_most))
 
     def answering(message: Any, context: Any) -> Any:
-        def encoded(label: bytes) -> Ring:
+        def encode(label: bytes) -> Ring:
             del label
             return question.encode(_value(value, context), secure())
 
-        return steps(message, context, encoded)
+        return steps(message, context, encode)
 
     return answering
 

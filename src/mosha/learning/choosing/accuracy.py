@@ -72,12 +72,12 @@ class Correct:
     def evaluate(self, data: Any, unit: Unit) -> Steps:
         features, labels, persons = validation_parts(data, unit)
         codes = label_codes(labels, self.classes)
-        right = np.column_stack([self._right(model, features, codes) for model in self.models.values()])
+        right = np.column_stack([self._count_right(model, features, codes) for model in self.models.values()])
         if isinstance(unit, Person):
             right = right[keep_at_most(rows_per_unit(unit), persons, right)]
         return np.asarray(right.sum(axis=0, dtype=np.int64))
 
-    def _right(self, model: Predict, features: Any, codes: NDArray[np.intp]) -> NDArray[np.int64]:
+    def _count_right(self, model: Predict, features: Any, codes: NDArray[np.intp]) -> NDArray[np.int64]:
         said = label_codes(model(features), self.classes) if codes.size else codes
         if said.size != codes.size:
             raise DataError("a model must give one label for each example.")
