@@ -73,9 +73,9 @@ def register(
     >>> forget("visits")
     """
     if not name or not proposals:
-        raise InvalidParameter("register(name, build, proposals) needs a name and at least one pair of neighbours.")
+        raise InvalidParameter("audit.bad_registration")
     if name in _ENTRIES:
-        raise InvalidParameter(f"{name!r} is registered already: choose another name.")
+        raise InvalidParameter("audit.registered_already", parameter="name", name=name)
     _ENTRIES[name] = Entry(name, build, tuple(proposals), covers, how)
 
 
@@ -122,7 +122,7 @@ def attack_all(
     """
     chosen = entries() if chosen is None else list(chosen)
     if not chosen:
-        raise InvalidParameter("there is nothing to attack.")
+        raise InvalidParameter("audit.nothing_to_attack", parameter="chosen")
     each = 1 - (1 - strict_probability("confidence", confidence)) / len(chosen)
     positive_integer("runs", runs)
     for entry in chosen:

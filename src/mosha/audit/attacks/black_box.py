@@ -112,13 +112,13 @@ def attack(
     <Outcome.BROKEN: 'broken'>
     """
     if claim is None and not isinstance(target, Measurement):
-        raise InvalidParameter("a function does not say what it claims: give claim=mosha.guarantees.Pure(epsilon=1).")
+        raise InvalidParameter("audit.no_claim", parameter="claim")
     promise = claim_of(target.event if claim is None else claim, delta=delta)  # type: ignore[union-attr]
     alpha = 1 - strict_probability("confidence", confidence)
     if positive_integer("runs", runs) < LEAST_RUNS:
-        raise InvalidParameter(f"runs must be at least {LEAST_RUNS}: fewer can show nothing.")
+        raise InvalidParameter("audit.too_few_runs", parameter="runs", least=LEAST_RUNS)
     if not isinstance(neighbours, tuple | list) or len(neighbours) != 2:
-        raise InvalidParameter("neighbours must be a pair of data sets.")
+        raise InvalidParameter("audit.not_a_pair", parameter="neighbours")
     aim = target_of(target, batch=batch, asks=asks, stream=stream, rng=rng)
     first, second = _worlds(aim, neighbours, runs)
     trained = int(TRAINING * runs)

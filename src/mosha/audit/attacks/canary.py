@@ -55,7 +55,7 @@ class Guesses:
 
     def __post_init__(self) -> None:
         if not 0 <= self.correct <= self.made <= self.canaries or self.made < 1:
-            raise InvalidParameter("guesses need 0 <= correct <= made <= canaries, and at least one guess.")
+            raise InvalidParameter("audit.impossible_guesses")
 
 
 def guess(scores: ArrayLike, included: ArrayLike, *, made: int) -> Guesses:
@@ -65,9 +65,9 @@ def guess(scores: ArrayLike, included: ArrayLike, *, made: int) -> Guesses:
     """
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(included)
     if values.ndim != 1 or values.shape != truth.shape or truth.dtype != bool:
-        raise InvalidParameter("scores and included must have one entry for each canary; included holds booleans.")
+        raise InvalidParameter("audit.scores_shape", parameter="scores")
     if np.isnan(values).any():
-        raise InvalidParameter("a score is NaN: a canary that cannot be scored must get a middling score.")
+        raise InvalidParameter("audit.score_nan", parameter="scores")
     made = positive_integer("made", made)
     order = np.argsort(values, kind="stable")
     low, high = order[: made // 2], order[len(order) - (made - made // 2) :]
@@ -135,7 +135,7 @@ def _least_false(claim: Claim, true: float) -> float:
         case CurveClaim(epsilons, deltas):
             points = zip(epsilons, deltas, strict=True)
             return max(_least_false_approx(true, epsilon, delta) for epsilon, delta in points)
-    raise InvalidParameter("one run is judged by epsilon, (epsilon, delta), mu or the curve of an event.")
+    raise InvalidParameter("audit.one_run_claim", parameter="claim")
 
 
 def _least_false_approx(true: float, epsilon: float, delta: float) -> float:

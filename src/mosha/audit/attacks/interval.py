@@ -17,14 +17,14 @@ def _counts(successes: ArrayLike, trials: int) -> NDArray[np.float64]:
     trials = positive_integer("trials", trials)
     counts = np.asarray(successes)
     if counts.dtype.kind not in "iu" or np.any(counts < 0) or np.any(counts > trials):
-        raise InvalidParameter("successes must be whole numbers between 0 and the number of trials.")
+        raise InvalidParameter("audit.impossible_counts", parameter="successes")
     return counts.astype(np.float64)
 
 
 def _level(alpha: ArrayLike) -> NDArray[np.float64]:
     level = np.asarray(alpha, dtype=np.float64)
     if not np.all((level > 0) & (level < 1)):
-        raise InvalidParameter("alpha must lie strictly between 0 and 1.")
+        raise InvalidParameter("audit.not_strictly_between", parameter="alpha")
     return level
 
 

@@ -50,7 +50,7 @@ def search(
     ('0', '1')
     """
     if not proposals:
-        raise InvalidParameter("a search needs at least one proposal.")
+        raise InvalidParameter("audit.no_proposals", parameter="proposals")
     if claim is None and isinstance(target, Measurement):
         claim = target.event
     if claim is not None:

@@ -92,7 +92,7 @@ def attack_timing(
     epsilon = non_negative("epsilon", epsilon)
     alpha = (1 - strict_probability("confidence", confidence)) / 2
     if positive_integer("runs", runs) < 20:
-        raise InvalidParameter("runs must be at least 20.")
+        raise InvalidParameter("audit.too_few_runs", parameter="runs", least=20)
     aim = target_of(target, batch=False, asks=asks, stream=stream, rng=rng)
     times = _times(aim.answers, neighbours, runs)
     half = runs // 2

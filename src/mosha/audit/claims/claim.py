@@ -184,7 +184,7 @@ class RenyiClaim(Claim):
 
     def __post_init__(self) -> None:
         if real("order", self.order) <= 1:
-            raise InvalidParameter("a Rényi order must be above 1.")
+            raise InvalidParameter("audit.order_too_small", parameter="order")
         object.__setattr__(self, "divergence", non_negative("divergence", self.divergence))
 
     @property

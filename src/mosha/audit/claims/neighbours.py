@@ -60,7 +60,7 @@ def of_numbers(unit: Unit, *, between: tuple[float, float], column: str = "value
     """
     low, high = (real("between", bound) for bound in between)
     if not low < high:
-        raise InvalidParameter("between=(low, high) needs low < high.")
+        raise InvalidParameter("audit.range_reversed", parameter="between")
     most = _rows_of_one(unit)
     middle = (low + high) / 2
     cases: list[tuple[str, list[float], list[float], list[float]]] = [
@@ -80,7 +80,7 @@ def of_numbers(unit: Unit, *, between: tuple[float, float], column: str = "value
 def of_categories(unit: Unit, *, keys: Sequence[Any], column: str = "value", unknown: Any = "?") -> list[Proposal]:
     """Columns of keys out of a public list (give two or more), and one key that is not in it."""
     if len(keys) < 2:
-        raise InvalidParameter("keys=... needs two keys or more.")
+        raise InvalidParameter("audit.too_few_keys", parameter="keys")
     most = _rows_of_one(unit)
     first, second = keys[0], keys[1]
     spread = [keys[i % len(keys)] for i in range(most)]
@@ -141,4 +141,4 @@ def of_graphs(unit: Unit, *, vertices: int = 12) -> list[Proposal]:
         inner = list(itertools.combinations(range(n - 1), 2))
         without = {"an empty graph": [], "a path": path, "a complete graph": inner}
         return [Proposal(f"a hub in {what}", (n, rest + hub), (n - 1, rest)) for what, rest in without.items()]
-    raise InvalidParameter("graphs protect an Edge or a Node.")
+    raise InvalidParameter("audit.not_a_unit_of_graphs", parameter="unit")

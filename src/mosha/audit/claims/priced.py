@@ -108,7 +108,4 @@ def claim_of(promise: Claim | guarantee.Guarantee | Event, *, delta: float | Non
             return GaussianClaim(mu)
         case Event():
             return claim_of_event(promise, delta=1e-6 if delta is None else positive("delta", delta))
-    raise InvalidParameter(
-        "claim must be a guarantee (mosha.guarantees.Pure(epsilon=1), ...), an event or a claim of mosha.audit, "
-        f"not {type(promise).__name__}."
-    )
+    raise InvalidParameter("audit.not_a_claim", parameter="claim", kind=type(promise).__name__)

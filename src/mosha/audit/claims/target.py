@@ -30,7 +30,7 @@ class Target:
     def answers(self, data: Any, size: int) -> Sequence[Any] | NDArray[Any]:
         drawn = self.draw(data, size)
         if len(drawn) != size:
-            raise InvalidParameter(f"{self.name} was asked for {size} answers in one batch and gave {len(drawn)}.")
+            raise InvalidParameter("audit.batch_of_other_size", target=self.name, size=size, given=len(drawn))
         return drawn
 
 
@@ -45,12 +45,12 @@ def target_of(
     """See `mosha.audit.attack` for the arguments."""
     if isinstance(target, Measurement):
         if batch:
-            raise InvalidParameter("batch=True is for functions: a measurement is run from its first step each time.")
+            raise InvalidParameter("audit.batch_of_measurement", parameter="batch")
         return _of_measurement(target, asks, stream=stream, rng=rng)
     if not callable(target):
-        raise InvalidParameter(f"attack a measurement or a function, not {type(target).__name__}.")
+        raise InvalidParameter("audit.not_a_target", parameter="target", kind=type(target).__name__)
     if asks is not None or stream:
-        raise InvalidParameter("asks and stream are for measurements; a function is called with the data alone.")
+        raise InvalidParameter("audit.asks_of_function", parameter="asks")
     name = getattr(target, "__name__", type(target).__name__)
     if batch:
         return Target(name, lambda data, size: _array_or_list(target(data, size)))
@@ -70,7 +70,13 @@ def _called(function: Callable[[Any], Any], data: Any) -> Any:
 
 def _of_measurement(measurement: Measurement, asks: Sequence[Any] | None, *, stream: bool, rng: Rng | None) -> Target:
     if asks is not None and not 1 <= len(asks) <= measurement.horizon:
-        raise InvalidParameter(f"{measurement.name} takes 1 to {measurement.horizon} asks, got {len(asks)}.")
+        raise InvalidParameter(
+            "audit.wrong_number_of_asks",
+            parameter="asks",
+            measurement=measurement.name,
+            horizon=measurement.horizon,
+            given=len(asks),
+        )
     if rng is None:
         from mosha.noise import secure  # noqa: PLC0415  (loaded when it is needed)
 
@@ -80,7 +86,7 @@ def _of_measurement(measurement: Measurement, asks: Sequence[Any] | None, *, str
 
     def draw(data: Any, size: int) -> list[Any]:
         if stream and len(data) < steps:
-            raise InvalidParameter(f"stream=True needs data for each of {steps} steps.")
+            raise InvalidParameter("audit.stream_too_short", parameter="stream", steps=steps)
         feed = list(data)[:steps] if stream else [data] * steps
         wanted = [None] * steps if asks is None else list(asks)
         runs = [_one_run(measurement, feed, wanted, generator) for _ in range(size)]

@@ -103,7 +103,7 @@ def audit_accountant(
     price = accounting.delta if delta is None else delta
     chosen = accountant_events() if prices_of is None else list(prices_of)
     if not chosen:
-        raise InvalidParameter("there is no event whose price could be audited.")
+        raise InvalidParameter("audit.no_events", parameter="prices_of")
     positive_integer("runs", runs)
     pairs = [(event, worlds_of(event)) for event in chosen]
     tried = [(event, worlds) for event, worlds in pairs if worlds is not None]

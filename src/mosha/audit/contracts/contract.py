@@ -123,7 +123,7 @@ def _noise_of(measurement: Measurement) -> tuple[str, float]:
             return "laplace", multiplier
         case events.Gaussian(multiplier) | events.DiscreteGaussian(multiplier, _, _):
             return "gaussian", multiplier
-    raise InvalidParameter(f"{measurement.name} is not paid for as Laplace or Gaussian noise: attack it instead.")
+    raise InvalidParameter("audit.other_noise", measurement=measurement.name)
 
 
 def _run(measurement: Measurement, data: Any, ask: Any, seed: int) -> Floats:
@@ -140,7 +140,7 @@ def _answer(measurement: Measurement, data: Any, ask: Any, rng: Rng) -> Floats:
 def _movement(measurement: Measurement, first: Any, second: Any, ask: Any, seed: int) -> Floats:
     one, two = _run(measurement, first, ask, seed), _run(measurement, second, ask, seed)
     if one.shape != two.shape:
-        raise InvalidParameter(f"{measurement.name} answers its neighbours in different shapes: attack it instead.")
+        raise InvalidParameter("audit.shapes_differ", measurement=measurement.name)
     return one - two
 
 

@@ -36,7 +36,7 @@ def statistic_contract(statistic: Any, *, unit: Unit, neighbours: Sequence[Propo
     """
     pairs = [item.pair if isinstance(item, Proposal) else item for item in neighbours]
     if not pairs:
-        raise InvalidParameter("a contract is checked on at least one pair of neighbours.")
+        raise InvalidParameter("audit.contract_without_pairs", parameter="neighbours")
     allowed = statistic.sensitivity(unit)
     moves = [_whole(statistic, one, unit) - _whole(statistic, two, unit) for one, two in pairs]
     seen = {

@@ -53,7 +53,7 @@ def step_contract(
     """
     pairs = [item.pair if isinstance(item, Proposal) else item for item in neighbours]
     if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise InvalidParameter("a contract is checked on at least one pair of neighbours.")
+        raise InvalidParameter("audit.contract_without_pairs", parameter="neighbours")
     alpha = strict_probability("false_alarms", false_alarms) / len(pairs)
     play = _Play(measurement, asks, stream=stream)
     data = [side for pair in pairs for side in pair]

@@ -39,7 +39,7 @@ class Canaries:
 
     def __init__(self, inputs: Any, targets: Any, *, confidence: float = 0.999, rng: Rng | None = None) -> None:
         if len(inputs) != len(targets) or len(inputs) < 2:
-            raise InvalidParameter("canaries need one target for each input, and at least two of them.")
+            raise InvalidParameter("audit.canaries_shape", parameter="targets")
         self._inputs, self._targets = inputs, targets
         self._confidence = strict_probability("confidence", confidence)
         self.included = draw_inclusion(len(inputs), rng=rng)
@@ -97,9 +97,7 @@ class TrainingContract:
             inside, examples=strange, updates=self._updates, false_alarms=self._false_alarms, name="training"
         )
         if not self.contract.kept:
-            raise InvalidParameter(
-                f"this trainer breaks its contract ({', '.join(self.contract.broken)}): it is stopped."
-            )
+            raise InvalidParameter("audit.trainer_stopped", clauses=list(self.contract.broken))
 
     def after(self, training: Any) -> None:
         """Nothing more to look at."""
@@ -116,7 +114,7 @@ class _Inside:
 
         plan, self._gradients = training.plan, training._gradients  # noqa: SLF001
         if plan.sampling != "poisson" or plan.each > 1:
-            raise InvalidParameter("the contract of a trainer is for Poisson samples of single examples.")
+            raise InvalidParameter("audit.not_poisson", parameter="plan")
         self.rate, self.population = plan.rate, population
         self.noise_multiplier = float(self._gradients.grid.sigma) * 2.0**-self._gradients.grid.bits
         public = training._data[0].shapes(population)  # noqa: SLF001

@@ -84,7 +84,7 @@ def _crossed(table: Columns, quasi: Sequence[str], sensitive: str) -> tuple[NDAr
     """The class of each row, and how often each sensitive value occurs in each class."""
     group = classes(table, quasi)
     if not len(group):
-        raise InvalidParameter("an empty table has no figures.")
+        raise InvalidParameter("audit.empty_table", parameter="table")
     secret = classes(table, [sensitive])
     counts = np.zeros((group.max() + 1, secret.max() + 1))
     np.add.at(counts, (group, secret), 1)

@@ -26,7 +26,7 @@ def mask(column: Sequence[Any] | NDArray[Any], *, keep: int) -> NDArray[np.str_]
     ['13***', '14***']
     """
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
-        raise InvalidParameter("the characters to keep must be a whole number, zero or above.")
+        raise InvalidParameter("audit.bad_keep", parameter="keep")
     texts = [str(value) for value in column]
     return np.array([text[:keep] + "*" * max(0, len(text) - keep) for text in texts])
 
@@ -40,7 +40,7 @@ def generalise(table: Any, **widths: float) -> Columns:
     found = columns(table, needs=list(widths))
     for name, width in widths.items():
         if found[name].dtype.kind not in "iuf":
-            raise InvalidParameter(f"column {name!r} holds no numbers: mask it instead.")
+            raise InvalidParameter("audit.no_numbers", column=name)
         step = positive(f"the width of {name!r}", width)
         lows = np.floor(found[name].astype(np.float64) / step) * step
         found[name] = np.array([f"[{low:g}, {low + step:g})" for low in lows])
@@ -117,7 +117,7 @@ def compare(
         coarse[name] = mask(columns(coarse, needs=[name])[name], keep=characters)
     released = suppress(coarse, quasi=quasi, k=k)
     if not len(released[sensitive]):
-        raise InvalidParameter("no class is large enough: widen the intervals or lower k.")
+        raise InvalidParameter("audit.no_large_class", parameter="k")
     cells = classes(coarse, [*quasi, sensitive])
     return Comparison(
         before=anonymity(found, quasi=quasi, sensitive=sensitive),

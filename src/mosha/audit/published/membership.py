@@ -62,7 +62,7 @@ def _nearest(published: Any, candidates: Any, names: Sequence[str] | None) -> tu
     released, asked = columns(published), columns(candidates)
     shared = list(names) if names is not None else [name for name in asked if name in released]
     if not shared:
-        raise InvalidParameter("the published table and the candidates have no column in common.")
+        raise InvalidParameter("audit.no_shared_column", parameter="names")
     columns(published, needs=shared), columns(candidates, needs=shared)
     return released, asked, shared
 
@@ -109,9 +109,7 @@ def membership_attack(
     truth = np.asarray(included)
     values = closeness(published, candidates, names=names) if scores is None else np.asarray(scores, dtype=np.float64)
     if truth.dtype != bool or truth.shape != values.shape or truth.all() or not truth.any():
-        raise InvalidParameter(
-            "included must say of each candidate whether it was in, and some must be in and some out."
-        )
+        raise InvalidParameter("audit.bad_included", parameter="included")
     alpha = (1 - strict_probability("confidence", confidence)) / 2
     order = np.lexsort((np.random.default_rng().random(len(values)), values))  # ties are broken blindly
     ranks = np.empty(len(values))
@@ -161,9 +159,7 @@ def attribute_attack(
     asked = columns(candidates, needs=[*known, sensitive])
     truth = np.asarray(included)
     if truth.dtype != bool or truth.shape != asked[sensitive].shape or truth.all() or not truth.any():
-        raise InvalidParameter(
-            "included must say of each candidate whether it was in, and some must be in and some out."
-        )
+        raise InvalidParameter("audit.bad_included", parameter="included")
     guessed = []
     for start in range(0, len(truth), _CHUNK):
         apart = distances(pick(asked, slice(start, start + _CHUNK)), released, list(known))

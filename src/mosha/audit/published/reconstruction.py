@@ -36,7 +36,7 @@ def reconstruct(members: ArrayLike, answers: ArrayLike) -> NDArray[np.int64]:
 
     matrix, counts = np.asarray(members, dtype=np.float64), np.asarray(answers, dtype=np.float64)
     if matrix.ndim != 2 or counts.shape != matrix.shape[:1] or not np.isfinite(counts).all():
-        raise InvalidParameter("reconstruct needs one row of members and one finite count for each question.")
+        raise InvalidParameter("audit.members_and_counts", parameter="members")
     questions, people = matrix.shape
     slack = np.eye(questions)  # minimise sum t with -t <= A x - y <= t, 0 <= x <= 1
     limits = np.block([[matrix, -slack], [-matrix, -slack]])
@@ -44,7 +44,7 @@ def reconstruct(members: ArrayLike, answers: ArrayLike) -> NDArray[np.int64]:
     bounds: list[tuple[float, float | None]] = [(0.0, 1.0)] * people + [(0.0, None)] * questions
     solved = linprog(cost, A_ub=limits, b_ub=np.concatenate([counts, -counts]), bounds=bounds, method="highs")
     if solved.x is None:
-        raise InvalidParameter("no column fits these counts: they are no counts of a 0/1 column.")
+        raise InvalidParameter("audit.counts_fit_nothing", parameter="answers")
     return np.asarray(solved.x[:people] > 0.5, dtype=np.int64)
 
 
@@ -91,7 +91,7 @@ def reconstruction_attack(
     """
     truth = np.asarray(secrets)
     if truth.ndim != 1 or truth.size < 2 or not np.isin(truth, (0, 1)).all():
-        raise InvalidParameter("secrets must be a column of zeros and ones.")
+        raise InvalidParameter("audit.not_zeros_and_ones", parameter="secrets")
     asked = 4 * truth.size if questions is None else positive_integer("questions", questions)
     members = np.random.default_rng().integers(0, 2, (asked, truth.size))
     found = reconstruct(members, answer((members @ truth).astype(np.float64)))
@@ -135,12 +135,12 @@ def differencing(
     """
     matrix, counts = np.asarray(members, dtype=np.float64), np.asarray(totals, dtype=np.float64)
     if matrix.ndim != 2 or counts.shape != matrix.shape[:1]:
-        raise InvalidParameter("differencing needs one row of members for each total.")
+        raise InvalidParameter("audit.members_and_totals", parameter="members")
     width = matrix.shape[1]
     names = [f"cell {i}" for i in range(width)] if cells is None else [str(cell) for cell in cells]
     asked = [f"total {i}" for i in range(len(counts))] if questions is None else [str(q) for q in questions]
     if len(names) != width or len(asked) != len(counts):
-        raise InvalidParameter("cells and questions need one name for each column and row.")
+        raise InvalidParameter("audit.names_of_cells", parameter="cells")
     weights: Floats = np.linalg.pinv(matrix.T).astype(
         np.float64
     )  # weights[:, i] combines the totals to the best guess at cell i

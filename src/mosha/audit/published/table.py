@@ -22,14 +22,14 @@ def columns(table: Any, *, needs: Sequence[str] = ()) -> Columns:
     array([30, 40])
     """
     if not (isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__"))):
-        raise DataError("a table is a mapping of columns or a data frame.")
+        raise DataError("audit.not_a_table", parameter="table")
     names = list(table.keys()) if isinstance(table, Mapping) else list(table.columns)
     missing = [name for name in needs if name not in names]
     if missing:
-        raise DataError(f"there is no column {missing[0]!r}; there are: {', '.join(map(str, names))}.")
+        raise DataError("audit.no_column", column=str(missing[0]), columns=[str(name) for name in names])
     found = {str(name): np.asarray(table[name]) for name in names}
     if len({len(column) for column in found.values()}) > 1 or any(column.ndim != 1 for column in found.values()):
-        raise DataError("all columns of a table must have one length.")
+        raise DataError("audit.columns_of_other_length", parameter="table")
     return found
 
 
