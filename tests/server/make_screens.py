@@ -1,10 +1,13 @@
 """`make screens`: a picture of every page, in both languages, light and dark, narrow and wide, to be looked at."""
 
+import base64
+import json
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from mosha.local import Frequency
 from tests.server.house import opened
 from tests.server.screens import driven
 
@@ -19,7 +22,13 @@ PLACES = {
         "dataset": "/datasets/visits",
         "nothing": "/nothing-here",
     },
-    "wang": {"curator": "/", "datasets": "/datasets", "tree": "/datasets/visits", "register": "/register"},
+    "wang": {
+        "curator": "/",
+        "datasets": "/datasets",
+        "tree": "/datasets/visits",
+        "register": "/register",
+        "surveys": "/surveys",
+    },
     "zhao": {"reviewer": "/", "review": "/review"},
     "sun": {"auditor": "/", "audit": "/audit"},
 }
@@ -33,7 +42,19 @@ def prepare(house):
         house.call("li", "POST", "/publications", {"request": answered["id"], "slug": slug, "title": title})
     body = {"verdict": "approve", "reason": "useful"}
     house.call("zhao", "POST", "/publications/stays-by-ward/decision", body)
-    return {"": {"publication": "/public/stays-by-ward"}, "li": {"answer": f"/requests/{answered['id']}"}}
+    survey = Frequency(["never", "sometimes", "often"], epsilon=2.0, protocol="k-ary")
+    said = {"name": "sleep", "title": "How often do you sleep badly?", "survey": json.loads(survey.to_json())}
+    house.call("wang", "POST", "/surveys", said)
+    reports = [base64.b64encode(survey.report("never" if n % 3 else "often")).decode() for n in range(900)]
+    house.call(None, "POST", "/surveys/sleep/reports", {"reports": reports})
+    return {
+        "": {"publication": "/public/stays-by-ward", "survey": "/survey/sleep"},
+        "li": {"answer": f"/requests/{answered['id']}"},
+        "wang": {"estimate": "/survey/sleep"},
+    }
+        "": {"publication": "/public/stays-by-ward", "survey": "/survey/sleep"},
+        "li": {"answer": f"/requests/{answered['id']}"},
+    }
 
 
 def main(folder, only=""):

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.routing import Route
 
-from mosha.server.pages import asking, book, catalogue, entrance, exploring, public
+from mosha.server.pages import asking, book, catalogue, entrance, exploring, public, surveys
 from mosha.server.pages.site import endpoint
 from mosha.server.service import Service
 
@@ -15,7 +15,7 @@ __all__ = ["page_routes"]
 
 def page_routes(service: Service) -> list[Any]:
     """The routes of all pages."""
-    rooms = (entrance, asking, catalogue, book, exploring, public)
+    rooms = (entrance, asking, catalogue, book, exploring, public, surveys)
     return [
         Route(path, endpoint(service, handler), methods=[method])
         for room in rooms

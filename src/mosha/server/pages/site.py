@@ -53,6 +53,8 @@ def _menu(visit: Visit) -> list[tuple[str, str]]:
     found = [("/", "home"), ("/datasets", "datasets")]
     if visit.has("analyst"):
         found.append(("/requests", "my_questions"))
+    if visit.has("curator"):
+        found.append(("/surveys", "surveys"))
     if visit.has("reviewer"):
         found.append(("/review", "review"))
     if visit.has("reviewer") or visit.has("auditor"):
