@@ -52,9 +52,6 @@ def prepare(house):
         "li": {"answer": f"/requests/{answered['id']}"},
         "wang": {"estimate": "/survey/sleep"},
     }
-        "": {"publication": "/public/stays-by-ward", "survey": "/survey/sleep"},
-        "li": {"answer": f"/requests/{answered['id']}"},
-    }
 
 
 def main(folder, only=""):
