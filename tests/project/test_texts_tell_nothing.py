@@ -20,6 +20,7 @@ from mosha import federated, graphs, ledger, sql, streams, synth, tables
 from mosha.connect.engines.source import answer
 from mosha.core.event import Event
 from mosha.core.unit import Unit
+from mosha.ledger.publishing.statement import Statement
 from mosha.tables.sql.query import statement
 
 PERSON = mosha.Person("who", at_most=2)
@@ -228,6 +229,19 @@ def test_texts_are_equal_on_neighbouring_data(kind, place, tmp_path):
         assert first == second, name
         assert "98765" not in first + second
         assert "secret" not in first + second
+
+
+SHOWN = [
+    tables.Table, tables.Grouped, tables.Question, tables.Answer, graphs.Answer,
+    mosha.Release, mosha.Receipt, ledger.Ledger, ledger.LedgerAccount, Statement,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SHOWN, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
+def test_what_people_look_at_has_a_text_and_html_of_its_own(kind):
+    assert kind.__str__ is not object.__str__
+    assert kind.__repr__ is not object.__repr__
+    assert callable(kind._repr_html_)
 
 
 def test_a_text_with_the_number_of_rows_is_caught():

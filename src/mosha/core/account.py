@@ -82,6 +82,10 @@ class Account(ABC):
     @abstractmethod
     def unit(self) -> Unit: ...
 
+    def describe_room(self) -> str:
+        """What is left, in a few words for people; empty where that is not known."""
+        return ""
+
     @abstractmethod
     def _reserve(self, measurement: Measurement, key: str | None) -> Reservation:
         """Charge the whole event in one transaction, or refuse (BudgetExceeded)."""

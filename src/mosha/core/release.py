@@ -9,7 +9,9 @@ from typing import Any
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
+from mosha.core.language import say
 from mosha.core.number import strict_probability
+from mosha.core.showing import Card, Shown, make_value_card, summarize_value
 from mosha.core.unit import Unit
 
 __all__ = ["PaidShare", "Quote", "Receipt", "Release"]
@@ -91,6 +93,22 @@ class Receipt:
     def __repr__(self) -> str:
         return f"<Receipt {self}>"
 
+    def _repr_html_(self) -> str:
+        shares = self.payers or (self,)
+        gauges = [
+            (share.account, share.spent / share.limit if share.limit else 1.0, _write_share(share)) for share in shares
+        ]
+        also = f" (delta {self.delta:.3g})" if self.delta else ""
+        facts = [
+            (say("core.shown_paid"), f"{self.measure} {self.cost:.4g}{also}"),
+            (say("core.shown_hidden"), self.unit.describe()),
+            *([(say("core.shown_all_spending"), str(self.spent_as))] if self.spent_as else []),
+            (say("core.shown_payment"), self.entry),
+        ]
+        notes = () if self.more is None else (say("core.shown_more", count=f"{self.more:,}"),)
+        title = f"{say('core.shown_receipt')} {self.account}"
+        return Card(title=title, facts=facts, gauges=gauges, notes=notes).write_html()
+
     def to_dict(self) -> dict[str, Any]:
         described = {name: getattr(self, name) for name in ("account", "entry", "measure", "cost", "delta")}
         described |= {name: getattr(self, name) for name in ("spent", "limit", "remaining", "more")}
@@ -99,8 +117,15 @@ class Receipt:
         return described | {"unit": self.unit.to_dict(), "event": self.event.to_dict()}
 
 
-@dataclass(frozen=True)
-class Release:
+def _write_share(share: PaidShare | Receipt) -> str:
+    """What an account has spent and has left, in its own measure."""
+    left = share.remaining if isinstance(share, Receipt) else share.left
+    numbers = {"spent": f"{share.spent:.4g}", "limit": f"{share.limit:.4g}", "left": f"{left:.4g}"}
+    return say("core.shown_spent_of", measure=share.measure, **numbers)
+
+
+@dataclass(frozen=True, repr=False)
+class Release(Shown):
     """An answer that has been paid for: use it, publish it, compute with it, as often as you like.
 
     Guarantee:
@@ -113,6 +138,12 @@ class Release:
     step: int = 1
     _error: Callable[[float, Any], Any] | None = field(default=None, repr=False, compare=False)
     _draw: Callable[[Any, Any], Any] | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Release({summarize_value(self.value, self.error_or_none())})"
+
+    def make_card(self) -> Card:
+        return make_value_card(self.value, self.error_or_none(), notes=(str(self.receipt),))
 
     def error(self, confidence: float = 0.95) -> Any:
         """Half-width of the error bar: the noise stays within it with this probability."""
@@ -128,9 +159,9 @@ class Release:
         """A picture of the answer with its error bars (needs the extra `plot`)."""
         if self._draw is None:
             raise InvalidParameter("core.no_picture")
-        return self._draw(self.value, self._bar())
+        return self._draw(self.value, self.error_or_none())
 
-    def _bar(self) -> Any:
+    def error_or_none(self) -> Any:
         """What a picture shows: nothing where an answer has no error bar, whose picture may be drawn all the same."""
         try:
             return self.error(0.95)

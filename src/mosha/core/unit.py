@@ -97,6 +97,17 @@ class Unit:
         said = (f for f in fields(self) if f.name != "of" or self.of is not None)
         return f"{type(self).__qualname__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in said)})"
 
+    def summarize(self) -> str:
+        """The unit as one would write it: the fields that were said.
+
+        >>> Person("patient_id", at_most=5).summarize()
+        "Person('patient_id', at_most=5)"
+        """
+        said = [(f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default]
+        words = [repr(value) if name == "column" else f"{name}={value!r}" for name, value in said]
+        words = [word.replace(repr(self.neighbours), repr(str(self.neighbours))) for word in words]
+        return f"{type(self).__qualname__}({', '.join(words)})"
+
     def _check_population(self) -> None:
         if not is_population_name(self.of):
             raise InvalidParameter("core.bad_population_name", parameter="of", longest=LONGEST)

@@ -18,6 +18,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import strict_probability
 from mosha.core.question import choose_budget, find_least_budget
 from mosha.core.release import Receipt, Release
+from mosha.core.showing import Card, Shown, make_value_card, summarize_value
 from mosha.core.unit import Edge, Unit
 from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.data.reading import read
@@ -49,13 +50,19 @@ VERBS = frozenset(
 """The methods of a protected graph that make a question."""
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(Shown):
     """A private answer: its value, its error bar, its receipt. `details` holds whatever else was released with it."""
 
     value: Any
     details: dict[str, Any]
     release: Release
+
+    def __repr__(self) -> str:
+        return f"Answer({summarize_value(self.value, self.release.error_or_none())})"
+
+    def make_card(self) -> Card:
+        return make_value_card(self.value, self.release.error_or_none(), notes=(str(self.receipt),))
 
     @property
     def receipt(self) -> Receipt:
@@ -132,7 +139,7 @@ class Question:
 
     def __repr__(self) -> str:
         """Public words only."""
-        return f"Question({self.title}, unit={self.unit!r})"
+        return f"Question({self.title}, unit={self.unit.summarize()})"
 
     @property
     def vertices(self) -> int | None:

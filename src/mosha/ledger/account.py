@@ -16,6 +16,7 @@ from mosha.core.guarantee import Guarantee
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.release import Quote
+from mosha.core.showing import Card, Shown
 from mosha.core.unit import Member, Unit
 from mosha.ledger.paying.charge import Charge, count_room, foresee, price_charges
 from mosha.ledger.paying.failures import is_frozen, refuse_frozen
@@ -25,6 +26,7 @@ from mosha.ledger.paying.order import Order, scope_of
 from mosha.ledger.paying.payment import VOID, pay
 from mosha.ledger.paying.receipts import make_quote
 from mosha.ledger.paying.room import count_like_last
+from mosha.ledger.showing import describe_left, make_account_card
 from mosha.ledger.storage.transactions import Transaction
 from mosha.ledger.terms.moment import as_datetime
 from mosha.ledger.terms.payers import ancestry, join_name, payers
@@ -171,12 +173,18 @@ class JointAccount(Account):
         return f"<{type(self).__name__} {self.name!r}>"
 
 
-class LedgerAccount(JointAccount):
+class LedgerAccount(Shown, JointAccount):
     """One account: a unit, a rule with its limit, and what has been spent of it."""
 
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         super().__init__(ledger, (terms,))
         self.terms = terms
+
+    def make_card(self) -> Card:
+        return make_account_card(self)
+
+    def describe_room(self) -> str:
+        return describe_left(self)
 
     @property
     def rule(self) -> Rule:

@@ -15,17 +15,19 @@ from mosha.core.errors import InvalidParameter, UnknownAccount, WrongUnit
 from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.number import positive
+from mosha.core.showing import Shown
 from mosha.core.unit import Member, Neighbours, Unit, is_population_name
 from mosha.core.weakness import WeakPromise
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.checking.checkpoint import Checkpoint
 from mosha.ledger.checking.index import is_current, renew
 from mosha.ledger.checking.verify import Report, entries, verify_book
-from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, read_terms
+from mosha.ledger.opening import begin_book, check_version, choose_storage, find_or_open, protect_same, read_terms
 from mosha.ledger.paying.charge import from_columns
 from mosha.ledger.paying.failures import failures_of, lift
 from mosha.ledger.paying.purchase import compose_purchases, find_purchases
 from mosha.ledger.publishing.statement import Statement, draw_up, price_tightly, read_balances
+from mosha.ledger.showing import make_ledger_card
 from mosha.ledger.storage.chain import Entry, Head
 from mosha.ledger.storage.key import LedgerKey
 from mosha.ledger.storage.seal import check_key, key_in_force, rotate
@@ -46,7 +48,7 @@ def _microseconds() -> int:
     return time.time_ns() // 1000
 
 
-class Ledger:
+class Ledger(Shown):
     """A book of privacy accounts in one SQLite file, or in PostgreSQL (`postgresql://...`).
 
     Guarantee:
@@ -244,7 +246,7 @@ class Ledger:
             raise InvalidParameter("ledger.no_accounts_together", parameter="accounts")
         terms = tuple(leaves[name] for name in sorted(leaves))
         for other in terms[1:]:
-            if not _protect_same(other.unit, terms[0].unit):
+            if not protect_same(other.unit, terms[0].unit):
                 raise WrongUnit(
                     "ledger.units_differ",
                     account=other.name,
@@ -391,13 +393,9 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger {self.place!r}>"
 
+    make_card = make_ledger_card
+
 
 def _compose_bought(transaction: Transaction, name: str) -> Event:
     """All that an account has bought, as one event."""
     return compose_purchases(find_purchases(transaction, name))
-
-
-def _protect_same(unit: Unit, other: Unit) -> bool:
-    """Whether one release can protect both: the same unit, or persons of one population, however they are named."""
-    of_one = unit.of is not None and unit.of == other.of and unit.neighbours is other.neighbours
-    return unit.protects_same(other) or of_one

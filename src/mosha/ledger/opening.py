@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mosha.core.errors import InvalidParameter, LedgerUnavailable
+from mosha.core.unit import Unit
 from mosha.ledger.storage.chain import Content, canonical
 from mosha.ledger.storage.seal import make_tags
 from mosha.ledger.storage.sqlite import SQLiteStorage
@@ -17,7 +18,7 @@ from mosha.ledger.terms.policy import find_policy
 from mosha.ledger.terms.terms import Terms
 from mosha.ledger.terms.wanted import Wanted
 
-__all__ = ["begin_book", "check_version", "choose_storage", "find_or_open", "read_terms"]
+__all__ = ["begin_book", "check_version", "choose_storage", "find_or_open", "protect_same", "read_terms"]
 
 VERSION = 2  # of the newest books that can be read
 UNKEYED, KEYED = 1, 2  # versions that know no keys refuse to pay from a book that was begun with one
@@ -71,3 +72,9 @@ def find_or_open(transaction: Transaction, wanted: Wanted, path: list[str]) -> t
     insert = "INSERT INTO accounts VALUES (?, ?, '0', '0', 0, ?)"
     transaction.run(insert, terms.name, canonical(terms.to_dict()), opened.sequence)
     return known, True
+
+
+def protect_same(unit: Unit, other: Unit) -> bool:
+    """Whether one release can protect both: the same unit, or persons of one population, however they are named."""
+    of_one = unit.of is not None and unit.of == other.of and unit.neighbours is other.neighbours
+    return unit.protects_same(other) or of_one

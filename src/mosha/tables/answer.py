@@ -13,7 +13,9 @@ from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.extras import load_guest
 from mosha.core.number import strict_probability
 from mosha.core.release import Receipt
+from mosha.core.showing import Card, Shown
 from mosha.tables.parts.key_values import to_plain
+from mosha.tables.showing import make_answer_card, summarize_answer
 
 __all__ = ["Answer"]
 
@@ -22,8 +24,8 @@ WIDEST = 50
 """Labels longer than this together are slanted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Answer(Shown):
     """A table of noisy aggregates: publish it, filter it, plot it, as often as you like.
 
     Guarantee:
@@ -39,6 +41,14 @@ class Answer:
     kept: tuple[int, ...] | None = None
     in_rows: tuple[str, ...] = ()
     """The aggregates whose error bar is a number of rows, not of their own unit: quantiles."""
+    whole: tuple[str, ...] = ()
+    """The aggregates that count something: they are shown as whole numbers."""
+
+    def __repr__(self) -> str:
+        return summarize_answer(self)
+
+    def make_card(self) -> Card:
+        return make_answer_card(self)
 
     @property
     def _places(self) -> tuple[int, ...]:

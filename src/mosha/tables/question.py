@@ -22,10 +22,11 @@ from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.question import choose_budget, find_least_budget
+from mosha.core.showing import Card, Shown
 from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
 from mosha.tables.look import look
-from mosha.tables.parts.additive import Aggregate, Count
+from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.key_values import public_rows
 from mosha.tables.parts.keys import MOST_KEYS
@@ -35,12 +36,13 @@ from mosha.tables.question_reader import ProtectedTable, Tables, read_question
 from mosha.tables.question_writer import write_question
 from mosha.tables.release_plan import ReleasePlan, check_parts, plan_parts, plan_release
 from mosha.tables.retry import EARLIER, notice_data, take_answer
+from mosha.tables.showing import make_question_card
 
 __all__ = ["Question"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Question:
+class Question(Shown):
     """What is asked of each group of a protected table. Nothing is read before `release`.
 
     Guarantee:
@@ -132,7 +134,7 @@ class Question:
         >>> asked["steps"], asked["aggregates"]
         ([{'where': {'operator': '>', 'of': [{'column': 'days'}, 1]}}], [{'name': 'count', 'kind': 'count'}])
         >>> Question.from_dict(table, asked)
-        Question(count, unit=Row(neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>, at_most=1))
+        Question(count, unit=Row())
         """
         return write_question(
             self.relation, by=dict(self.keys), only=self.only, aggregates=self.aggregates, weights=self.weights,
@@ -152,7 +154,10 @@ class Question:
 
     def __repr__(self) -> str:
         """Public words alone."""
-        return f"Question({self.title}, unit={self.unit!r})"
+        return f"Question({self.title}, unit={self.unit.summarize()})"
+
+    def make_card(self) -> Card:
+        return make_question_card(self)
 
     def plan_release(self, budget: Budget) -> ReleasePlan:
         """The release for a budget, planned: its price, its parts and what is read out of their answers."""
@@ -259,6 +264,7 @@ class Question:
             notes=tuple(plan.notes(release.value) + ([] if met else [EARLIER])),
             errors=lambda level: plan.errors(release.value, level),
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
+            whole=tuple(n for n, a in self.aggregates.items() if isinstance(a, Count | CountPersons | Distinct)),
         )
         return answer if self.best is None else answer.order_by("count", descending=True).limit(self.best)
 

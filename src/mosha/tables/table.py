@@ -18,16 +18,17 @@ from mosha.connect.language.schema import Schema
 from mosha.connect.plan.relation import Relation, private, public
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
-from mosha.core.number import positive_integer, real
+from mosha.core.number import positive_integer
+from mosha.core.showing import Card, Shown
 from mosha.core.unit import Person, Row, Unit
-from mosha.tables import aggregates
 from mosha.tables.declaration import Declaration, apply_types, beside
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounded_number import declared_range_key
 from mosha.tables.parts.key_values import interval, intervals
 from mosha.tables.parts.keys import MOST_KEYS
-from mosha.tables.parts.quantiles import maximum, minimum, quantile
 from mosha.tables.question import Question
+from mosha.tables.showing import make_grouped_card, make_table_card
+from mosha.tables.verbs import Asks
 
 __all__ = ["FROM_DATA", "Grouped", "Table", "is_from_data", "protect", "public_table"]
 
@@ -35,77 +36,8 @@ FROM_DATA = "from_data"
 """In place of a list of keys: the groups come from the data, whatever is declared, and cost a delta."""
 
 
-class _Asks:
-    """The verbs that end in a question."""
-
-    def aggregate(self, /, **named: Aggregate) -> Question:
-        """Several things in one release, which share one budget."""
-        raise NotImplementedError
-
-    def count(self, column: Any = None) -> Question:
-        """How many rows (with `column`: in which it is not missing)."""
-        return self.aggregate(count=aggregates.count(column))
-
-    def persons(self) -> Question:
-        """How many persons."""
-        return self.aggregate(persons=aggregates.persons())
-
-    def distinct(self, column: Any) -> Question:
-        """How many different values a column has."""
-        return self.aggregate(distinct=aggregates.distinct(column))
-
-    def sum(self, column: Any, *, between: Any = None) -> Question:
-        """The sum of a column, values clamped into [low, high]; between="automatic" buys a range from the budget."""
-        return self.aggregate(sum=aggregates.sum(column, between=between))
-
-    def mean(self, column: Any, *, between: Any = None) -> Question:
-        """The mean of a column, values clamped into [low, high]."""
-        return self.aggregate(mean=aggregates.mean(column, between=between))
-
-    def variance(self, column: Any, *, between: Any = None) -> Question:
-        """The variance of a column, values clamped into [low, high]."""
-        return self.aggregate(variance=aggregates.variance(column, between=between))
-
-    def standard_deviation(self, column: Any, *, between: Any = None) -> Question:
-        """The standard deviation of a column, values clamped into [low, high]."""
-        return self.aggregate(standard_deviation=aggregates.standard_deviation(column, between=between))
-
-    def covariance(self, columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Question:
-        """The covariance of two columns, each clamped into its own (low, high)."""
-        return self.aggregate(covariance=aggregates.covariance(columns, between=between))
-
-    def correlation(self, columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Question:
-        """The correlation of two columns, each clamped into its own (low, high)."""
-        return self.aggregate(correlation=aggregates.correlation(columns, between=between))
-
-    def quantile(self, column: Any, at: float, *, between: Any = None, bars: str = "rows") -> Question:
-        """The quantile `at` of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
-        return self.aggregate(quantile=quantile(column, at, between=between, bars=bars))
-
-    def quantiles(self, column: Any, at: Iterable[float], *, between: Any = None, bars: str = "rows") -> Question:
-        """Several quantiles of a column, named quantile_0.25 and so on: 3 at the price of 2, 7 at the price of 3."""
-        try:
-            shares = [real("at", share) for share in at]
-        except TypeError:
-            raise InvalidParameter("tables.quantiles_shares", parameter="at") from None
-        asked = {f"quantile_{share:g}": quantile(column, share, between=between, bars=bars) for share in shares}
-        return self.aggregate(**asked)
-
-    def minimum(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
-        """About the least value: the quantile at 0.01, because the least value itself is one person's secret."""
-        return self.aggregate(minimum=minimum(column, between=between, bars=bars))
-
-    def maximum(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
-        """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret."""
-        return self.aggregate(maximum=maximum(column, between=between, bars=bars))
-
-    def median(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
-        """The median of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
-        return self.aggregate(median=quantile(column, 0.5, between=between, bars=bars))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(_Asks):
+class Table(Shown, Asks):
     """Private rows behind frosted glass: `where`, `compute`, `join`, `group_by`, then ask."""
 
     relation: Relation
@@ -115,7 +47,10 @@ class Table(_Asks):
 
     def __repr__(self) -> str:
         """Public words alone: the columns and who is protected, never a number of rows."""
-        return f"Table({_show_columns(self.schema)}, unit={self.unit!r})"
+        return f"Table({_show_columns(self.schema)}, unit={self.unit.summarize()})"
+
+    def make_card(self) -> Card:
+        return make_table_card(self)
 
     @property
     def schema(self) -> Schema:
@@ -249,7 +184,7 @@ class Table(_Asks):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Grouped(_Asks):
+class Grouped(Shown, Asks):
     """A protected table in groups."""
 
     table: Table
@@ -259,6 +194,9 @@ class Grouped(_Asks):
     def __repr__(self) -> str:
         listed = "from data" if self.only is None else f"{len(self.only)} listed"
         return f"{self.table!r} in groups by {', '.join(name for name, _ in self.keys)} ({listed})"
+
+    def make_card(self) -> Card:
+        return make_grouped_card(self)
 
     def aggregate(self, /, **named: Aggregate) -> Question:
         table = self.table

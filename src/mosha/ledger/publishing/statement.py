@@ -15,6 +15,7 @@ from mosha.core.errors import UnknownAccount, Unpriced
 from mosha.core.event import Event, from_dict
 from mosha.core.guarantee import Approx, Guarantee, Pure
 from mosha.core.number import probability
+from mosha.core.showing import Card, Shown
 from mosha.ledger.checking.replay import Balance
 from mosha.ledger.paying.charge import from_columns
 from mosha.ledger.paying.payment import VOID
@@ -49,8 +50,8 @@ class ReleaseLine:
     until: str = ""
 
 
-@dataclass(frozen=True)
-class Statement:
+@dataclass(frozen=True, repr=False)
+class Statement(Shown):
     """What one account has promised and paid for. Public numbers, all of it."""
 
     account: str
@@ -62,6 +63,14 @@ class Statement:
     at: str
     weaknesses: tuple[Weakness, ...] = ()
     more: int | None = None  # payments like the last one that still fit
+
+    def __repr__(self) -> str:
+        return f"Statement({self.account!r}, at={self.at!r})"
+
+    def make_card(self) -> Card:
+        from mosha.ledger.showing import make_statement_card  # noqa: PLC0415  (beside this room, not beneath it)
+
+        return make_statement_card(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:

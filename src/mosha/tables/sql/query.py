@@ -62,6 +62,7 @@ class Statement:
             errors=lambda level: self._errors(raw, shown, level),
             kept=tuple(kept),
             in_rows=tuple(name for name, node in self.items if self.names.get(name_of(node)) in raw.in_rows),
+            whole=tuple(name for name, node in self.items if self.names.get(name_of(node)) in raw.whole),
         )
 
     def _find_known(self, row: Mapping[str, Any], bars: Mapping[str, Any] | None) -> dict[str, Interval]:

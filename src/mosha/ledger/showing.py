@@ -1,0 +1,84 @@
+"""The cards of accounts, ledgers and statements: gauges of what is spent, and what still fits."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from mosha.core.errors import MoshaError
+from mosha.core.language import say
+from mosha.core.showing import Card
+
+if TYPE_CHECKING:
+    from mosha.ledger.account import LedgerAccount
+    from mosha.ledger.ledger import Ledger
+    from mosha.ledger.publishing.statement import Statement
+
+__all__ = ["describe_left", "make_account_card", "make_ledger_card", "make_statement_card"]
+
+
+def describe_left(account: LedgerAccount) -> str:
+    """What is left of an account, in words; empty where its ledger cannot be read just now."""
+    with contextlib.suppress(MoshaError):
+        left = {"left": f"{account.remaining:.4g}", "limit": f"{account.limit:.4g}"}
+        return say("core.shown_left", measure=account.rule.measure, **left) + _describe_more(account.more_like_last)
+    return ""
+
+
+def make_account_card(account: LedgerAccount) -> Card:
+    """The promise, who is hidden, and a gauge of what is spent."""
+    title = f"{say('core.shown_account')} {account.name}"
+    facts = [
+        (say("core.shown_promise"), str(account.promise)),
+        (say("core.shown_hidden"), account.unit.describe()),
+    ]
+    gauges, notes = [], []
+    with contextlib.suppress(MoshaError):  # a closed ledger still has a name and a promise
+        gauges = [_gauge(account, say("core.shown_spent"))]
+        notes = [say("core.shown_retired")] if account.retired else []
+    return Card(title=title, facts=facts, gauges=gauges, notes=notes)
+
+
+def make_ledger_card(ledger: Ledger) -> Card:
+    """A gauge for each account."""
+    title = say("core.shown_ledger", place=ledger.place)
+    try:
+        gauges = [_gauge(account, account.name) for account in ledger.accounts()]
+    except MoshaError:
+        return Card(title=title)
+    return Card(title=title, gauges=gauges, notes=() if gauges else (say("core.shown_no_accounts"),))
+
+
+def make_statement_card(statement: Statement) -> Card:
+    """What was promised, what is spent and how many releases there were; the whole of it is `to_html()`."""
+    rule, balance = statement.balance.terms.rule, statement.balance
+    spent, limit = rule.amount_of(balance.spent, balance.way), rule.amount_limit
+    text = _write_spent(rule.measure, spent, limit, statement.left) + _describe_more(statement.more)
+    facts = [
+        (say("core.shown_promise"), str(statement.promise)),
+        (say("core.shown_hidden"), balance.terms.unit.describe()),
+        (say("core.shown_all_spending"), str(statement.spent)),
+        (say("core.shown_releases"), f"{sum(line.count for line in statement.releases):,}"),
+        (say("core.shown_as_of"), statement.at),
+        *((say("core.shown_warning"), warning) for warning in statement.warnings),
+    ]
+    return Card(
+        title=say("core.shown_statement", account=statement.account),
+        facts=facts,
+        gauges=[(say("core.shown_spent"), spent / limit if limit else 1.0, text)],
+        notes=(say("core.shown_statement_more"),),
+    )
+
+
+def _gauge(account: LedgerAccount, name: str) -> tuple[str, float, str]:
+    spent, limit = account.spent, account.limit
+    text = _write_spent(account.rule.measure, spent, limit, account.remaining)
+    return name, spent / limit if limit else 1.0, text + _describe_more(account.more_like_last)
+
+
+def _write_spent(measure: str, spent: float, limit: float, left: float) -> str:
+    return say("core.shown_spent_of", measure=measure, spent=f"{spent:.4g}", limit=f"{limit:.4g}", left=f"{left:.4g}")
+
+
+def _describe_more(count: int | None) -> str:
+    return "" if count is None else f"; {say('core.shown_more', count=f'{count:,}')}"

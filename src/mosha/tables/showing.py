@@ -1,0 +1,183 @@
+"""The cards of tables, questions and answers: what people see of them, and nothing that depends on private rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mosha.core.account import Account
+from mosha.core.errors import MoshaError
+from mosha.core.language import say
+from mosha.core.showing import MISSING, Bar, Card, draw_bars, write_number
+from mosha.core.unit import Unit
+
+if TYPE_CHECKING:
+    from mosha.tables.answer import Answer
+    from mosha.tables.declaration import Declaration
+    from mosha.tables.question import Question
+    from mosha.tables.table import Grouped, Table
+
+__all__ = ["make_answer_card", "make_grouped_card", "make_question_card", "make_table_card", "summarize_answer"]
+
+EPSILONS = (0.1, 0.5, 1.0, 3.0)
+"""The prices for which a question shows its forecast."""
+
+MOST_KEYS_SHOWN = 6
+MOST_CELLS = 10_000
+"""Questions with more groups than this show no forecast: it would take too long for a glance."""
+
+
+def make_table_card(table: Table) -> Card:
+    """Columns, what is declared of them, who is hidden and who pays: all of it public."""
+    lines = [[name, str(kind), _describe_declared(name, table.declared)] for name, kind in table.schema.items()]
+    heads = [say("tables.shown_column"), say("tables.shown_type"), say("tables.shown_declared")]
+    facts = [*_describe_unit(table.unit), (say("core.shown_account"), _describe_account(table.account))]
+    notes = (say("tables.shown_ask"),)
+    return Card(title=say("tables.shown_table"), facts=facts, heads=heads, lines=lines, numbers=3, notes=notes)
+
+
+def make_grouped_card(grouped: Grouped) -> Card:
+    """A table in groups: by what, and where the groups come from."""
+    facts = [
+        (say("tables.shown_groups"), _describe_groups([name for name, _ in grouped.keys], grouped.only)),
+        *_describe_unit(grouped.table.unit),
+        (say("core.shown_account"), _describe_account(grouped.table.account)),
+    ]
+    return Card(title=say("tables.shown_grouped"), facts=facts, notes=(say("tables.shown_ask_groups"),))
+
+
+def make_question_card(question: Question) -> Card:
+    """What will be asked, and how wide the error bars would be for some prices: nothing is read, nothing is spent."""
+    by = [(say("tables.shown_groups"), _describe_groups([name for name, _ in question.keys], question.only))]
+    facts = [
+        *(by if question.keys else []),
+        *_describe_unit(question.unit),
+        (say("core.shown_account"), _describe_account(question.account)),
+    ]
+    title = say("tables.shown_question", question=question.title)
+    forecasts = _forecast(question)
+    known = [name for name in question.aggregates if all(_shrinks(forecasts, name))]
+    if not forecasts or not known:
+        return Card(title=title, facts=facts, notes=(say("tables.shown_no_forecast"),))
+    lines = [[f"{price:g}", *(write_number(bars[name], bars[name]) for name in known)] for price, bars in forecasts]
+    notes = [say("tables.shown_forecast")]
+    if rest := [name for name in question.aggregates if name not in known]:
+        notes.append(say("tables.shown_needs_rows", aggregates=rest))
+    return Card(
+        title=title, facts=facts, heads=["epsilon", *(f"± {name}" for name in known)], lines=lines, numbers=0,
+        notes=notes,
+    )  # fmt: skip
+
+
+def _forecast(question: Question) -> list[tuple[float, dict[str, float]]]:
+    """The widest bar of each aggregate by price; empty where that takes long, or needs more than an epsilon."""
+    if len(question.only or ()) > MOST_CELLS or question.private_keys:
+        return []
+    try:
+        found = [(epsilon, question.forecast(epsilon=epsilon)) for epsilon in EPSILONS]
+    except MoshaError:
+        return []
+    return [(e, {name: float(np.max(np.asarray(b, np.float64))) for name, b in bars.items()}) for e, bars in found]
+
+
+def _shrinks(forecasts: Sequence[tuple[float, Mapping[str, float]]], name: str) -> Iterator[bool]:
+    """Whether a bar is finite and gets narrower with the price: otherwise it waits for a guess of the rows."""
+    for (_, wide), (_, narrow) in itertools.pairwise(forecasts):
+        yield math.isfinite(wide[name]) and narrow[name] < wide[name]
+
+
+def make_answer_card(answer: Answer) -> Card:
+    """Numbers rounded to what their error bars support, a bar for each, notes and the receipt."""
+    table, bars = answer.table, answer.error(0.95)
+    several = len(answer) > 1
+    heads = list(answer.keys)
+    cells: list[Sequence[str | Bar]] = [[_write_key(value) for value in table[key]] for key in answer.keys]
+    for name in answer.columns:
+        numbers = [_as_number(value) for value in table[name]]
+        errors = [_as_number(value) for value in bars[name]]
+        own = name not in answer.in_rows
+        heads += [name, "±"]
+        cells.append(_write_values(table[name], errors if own else [math.nan] * len(numbers), name in answer.whole))
+        cells.append([_write_error(error, own=own, whole=name in answer.whole) for error in errors])
+        if several and own:
+            heads.append("")
+            cells.append(draw_bars(numbers, errors))
+    return Card(
+        title=_title(answer), heads=heads, lines=list(zip(*cells, strict=True)), numbers=len(answer.keys),
+        notes=[*(dict.fromkeys(answer.notes)), say("core.shown_bars"), str(answer.receipt)],
+    )  # fmt: skip
+
+
+def summarize_answer(answer: Answer) -> str:
+    """One line: the number where there is one, or how many groups there are."""
+    if len(answer) == 1 and len(answer.columns) == 1:
+        (name,) = answer.columns
+        line = make_answer_card(answer).lines[0]
+        keys, (value, bar) = line[: len(answer.keys)], line[len(answer.keys) : len(answer.keys) + 2]
+        return f"Answer({''.join(f'{key}: ' for key in keys)}{name} {value} ± {bar})"
+    return f"Answer({_title(answer)}: {len(answer):,} {'row' if len(answer) == 1 else 'rows'})"
+
+
+def _title(answer: Answer) -> str:
+    by = f" by {', '.join(answer.keys)}" if answer.keys else ""
+    return f"{', '.join(answer.columns)}{by}"
+
+
+def _write_values(values: Sequence[Any], errors: Sequence[float], whole: bool) -> list[str]:  # noqa: FBT001
+    return [write_number(value, error, whole=whole) for value, error in zip(values, errors, strict=True)]
+
+
+def _write_error(error: float, *, own: bool, whole: bool) -> str:
+    """The half-width: whole where a count's is, so that a count is never said to be exact by rounding down."""
+    if not math.isfinite(error):
+        return MISSING
+    if not own:
+        return say("tables.shown_rows", rows=f"{math.ceil(error):,}")
+    return f"{math.ceil(error):,}" if whole else write_number(error, error)
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return math.nan if value is None else float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _write_key(value: Any) -> str:
+    """A key as people write it: days without the midnight behind them."""
+    text = MISSING if value is None else str(value)
+    return text.removesuffix("+00:00").removesuffix(" 00:00:00") if text[:1].isdigit() else text
+
+
+def _describe_declared(name: str, declared: Declaration) -> str:
+    ranges: Mapping[str, Any] = declared.ranges
+    if name in ranges:
+        between = ranges[name]
+        return f"{between[0]} … {between[1]}" if isinstance(between, tuple | list) else str(between)
+    if name in declared.keys:
+        listed = [_write_key(key) for key in declared.keys[name]]
+        more = "" if len(listed) <= MOST_KEYS_SHOWN else f", … ({len(listed):,})"
+        return ", ".join(listed[:MOST_KEYS_SHOWN]) + more
+    return ""
+
+
+def _describe_groups(names: Sequence[str], only: Sequence[Any] | None) -> str:
+    code = "tables.shown_groups_from_data" if only is None else "tables.shown_groups_listed"
+    return say(code, columns=list(names), groups=f"{len(only or ()):,}")
+
+
+def _describe_unit(unit: Unit) -> list[tuple[str, str]]:
+    facts = [(say("core.shown_hidden"), unit.describe())]
+    most = getattr(unit, "at_most", None)
+    return [*facts, (say("core.shown_limit"), say("core.shown_at_most", rows=most))] if most is not None else facts
+
+
+def _describe_account(account: Account | None) -> str:
+    if account is None:
+        return say("core.shown_no_account")
+    room = account.describe_room()
+    return f"{account.name} ({room})" if room else account.name

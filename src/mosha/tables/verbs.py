@@ -1,0 +1,84 @@
+"""The verbs that end in a question, the same for a table and for a table in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mosha.core.errors import InvalidParameter
+from mosha.core.number import real
+from mosha.tables import aggregates
+from mosha.tables.parts.additive import Aggregate
+from mosha.tables.parts.quantiles import maximum, minimum, quantile
+from mosha.tables.question import Question
+
+__all__ = ["Asks"]
+
+
+class Asks:
+    """The verbs that end in a question."""
+
+    def aggregate(self, /, **named: Aggregate) -> Question:
+        """Several things in one release, which share one budget."""
+        raise NotImplementedError
+
+    def count(self, column: Any = None) -> Question:
+        """How many rows (with `column`: in which it is not missing)."""
+        return self.aggregate(count=aggregates.count(column))
+
+    def persons(self) -> Question:
+        """How many persons."""
+        return self.aggregate(persons=aggregates.persons())
+
+    def distinct(self, column: Any) -> Question:
+        """How many different values a column has."""
+        return self.aggregate(distinct=aggregates.distinct(column))
+
+    def sum(self, column: Any, *, between: Any = None) -> Question:
+        """The sum of a column, values clamped into [low, high]; between="automatic" buys a range from the budget."""
+        return self.aggregate(sum=aggregates.sum(column, between=between))
+
+    def mean(self, column: Any, *, between: Any = None) -> Question:
+        """The mean of a column, values clamped into [low, high]."""
+        return self.aggregate(mean=aggregates.mean(column, between=between))
+
+    def variance(self, column: Any, *, between: Any = None) -> Question:
+        """The variance of a column, values clamped into [low, high]."""
+        return self.aggregate(variance=aggregates.variance(column, between=between))
+
+    def standard_deviation(self, column: Any, *, between: Any = None) -> Question:
+        """The standard deviation of a column, values clamped into [low, high]."""
+        return self.aggregate(standard_deviation=aggregates.standard_deviation(column, between=between))
+
+    def covariance(self, columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Question:
+        """The covariance of two columns, each clamped into its own (low, high)."""
+        return self.aggregate(covariance=aggregates.covariance(columns, between=between))
+
+    def correlation(self, columns: Sequence[Any], *, between: Sequence[Any] = (None, None)) -> Question:
+        """The correlation of two columns, each clamped into its own (low, high)."""
+        return self.aggregate(correlation=aggregates.correlation(columns, between=between))
+
+    def quantile(self, column: Any, at: float, *, between: Any = None, bars: str = "rows") -> Question:
+        """The quantile `at` of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
+        return self.aggregate(quantile=quantile(column, at, between=between, bars=bars))
+
+    def quantiles(self, column: Any, at: Iterable[float], *, between: Any = None, bars: str = "rows") -> Question:
+        """Several quantiles of a column, named quantile_0.25 and so on: 3 at the price of 2, 7 at the price of 3."""
+        try:
+            shares = [real("at", share) for share in at]
+        except TypeError:
+            raise InvalidParameter("tables.quantiles_shares", parameter="at") from None
+        asked = {f"quantile_{share:g}": quantile(column, share, between=between, bars=bars) for share in shares}
+        return self.aggregate(**asked)
+
+    def minimum(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
+        """About the least value: the quantile at 0.01, because the least value itself is one person's secret."""
+        return self.aggregate(minimum=minimum(column, between=between, bars=bars))
+
+    def maximum(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
+        """About the largest value: the quantile at 0.99, because the largest value itself is one person's secret."""
+        return self.aggregate(maximum=maximum(column, between=between, bars=bars))
+
+    def median(self, column: Any, *, between: Any = None, bars: str = "rows") -> Question:
+        """The median of a column, values clamped into [low, high]; bars="values" buys bars in its own unit."""
+        return self.aggregate(median=quantile(column, 0.5, between=between, bars=bars))

@@ -1,0 +1,129 @@
+"""What people see of tables, questions, answers, receipts, accounts and ledgers: short, rounded, and safe HTML."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import mosha
+from mosha.tables import aggregates
+
+PERSON = mosha.Person("who", at_most=1)
+NASTY = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def book():
+    return mosha.Ledger.memory()
+
+
+@pytest.fixture(scope="module")
+def table(book):
+    account = book.account("visits", unit=PERSON, epsilon=100)
+    wards = ["A", NASTY, "内科"] * 300
+    rows = pa.table({"who": range(900), "ward": wards, "days": np.arange(900.0) % 9})
+    return mosha.protect(rows, unit=PERSON, account=account)
+
+
+@pytest.fixture(scope="module")
+def answer(table):
+    asked = table.group_by("ward", keys=["A", NASTY, "内科"])
+    return asked.aggregate(n=aggregates.count(), stay=aggregates.mean("days", between=(0, 9))).release(epsilon=1)
+
+
+@pytest.fixture(scope="module")
+def objects(table, answer, book):
+    question = table.group_by("ward", keys=["A", NASTY]).count()
+    account = book.account("visits")
+    return [table, table.group_by("ward"), question, answer, answer.receipt, account, book, book.statement("visits")]
+
+
+class Tags(HTMLParser):
+    """Counts what is opened and closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.open.append(tag)
+        assert not any(name.startswith("on") or name in {"src", "href"} for name, _ in attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_html_is_well_formed_and_holds_no_script(objects):
+    for shown in objects:
+        tags = Tags()
+        tags.feed(shown._repr_html_())
+        assert tags.open == []
+        assert "script" not in tags.seen
+        assert "prefers-color-scheme:dark" in shown._repr_html_()
+
+
+def test_reprs_are_one_short_line(objects):
+    for shown in objects:
+        assert "\n" not in repr(shown)
+        assert len(repr(shown)) < 250
+
+
+def test_counts_are_whole_and_other_numbers_rounded_to_their_bars(answer):
+    line = next(line for line in str(answer).splitlines() if line.strip().startswith("内科"))
+    _, count, bar, mean, width = line.split()
+    assert re.fullmatch(r"-?[\d,]+", count)
+    assert re.fullmatch(r"\d+", bar)
+    assert len(mean.partition(".")[2]) == len(width.partition(".")[2]) > 0
+
+
+def test_the_bar_that_is_shown_is_never_narrower_than_the_bar_of_a_count(answer):
+    shown = int(str(answer).splitlines()[2].split()[-3])
+    assert shown >= max(answer.error(0.95)["n"])
+
+
+def test_one_number_is_told_by_the_repr(table):
+    assert re.fullmatch(r"Answer\(count [\d,]+ ± \d+\)", repr(table.count().release(epsilon=1)))
+
+
+def test_five_hundred_groups_are_cut_short_and_counted(table):
+    many = table.group_by("ward", keys=[f"w{i}" for i in range(500)]).count().release(epsilon=1)
+    assert len(str(many).splitlines()) < 60
+    assert "460 more" in str(many)
+    assert "460 more" in many._repr_html_()
+
+
+def test_a_question_shows_bars_by_price_and_spends_nothing(table):
+    before = table.account.spent
+    text = str(table.count())
+    assert re.search(r"^ +0\.1 +\d+$", text, re.MULTILINE)
+    assert "± count" in text
+    assert table.account.spent == before
+
+
+def test_accounts_and_ledgers_have_gauges_and_say_how_much_more(table, book):
+    table.count().release(epsilon=1)
+    for shown in (table.account, book):
+        assert re.search(r"\[#*\.+\]", str(shown))
+        assert "more like the last one" in str(shown)
+        assert "more like the last one" in shown._repr_html_()
+
+
+def test_a_closed_ledger_still_shows_itself():
+    book = mosha.Ledger.memory()
+    account = book.account("a", unit=PERSON, epsilon=1)
+    book.close()
+    assert "epsilon 1" in str(account)
+    assert account._repr_html_()
+    assert book._repr_html_()
+
+
+def test_cards_speak_chinese(table, answer):
+    mosha.set_language("zh")
+    try:
+        assert "受保护的表" in str(table)
+        assert "95% 的发布中" in answer._repr_html_()
+    finally:
+        mosha.set_language(None)
