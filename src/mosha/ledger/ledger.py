@@ -397,5 +397,4 @@ class Ledger(Shown):
 
 
 def _compose_bought(transaction: Transaction, name: str) -> Event:
-    """All that an account has bought, as one event."""
     return compose_purchases(find_purchases(transaction, name))
