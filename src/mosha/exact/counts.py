@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,12 +117,15 @@ class Histogram(RenamedMethods):
             codes = codes[keep_at_most(rows_per_unit(unit), persons, codes)]
         return np.bincount(codes, minlength=len(self.keys) + 1)[: len(self.keys)].astype(np.int64)
 
+    @cached_property
+    def _places(self) -> dict[object, int]:
+        return {key: code for code, key in enumerate(self.keys)}
+
     def _codes(self, values: NDArray[np.generic]) -> NDArray[np.int64]:
         """The position of each row's key, or the number of keys for a row that counts nowhere."""
         if values.ndim != 1:
             raise DataError("exact.not_one_key_per_row")
-        where = {key: code for code, key in enumerate(self.keys)}
-        elsewhere = len(self.keys)
+        where, elsewhere = self._places, len(self.keys)
         unique, inverse = _find_distinct(values)
         codes = np.array([_find(where, value, elsewhere) for value in unique], np.int64)
         return codes[inverse] if inverse is not None else codes

@@ -11,7 +11,7 @@ import numpy as np
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Neighbours, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_array, to_numbers
-from mosha.exact.grid import grid_for, sum_steps
+from mosha.exact.grid import grid_for, sum_steps, sum_steps_by
 from mosha.exact.statistic import Sensitivity, Steps, root_up
 from mosha.mechanisms import ClippedSum, Histogram
 from mosha.streams.batches import Batches
@@ -74,7 +74,7 @@ class KeyedSum:
             kept = keep_at_most(1, persons, np.stack([codes, steps], axis=1))
             codes, steps = codes[kept], steps[kept]
         largest = max(1, self._sum.sensitivity(unit).l1)
-        return np.array([sum_steps(steps[codes == code], largest)[0] for code in range(len(self.labels))], np.int64)
+        return sum_steps_by(codes, steps, len(self.labels), largest)
 
 
 @dataclass(frozen=True, kw_only=True)
