@@ -294,6 +294,8 @@ def protect(
     unit = _choose_unit(unit, said)
     if not isinstance(unit, Row | Person):
         raise InvalidParameter("tables.unit_row_or_person", parameter="unit")
+    if account is not None and not hasattr(account, "unit"):
+        raise InvalidParameter("tables.not_an_account", parameter="account", spent="nothing")
     if account is not None and not account.unit.covers(unit):
         raise WrongUnit(
             "tables.account_of_other_unit", account=account.name, protects=account.unit.describe(), unit=unit.describe()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
 from mosha.core.number import real
 from mosha.tables import aggregates
 from mosha.tables.parts.additive import Aggregate
@@ -14,9 +16,37 @@ from mosha.tables.question import Question
 
 __all__ = ["Asks"]
 
+INSTEAD = {
+    "avg": "mean", "average": "mean", "std": "standard_deviation", "stddev": "standard_deviation", "var": "variance",
+    "min": "minimum", "max": "maximum", "nunique": "distinct", "unique": "distinct", "n_unique": "distinct",
+    "size": "count", "len": "count", "shape": "count", "corr": "correlation", "cov": "covariance", "agg": "aggregate",
+    "value_counts": "top", "nlargest": "top", "hist": "histogram", "filter": "where", "assign": "compute",
+    "with_columns": "compute", "with_column": "compute", "merge": "join", "groupby": "group_by", "columns": "schema",
+    "dtypes": "schema", "describe": "aggregate",
+}  # fmt: skip
+"""Verbs of other libraries, and what they are called here."""
+
+ROWS = ("head", "tail", "sample", "show", "collect", "to_pandas", "to_polars", "to_arrow", "iloc", "loc", "values")
+"""Verbs that show rows: there is no such thing here."""
+
 
 class Asks:
     """The verbs that end in a question."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Only for names that do not exist: the answer names the right verb."""
+        kind = type(self).__name__
+        if name.startswith("_"):
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+        if name in ROWS:
+            raise AttributeError(say("tables.verb_shows_rows", verb=name))
+        known = [verb for verb in dir(type(self)) if not verb.startswith("_")]
+        close = [INSTEAD[name]] if INSTEAD.get(name) in {*known, "schema"} else get_close_matches(name, known, n=2)
+        code = "tables.verb_instead" if close else "tables.unknown_verb"
+        raise AttributeError(say(code, kind=kind, verb=name, close=close))
+
+    def __getitem__(self, name: object) -> Any:
+        raise TypeError(say("tables.no_brackets", name=str(name) if isinstance(name, str) else "x"))
 
     def aggregate(self, /, **named: Aggregate) -> Question:
         """Several things in one release, which share one budget."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
@@ -119,12 +120,18 @@ class Schema(Mapping[str, Type]):
         try:
             return self._columns[name]
         except KeyError:
-            ", ".join(repr(column) for column in self._columns) or "none"
             if name in self._skipped:
                 raise DataError(
                     "connect.column_without_type",
                     column=name,
                     columns=[repr(column) for column in self._columns] or ["none"],
+                ) from None
+            if close := get_close_matches(str(name), self._columns, n=2, cutoff=0.7):
+                raise DataError(
+                    "connect.misspelled_column",
+                    column=name,
+                    close=[repr(column) for column in close],
+                    columns=[repr(column) for column in self._columns],
                 ) from None
             raise DataError(
                 "connect.no_column", column=name, columns=[repr(column) for column in self._columns] or ["none"]

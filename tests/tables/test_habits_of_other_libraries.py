@@ -1,0 +1,56 @@
+"""Whoever comes from another library is told the right verb, and nothing is read or spent."""
+
+import copy
+
+import pyarrow as pa
+import pytest
+
+import mosha
+
+TABLE = mosha.protect(pa.table({"who": [1, 2], "meddol": [1.0, 2.0]}), unit=mosha.Person("who", at_most=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [("avg", "mean"), ("std", "standard_deviation"), ("describe", "aggregate"), ("value_counts", "top"),
+     ("groupby", "group_by"), ("filter", "where"), ("columns", "schema"), ("medain", "median")],
+)  # fmt: skip
+def test_an_unknown_verb_is_answered_with_the_right_one(name, verb):
+    with pytest.raises(AttributeError, match=f"did you mean {verb}"):
+        getattr(TABLE, name)
+
+
+def test_rows_are_refused_kindly():
+    with pytest.raises(AttributeError, match="nobody sees the rows"):
+        TABLE.head(5)
+
+
+def test_groups_do_not_offer_verbs_that_tables_alone_have():
+    with pytest.raises(AttributeError, match="did you mean mean"):
+        TABLE.group_by("meddol").avg  # noqa: B018
+    with pytest.raises(AttributeError) as caught:
+        TABLE.group_by("meddol").merge  # noqa: B018
+    assert "join" not in str(caught.value)
+
+
+def test_brackets_name_the_verb():
+    with pytest.raises(TypeError, match="mean\\('meddol'"):
+        TABLE["meddol"]
+    with pytest.raises(TypeError):
+        list(TABLE)
+
+
+def test_private_names_stay_absent_so_that_copies_and_notebooks_work():
+    assert not hasattr(TABLE, "_repr_png_")
+    assert not hasattr(TABLE, "__array__")
+    assert repr(copy.copy(TABLE)) == repr(TABLE)
+
+
+def test_the_name_of_an_account_is_no_account():
+    with pytest.raises(mosha.errors.InvalidParameter, match=r"ledger\.account\('report'"):
+        mosha.protect(pa.table({"who": [1]}), unit=mosha.Person("who"), account="report")
+
+
+def test_a_misspelled_column_is_recognised_first():
+    with pytest.raises(mosha.errors.MoshaError, match="did you mean 'meddol'"):
+        TABLE.sum("medol", between=(0, 1))
