@@ -33,7 +33,7 @@ def without_counts(event, epsilon):
 
 def sampling_in_both_worlds(event, epsilon):
     """The price of the cheaper direction alone: a classic mistake, by Monte Carlo."""
-    losses = worlds_of(event).swapped().losses(200_000, True, np.random.default_rng())
+    losses = worlds_of(event).swap().losses(200_000, True, np.random.default_rng())
     return float(-np.expm1(np.minimum(0.0, epsilon - losses)).mean())
 
 
@@ -64,7 +64,7 @@ def test_the_two_worlds_are_laws(event):
     """Under q the mean of e^loss is at most 1, so a ratio above 4 has probability at most 1/4: at most 0.3 of 4,000
     are, but for a chance below 1e-12."""
     rng = np.random.default_rng()
-    for worlds in (worlds_of(event), worlds_of(event).swapped()):
+    for worlds in (worlds_of(event), worlds_of(event).swap()):
         ratios = np.exp(np.minimum(worlds.losses(4_000, False, rng), 700.0))
         assert not np.isnan(ratios).any()
         assert (ratios > 4).mean() <= 0.3

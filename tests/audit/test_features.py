@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosha.audit.attacks.features import ZERO, features_of, lattice, whole
-from mosha.audit.attacks.score import binned, combined, plain
+from mosha.audit.attacks.features import ZERO, features_of, hash_answers, lattice
+from mosha.audit.attacks.score import combine_scores, learn_bins, order_by_number
 from mosha.audit.claims.answers import Answers, Raised
 
 
@@ -62,18 +62,18 @@ MIXED = [
 
 
 def test_answers_that_differ_in_anything_have_different_codes():
-    codes = whole(Answers.of(MIXED))
+    codes = hash_answers(Answers.of(MIXED))
     assert len(set(codes.tolist())) == len(MIXED)
 
 
 def test_equal_answers_have_equal_codes_wherever_they_are():
-    codes = whole(Answers.of(MIXED + MIXED))
+    codes = hash_answers(Answers.of(MIXED + MIXED))
     assert codes[: len(MIXED)].tolist() == codes[len(MIXED) :].tolist()
 
 
 def test_the_order_of_keys_does_not_matter_and_their_names_do():
     rows = Answers.of([{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 2, "b": 1}, {"a": 1, "c": 2}])
-    codes = whole(rows).tolist()
+    codes = hash_answers(rows).tolist()
     assert codes[0] == codes[1]
     assert len(set(codes)) == 3
     assert rows.values[:2].tolist() == [[1, 2], [1, 2]]
@@ -114,7 +114,7 @@ def worlds():
 def test_an_atom_and_a_missing_number_have_bins_of_their_own():
     first, second = worlds()
     feature = next(f for f in features_of(first, second) if f.name == "answer")
-    score = binned(feature, first, second)
+    score = learn_bins(feature, first, second)
     assert score(Answers.of([0.5]))[0] < -2
     assert score(Answers.of([float("nan")]))[0] < -2
     assert abs(score(Answers.of([0.51]))[0]) < 1
@@ -125,8 +125,8 @@ def test_an_atom_and_a_missing_number_have_bins_of_their_own():
 def test_scores_of_both_kinds_favour_the_first_world_where_they_are_high():
     random = np.random.default_rng()
     first, second = (Answers.of(random.normal(size=(3000, 2)) + shift) for shift in (0.7, 0.0))
-    singles = [binned(feature, first, second) for feature in features_of(first, second)]
-    for score in [*singles[:2], combined(singles[:6], first, second)]:
+    singles = [learn_bins(feature, first, second) for feature in features_of(first, second)]
+    for score in [*singles[:2], combine_scores(singles[:6], first, second)]:
         assert score(first).mean() > score(second).mean()
 
 
@@ -134,14 +134,14 @@ def test_codes_have_no_order():
     first, second = Answers.of(["a"] * 50), Answers.of(["b"] * 50)
     for feature in features_of(first, second):
         if feature.category:
-            assert plain(feature, first, second) == []
+            assert order_by_number(feature, first, second) == []
 
 
 @pytest.mark.parametrize("high", [True, False])
 def test_a_half_line_is_described_as_one(high):
     first, second = worlds()
     feature = next(f for f in features_of(first, second) if f.name == "answer")
-    up, down = plain(feature, first, second)
+    up, down = order_by_number(feature, first, second)
     word = {True: "at least", False: "at most"}
     assert word[high] in up.describe(0.25, high=high)
     assert word[not high] in down.describe(0.25, high=high)
@@ -151,7 +151,7 @@ def test_a_half_line_is_described_as_one(high):
 def test_a_finding_about_float_grids_says_what_it_means():
     both = [Answers.of(numbers * 50) for numbers in ([0.5, 0.25, 0.75, 2.0], [0.1, 0.3, 0.7, 0.9])]
     (feature,) = [found for found in features_of(*both) if found.meaning]
-    for score in (*plain(feature, *both), binned(feature, *both)):
+    for score in (*order_by_number(feature, *both), learn_bins(feature, *both)):
         said = score.describe(float(score(both[0])[0]), high=True)
         assert said.startswith("the answers of the two worlds lie on different float grids")
         assert "power of two that divides answer" in said

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mosha.audit.attacks.features import features_of
 from mosha.audit.attacks.interval import rough_bounds
 from mosha.audit.attacks.region import Counts, explain, weights_for
-from mosha.audit.attacks.score import BinnedScore, Score, binned, combined, plain
+from mosha.audit.attacks.score import BinnedScore, Score, combine_scores, learn_bins, order_by_number
 from mosha.audit.claims.answers import Answers
 from mosha.audit.claims.claim import Claim
 from mosha.audit.claims.priced import claim_of
@@ -150,13 +150,13 @@ def _choose(first: Answers, second: Answers, claim: Claim, *, confirmed: int) ->
     learned = min(len(first) // 2, LEARNED)
     learn = first.part(0, learned), second.part(0, learned)
     select = first.part(learned, len(first)), second.part(learned, len(second))
-    singles: list[BinnedScore] = [binned(feature, *learn) for feature in features_of(*learn)]
+    singles: list[BinnedScore] = [learn_bins(feature, *learn) for feature in features_of(*learn)]
     promising = [_thresholds(score, *select, claim, confirmed) for score in singles]
     order = sorted(range(len(singles)), key=lambda i: -max(c.promise for c in promising[i]))
-    half_lines = [score for i in order[:HALF_LINES] for score in plain(singles[i].feature, *learn)]
+    half_lines = [score for i in order[:HALF_LINES] for score in order_by_number(singles[i].feature, *learn)]
     found = promising + [_thresholds(score, first, second, claim, confirmed) for score in half_lines]
     if len(singles) > 1:
-        joint = combined([singles[i] for i in order[:COMBINED]], *learn)
+        joint = combine_scores([singles[i] for i in order[:COMBINED]], *learn)
         found.append(_thresholds(joint, *select, claim, confirmed))
     candidates = sorted((c for pair in found for c in pair), key=lambda c: -c.promise)
     best = [next(c for c in candidates if c.high is side) for side in (True, False)]

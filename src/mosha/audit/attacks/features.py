@@ -127,7 +127,7 @@ def _of_whole(first: Answers, second: Answers) -> Iterator[Feature]:
     if len(np.unique(np.concatenate([first.shape, second.shape]))) > 1:
         yield _SHAPE
     if first.width > 1 or first.texts is not None:
-        yield Feature("whole answer", whole, category=True)
+        yield Feature("whole answer", hash_answers, category=True)
     if first.width > 1:
         yield from _of_members(first, second)
         yield Feature("sum of the answer", lambda a: _numbers(a).sum(axis=1))
@@ -157,7 +157,7 @@ def _numbers(answers: Answers) -> NDArray[np.float64]:
     return np.nan_to_num(answers.values.astype(np.float64), nan=0.0, posinf=1e300, neginf=-1e300)
 
 
-def whole(answers: Answers) -> NDArray[np.uint64]:
+def hash_answers(answers: Answers) -> NDArray[np.uint64]:
     """One code for everything in an answer; two different answers share one with probability near 2^-64."""
     code = answers.shape.copy()
     parts = [np.ascontiguousarray(answers.values[:, j]).view(np.uint64) for j in range(answers.width)]

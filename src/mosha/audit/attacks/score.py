@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mosha.audit.attacks.features import Feature
 from mosha.audit.claims.answers import Answers
 
-__all__ = ["BinnedScore", "CombinedScore", "PlainScore", "Score", "binned", "combined", "plain"]
+__all__ = ["BinnedScore", "CombinedScore", "PlainScore", "Score", "combine_scores", "learn_bins", "order_by_number"]
 
 Floats = NDArray[np.float64]
 _LEVELS = np.unique(
@@ -57,10 +57,10 @@ class PlainScore(Score):
             return f"{self.name} is {'anything' if high else 'missing'}"
         missing = " or missing" if self.missing and not high else ""
         word = "at least" if high == (self.sign > 0) else "at most"
-        return _explained(self.feature, f"{self.name} is {word} {self.sign * threshold:.6g}{missing}")
+        return _add_meaning(self.feature, f"{self.name} is {word} {self.sign * threshold:.6g}{missing}")
 
 
-def plain(feature: Feature, first: Answers, second: Answers) -> list[PlainScore]:
+def order_by_number(feature: Feature, first: Answers, second: Answers) -> list[PlainScore]:
     """A feature of numbers in both directions; codes have no order and give none."""
     if feature.category:
         return []
@@ -91,10 +91,10 @@ class BinnedScore(Score):
             names += ["anything else"] if chosen[-1] else []
             return f"{self.feature.name} is one of: {_few(names)}"
         intervals = _few(list(_intervals(self.cuts.astype(np.float64), chosen)))
-        return _explained(self.feature, f"{self.feature.name} is {intervals}")
+        return _add_meaning(self.feature, f"{self.feature.name} is {intervals}")
 
 
-def _explained(feature: Feature, sentence: str) -> str:
+def _add_meaning(feature: Feature, sentence: str) -> str:
     """The sentence, after what it means for people, where there is something to say."""
     return f"{feature.meaning} ({sentence})" if feature.meaning else sentence
 
@@ -149,7 +149,7 @@ def _cuts(
     return codes[kept], tuple(examples)
 
 
-def binned(feature: Feature, first: Answers, second: Answers) -> BinnedScore:
+def learn_bins(feature: Feature, first: Answers, second: Answers) -> BinnedScore:
     """Learn the likelihood ratio of one feature; bins that were seldom seen are drawn towards none."""
     cuts, examples = _cuts(feature, first, second)
     size = len(cuts) + 1 if feature.category else 2 * len(cuts) + 2
@@ -183,7 +183,9 @@ def _standard(column: Floats, centre: float, scale: float) -> Floats:
     return held
 
 
-def combined(scores: Sequence[BinnedScore], first: Answers, second: Answers, *, rows: int = 10_000) -> CombinedScore:
+def combine_scores(
+    scores: Sequence[BinnedScore], first: Answers, second: Answers, *, rows: int = 10_000
+) -> CombinedScore:
     """Learn how to weigh scores of single features, with their plain numbers beside them."""
     inputs: list[Callable[[Answers], Floats]] = list(scores)
     inputs += [_numbers(score.feature) for score in scores if not score.feature.category]

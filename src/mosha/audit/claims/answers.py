@@ -69,9 +69,9 @@ class Answers:
         """Columns of these answers, whatever they are."""
         array = _numeric(answers)
         if array is None:
-            return _flattened(answers)
+            return _flatten(answers)
         matrix = array.reshape(array.shape[0], -1)
-        return Answers(matrix, None, np.zeros(len(matrix), np.uint64), lambda row: _short(array[row]))
+        return Answers(matrix, None, np.zeros(len(matrix), np.uint64), lambda row: _shorten(array[row]))
 
 
 def _numeric(answers: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:
@@ -99,17 +99,17 @@ def _numeric(answers: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:
     return array.astype(np.float64) if array.dtype.kind == "f" else None
 
 
-def _flattened(answers: Iterable[Any]) -> Answers:
+def _flatten(answers: Iterable[Any]) -> Answers:
     kept = list(answers)
-    columns = _aligned(kept) or _walked(kept)
-    return Answers(*columns, lambda row: _short(kept[row]))
+    columns = _align(kept) or _collect_leaves(kept)
+    return Answers(*columns, lambda row: _shorten(kept[row]))
 
 
 Columns = tuple[NDArray[np.float64], NDArray[np.uint64] | None, NDArray[np.uint64]]
 _NUMBERS = {bool, int, float, np.float64, np.int64, np.bool_}
 
 
-def _aligned(kept: list[Any]) -> Columns | None:
+def _align(kept: list[Any]) -> Columns | None:
     """Columns of flat dictionaries, lists and tuples of numbers, one layout at a time; None where there are others."""
     rows: dict[Any, list[int]] = {}
     for i, answer in enumerate(kept):
@@ -138,7 +138,7 @@ def _aligned(kept: list[Any]) -> Columns | None:
     return values, None, shape
 
 
-def _walked(kept: list[Any]) -> Columns:
+def _collect_leaves(kept: list[Any]) -> Columns:
     rows = [_leaves(answer) for answer in kept]
     width = min(WIDEST, max((len(leaves) for _, leaves in rows), default=0))
     values = np.full((len(rows), width), np.nan)
@@ -216,16 +216,16 @@ def _leaf(answer: Any, form: list[str]) -> float | str:
         return number
     if isinstance(answer, Complex):
         return repr(complex(answer))
-    return _described(answer)
+    return _describe(answer)
 
 
-def _described(answer: Any) -> str:
+def _describe(answer: Any) -> str:
     """A text for a foreign object: its own, unless that is only an address in memory."""
     text = repr(answer)
     return type(answer).__name__ if " at 0x" in text else text
 
 
-def _short(answer: Any) -> str:
+def _shorten(answer: Any) -> str:
     text = np.array2string(answer, threshold=12) if isinstance(answer, np.ndarray) else repr(answer)
     text = " ".join(text.split())
     return text if len(text) <= 80 else text[:77] + "..."

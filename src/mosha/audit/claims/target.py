@@ -54,14 +54,14 @@ def target_of(
     name = getattr(target, "__name__", type(target).__name__)
     if batch:
         return Target(name, lambda data, size: _array_or_list(target(data, size)))
-    return Target(name, lambda data, size: [_called(target, data) for _ in range(size)])
+    return Target(name, lambda data, size: [_call(target, data) for _ in range(size)])
 
 
 def _array_or_list(drawn: Any) -> Sequence[Any] | NDArray[Any]:
     return drawn if isinstance(drawn, np.ndarray) else list(drawn)
 
 
-def _called(function: Callable[[Any], Any], data: Any) -> Any:
+def _call(function: Callable[[Any], Any], data: Any) -> Any:
     try:
         return function(data)
     except Exception as error:  # noqa: BLE001  (an error is an answer: it tells the worlds apart or it does not)

@@ -112,13 +112,13 @@ def audit_accountant(
     found = [
         priced
         for event, worlds in tried
-        for direction in (worlds, worlds.swapped())
-        for priced in _audited(event, direction, price, runs, share, rng)
+        for direction in (worlds, worlds.swap())
+        for priced in _audit_event(event, direction, price, runs, share, rng)
     ]
     return AccountantAudit(tuple(found), tuple(str(e) for e, worlds in pairs if worlds is None), runs, confidence)
 
 
-def _audited(
+def _audit_event(
     event: Event, worlds: Worlds, price: Callable[[Event, float], float], runs: int, alpha: float, rng: Any
 ) -> list[Priced]:
     pilot = np.sort(worlds.losses(min(runs, 20_000), True, rng))

@@ -73,7 +73,7 @@ class Contract(Report):
         }
 
 
-def judged(clause: str, chance: float, alpha: float, seen: str) -> Check:
+def judge(clause: str, chance: float, alpha: float, seen: str) -> Check:
     """A statistical clause: broken where what was seen has a chance below alpha."""
     return Check(clause, bool(chance >= alpha), seen, float(chance))
 
@@ -162,7 +162,7 @@ def _noise_check(
     fewest = int((apart > level).sum(axis=0).min(initial=draws))
     chance = float(binom.cdf(fewest, draws, expected) * apart.shape[1])
     seen = f"{fewest} of {draws} differences exceed {level:.4g}; expected {expected * draws:.0f} or more"
-    return judged(clause, min(1.0, chance), alpha, seen)
+    return judge(clause, min(1.0, chance), alpha, seen)
 
 
 _LAPLACE_MEDIAN = 1.1461932  # the difference of two exceeds t scales with probability (1 + t/2) e^-t: one half

@@ -38,7 +38,7 @@ def statistic_contract(statistic: Any, *, unit: Unit, neighbours: Sequence[Propo
     if not pairs:
         raise InvalidParameter("audit.contract_without_pairs", parameter="neighbours")
     allowed = statistic.sensitivity(unit)
-    moves = [_whole(statistic, one, unit) - _whole(statistic, two, unit) for one, two in pairs]
+    moves = [_evaluate(statistic, one, unit) - _evaluate(statistic, two, unit) for one, two in pairs]
     seen = {
         "l0": max(int(np.count_nonzero(move)) for move in moves),
         "l1": max(int(np.abs(move).sum()) for move in moves),
@@ -50,7 +50,7 @@ def statistic_contract(statistic: Any, *, unit: Unit, neighbours: Sequence[Propo
         Check(
             f"{norm} at most what is derived",
             found <= getattr(allowed, norm) * (1 + 1e-12),
-            _told(norm, found, allowed),
+            _compare(norm, found, allowed),
         )
         for norm, found in seen.items()
     ]
@@ -60,10 +60,10 @@ def statistic_contract(statistic: Any, *, unit: Unit, neighbours: Sequence[Propo
     return Contract(type(statistic).__name__, tuple(checks), 0.0)
 
 
-def _whole(statistic: Any, data: Any, unit: Unit) -> Any:
+def _evaluate(statistic: Any, data: Any, unit: Unit) -> Any:
     """Python's whole numbers, which cannot overflow."""
     return np.array([int(value) for value in np.asarray(statistic.evaluate(data, unit)).ravel()], dtype=object)
 
 
-def _told(norm: str, found: float, allowed: Any) -> str:
+def _compare(norm: str, found: float, allowed: Any) -> str:
     return f"{found:.6g} seen, {getattr(allowed, norm):.6g} allowed (steps of the grid)"

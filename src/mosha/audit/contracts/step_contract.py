@@ -60,10 +60,10 @@ def step_contract(
     return Contract(
         measurement.name,
         (
-            _untouched(play, data),  # first: what it looks for would spoil the others
+            _check_untouched(play, data),  # first: what it looks for would spoil the others
             *_repeatable(play, data),
             _total(play, data),
-            _priced(measurement, pairs, asks, stream=stream, runs=positive_integer("runs", runs), alpha=alpha),
+            _check_price(measurement, pairs, asks, stream=stream, runs=positive_integer("runs", runs), alpha=alpha),
         ),
         false_alarms,
     )
@@ -105,7 +105,7 @@ class _Run:
         self.answers.append(repr(answer))
         return True
 
-    def whole(self) -> list[str]:
+    def finish(self) -> list[str]:
         while self.advance():
             pass
         return [*self.answers, self.error]
@@ -114,35 +114,35 @@ class _Run:
 def _repeatable(play: _Play, data: list[Any]) -> list[Check]:
     same, alone = True, True
     for seed, side in enumerate(data):
-        first = play.start(side, seed).whole()
-        same &= first == play.start(side, seed).whole()
+        first = play.start(side, seed).finish()
+        same &= first == play.start(side, seed).finish()
         one, other = play.start(side, seed), play.start(data[0], seed + 1)
         while one.advance():
             other.advance()
-        alone &= first == one.whole()
+        alone &= first == one.finish()
     return [
         Check("same randomness, same answer", same, "two runs with one seed"),
         Check("nothing is kept between runs", alone, "two runs side by side, and one alone"),
     ]
 
 
-def _untouched(play: _Play, data: list[Any]) -> Check:
+def _check_untouched(play: _Play, data: list[Any]) -> Check:
     clause = "data are left as they were"
     try:
         before = [fingerprint(side) for side in data]
     except Exception:  # noqa: BLE001  (a live source has nothing to compare)
         return Check(clause, kept=True, seen="not data that could be compared")
     for side in data:
-        play.start(side, 1).whole()
+        play.start(side, 1).finish()
     return Check(clause, before == [fingerprint(side) for side in data], "fingerprints before and after a run")
 
 
 def _total(play: _Play, data: list[Any]) -> Check:
-    errors = sorted({run.error for side in data if (run := play.start(side, 2)).whole() and run.error})
+    errors = sorted({run.error for side in data if (run := play.start(side, 2)).finish() and run.error})
     return Check("an answer for all data", not errors, f"errors: {', '.join(errors)}" if errors else "no error")
 
 
-def _priced(
+def _check_price(
     measurement: Measurement,
     pairs: list[tuple[Any, Any]],
     asks: Sequence[Any] | None,

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.audit.contracts.contract import Check, Contract, judged
+from mosha.audit.contracts.contract import Check, Contract, judge
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
 
@@ -167,7 +167,7 @@ def _deviations(noises: Mapping[int, Mapping[str, Floats]], alpha: float) -> lis
         worst = min(found, key=lambda name: found[name])
         ratio = math.sqrt(float((layers[worst] ** 2).mean()))
         seen = f"deviation {ratio:.4g} of what is paid for ({worst})"
-        checks.append(judged(f"noise law at batch size {size}", min(1.0, found[worst] * len(found)), alpha, seen))
+        checks.append(judge(f"noise law at batch size {size}", min(1.0, found[worst] * len(found)), alpha, seen))
     return checks
 
 
@@ -180,7 +180,7 @@ def _normality(noise: Floats, alpha: float) -> Check:
     below = ndtr(values)
     distance = float(max(np.abs(places - below).max(), np.abs(places - 1 / values.size - below).max()))
     chance = min(1.0, 2 * math.exp(-2 * values.size * distance**2))
-    return judged("noise is normal", chance, alpha, f"Kolmogorov-Smirnov distance {distance:.4g}")
+    return judge("noise is normal", chance, alpha, f"Kolmogorov-Smirnov distance {distance:.4g}")
 
 
 def _freshness(noise: Floats, alpha: float) -> Check:
@@ -194,7 +194,7 @@ def _freshness(noise: Floats, alpha: float) -> Check:
     found = {name: _two_sided(float((x**2).sum()), chi2(x.size)) for name, x in pairs.items()}
     worst = min(found, key=lambda name: found[name])
     seen = f"variance of sums of {worst}: {float((pairs[worst] ** 2).mean()):.4g} of what independence gives"
-    return judged("noise is fresh", min(1.0, 2 * found[worst]), alpha, seen)
+    return judge("noise is fresh", min(1.0, 2 * found[worst]), alpha, seen)
 
 
 def _sampling(trainer: Trainer, population: int, batches: int, alpha: float, rng: Rng) -> list[Check]:
@@ -211,17 +211,17 @@ def _sampling(trainer: Trainer, population: int, batches: int, alpha: float, rng
         row[batch[(batch >= 0) & (batch < population)]] = True
     sizes, each = inside.sum(axis=1), inside.sum(axis=0)
     total = _two_sided(int(sizes.sum()), binom(batches * population, rate))
-    checks.append(judged("inclusion rate", total, alpha, f"{sizes.mean() / population:.4g}, paid for {rate:.4g}"))
+    checks.append(judge("inclusion rate", total, alpha, f"{sizes.mean() / population:.4g}, paid for {rate:.4g}"))
     law = binom(batches, rate)
     rare = float(min(law.cdf(each.min()), law.sf(each.max() - 1)))
     seen = f"examples were drawn {each.min()} to {each.max()} times in {batches} batches"
-    checks.append(judged("every example alike", min(1.0, 2 * population * rare), alpha, seen))
+    checks.append(judge("every example alike", min(1.0, 2 * population * rare), alpha, seen))
     checks.append(_sizes(sizes, population, rate, alpha))
     pairs = batches // 2  # disjoint ones, so that overlaps are independent
     both = int((inside[0 : 2 * pairs : 2] & inside[1 : 2 * pairs : 2]).sum())
     chance = _two_sided(both, binom(pairs * population, rate**2))
     seen = f"{both} overlaps of {pairs} pairs of batches, expected {pairs * population * rate**2:.0f}"
-    checks.append(judged("batches are independent", chance, alpha, seen))
+    checks.append(judge("batches are independent", chance, alpha, seen))
     return checks
 
 
@@ -235,4 +235,4 @@ def _sizes(sizes: NDArray[np.int64], population: int, rate: float, alpha: float)
     near = int(((sizes >= low) & (sizes <= high)).sum())
     chance = _two_sided(near, binom(len(sizes), expected)) if 0 < expected < 1 else 1.0
     seen = f"{near} of {len(sizes)} sizes between {low} and {high}, expected {expected * len(sizes):.0f}; "
-    return judged("batch sizes vary", chance, alpha, seen + f"deviation {sizes.std():.4g}, expected {law.std():.4g}")
+    return judge("batch sizes vary", chance, alpha, seen + f"deviation {sizes.std():.4g}, expected {law.std():.4g}")

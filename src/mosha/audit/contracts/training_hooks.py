@@ -121,7 +121,7 @@ class _Inside:
         if public[0].is_floating_point():
             public[0][0], public[0][1] = float("nan"), 1e6
         self._examples, self._sampler = Examples(public), Sampler(plan, population)
-        self._looked_at = _chosen([shape.numel() for shape in self._gradients.shapes.values()])
+        self._looked_at = _choose_places([shape.numel() for shape in self._gradients.shapes.values()])
 
     def sample(self, rng: Rng) -> Any:
         return self._sampler.draw(0, rng)
@@ -137,7 +137,7 @@ class _Inside:
         return {name: piece * 2.0**-gradients.grid.bits for name, piece in zip(gradients.shapes, pieces, strict=True)}
 
 
-def _chosen(sizes: list[int]) -> list[NDArray[np.int64]]:
+def _choose_places(sizes: list[int]) -> list[NDArray[np.int64]]:
     """Places to look at in each layer: all of a small model, else the same share of every layer, at least two."""
     from mosha.noise import uniform  # noqa: PLC0415
 

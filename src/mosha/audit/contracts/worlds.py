@@ -30,10 +30,10 @@ class Worlds:
 
     losses: Callable[[int, bool, Generator], Floats]
 
-    def swapped(self) -> Worlds:
+    def swap(self) -> Worlds:
         return Worlds(lambda size, first, rng: -self.losses(size, not first, rng))
 
-    def repeated(self, count: int) -> Worlds:
+    def repeat(self, count: int) -> Worlds:
         def losses(size: int, first: bool, rng: Generator) -> Floats:  # noqa: FBT001  (one signature for all)
             total = np.zeros(size)
             for _ in range(count):
@@ -45,7 +45,7 @@ class Worlds:
     def beside(self, other: Worlds) -> Worlds:
         return Worlds(lambda size, first, rng: self.losses(size, first, rng) + other.losses(size, first, rng))
 
-    def mixed(self, rate: float) -> Worlds:
+    def mix(self, rate: float) -> Worlds:
         """With probability `rate` an answer comes from p, else from q; the other world is q."""
 
         def losses(size: int, first: bool, rng: Generator) -> Floats:  # noqa: FBT001
@@ -65,17 +65,17 @@ def worlds_of(event: Event) -> Worlds | None:
     """
     parts = event.parts()
     if len(parts) != 1 or parts[0][1] != 1:
-        return _composed(parts)
-    return _additive(event) or _finite(event) or _wrapped(event)
+        return _compose(parts)
+    return _additive(event) or _finite(event) or _unwrap(event)
 
 
-def _composed(parts: tuple[tuple[Event, int], ...]) -> Worlds | None:
+def _compose(parts: tuple[tuple[Event, int], ...]) -> Worlds | None:
     whole: Worlds | None = Worlds(lambda size, _first, _rng: np.zeros(size))
     for part, count in parts:
         single = worlds_of(part)
         if whole is None or single is None:
             return None
-        whole = whole.beside(_many(part, count) or single.repeated(count))
+        whole = whole.beside(_many(part, count) or single.repeat(count))
     return whole
 
 
@@ -170,7 +170,7 @@ def _finite(event: Event) -> Worlds | None:  # noqa: PLR0911  (a table of cases)
             )
             return _table(p, q)
         case events.Shuffled(epsilon, people):
-            return _shuffled(epsilon, people)
+            return _shuffle_worlds(epsilon, people)
         case events.Selected(events.RandomizedResponse(epsilon, 2), mean, distribution, shape):
             lie, truth = _coin(epsilon)
             generating = _number_of_runs(mean, distribution, shape)
@@ -180,7 +180,7 @@ def _finite(event: Event) -> Worlds | None:  # noqa: PLR0911  (a table of cases)
     return None
 
 
-def _shuffled(epsilon: float, people: int) -> Worlds:
+def _shuffle_worlds(epsilon: float, people: int) -> Worlds:
     """Everybody answers no but one; binary randomized response; the shuffler leaves the number of yeses."""
     from scipy.stats import binom  # noqa: PLC0415  (loaded when it is needed)
 
@@ -213,14 +213,14 @@ def _success(mean: float, shape: float) -> float:
     return gamma
 
 
-def _wrapped(event: Event) -> Worlds | None:  # noqa: PLR0911  (a table of cases)
+def _unwrap(event: Event) -> Worlds | None:  # noqa: PLR0911  (a table of cases)
     match event:
         case events.Sampled(inner, rate, _):
             base = worlds_of(inner)
-            return base and base.mixed(rate)
+            return base and base.mix(rate)
         case events.FixedSizeSampled(inner, size, population, replaced) if not replaced or size == 1:
             base = worlds_of(inner)
-            return base and base.mixed(size / population)
+            return base and base.mix(size / population)
         case events.Failure(inner, probability):
             base = worlds_of(inner)
             return base and _failing(base, probability)

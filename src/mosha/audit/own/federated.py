@@ -88,11 +88,11 @@ def _at_the_server() -> list[Entry]:
         _entry("ServerSide: Poisson", lambda: _server_side(rate=0.5), *pairs),
         _entry("ServerSide: fixed size", lambda: _server_side(clients=2, cohort=2, noise_multiplier=0.5), *swapped),
         _entry("ServerSide: adaptive clip", lambda: _server_side(clip=adaptive), *pairs),
-        _entry("ServerSide: correlated noise", _correlated, *pairs),
+        _entry("ServerSide: correlated noise", _build_correlated, *pairs),
     ]
 
 
-def _correlated() -> Measurement:
+def _build_correlated() -> Measurement:
     """One round with noise from a secret; its price covers what it would do to the next one."""
     plan = f.ServerSide(rounds=1, clients=3, clip=1.0, noise_multiplier=1.0, period=2, bands=2)
     return plan.measurement(WIDTH, secret=secure().bytes(32))

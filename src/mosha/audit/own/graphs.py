@@ -62,7 +62,7 @@ def _entry(name: str, build: Callable[[], Measurement], proposals: tuple[Proposa
     return Entry(f"graphs: {name}", build, proposals, "graphs")
 
 
-def _plain(measurement: Measurement, read: Callable[[Any], Any]) -> Measurement:
+def _read_answers(measurement: Measurement, read: Callable[[Any], Any]) -> Measurement:
     """The same measurement with answers that an attacker can sort; as private as it was."""
     return measurement.map(read)
 
@@ -109,7 +109,7 @@ def _edge_entries() -> list[Entry]:
             made: Measurement = question.measurement(epsilon=1.0, delta=delta)
             if delta:  # the sum of its parts, as one claim
                 made = replace(made, event=Approx(1.0, delta))
-            return made if read is None else _plain(made, read)
+            return made if read is None else _read_answers(made, read)
 
         return make
 
@@ -138,7 +138,7 @@ def _node_entries() -> list[Entry]:
     }
 
     def build(question: Any, read: Callable[[Any], Any]) -> Callable[[], Measurement]:
-        return lambda: _plain(question.measurement(epsilon=1.0), read)
+        return lambda: _read_answers(question.measurement(epsilon=1.0), read)
 
     return [_entry(name, build(*how), near) for name, how in asked.items()]
 
@@ -146,6 +146,8 @@ def _node_entries() -> list[Entry]:
 def _local_entries() -> list[Entry]:
     near = _edge_proposals()
     return [
-        _entry("degrees, local", lambda: _plain(local_degrees(1.0, count=VERTICES), lambda a: tuple(a[:2])), near),
+        _entry(
+            "degrees, local", lambda: _read_answers(local_degrees(1.0, count=VERTICES), lambda a: tuple(a[:2])), near
+        ),
         _entry("triangles, local", lambda: local_triangles(1.0, count=VERTICES, cap=3), near),
     ]

@@ -44,7 +44,7 @@ def _examples() -> list[Proposal]:
     ]
 
 
-def _replaced() -> list[Proposal]:
+def _propose_replacement() -> list[Proposal]:
     return [Proposal("an example turned round", _pair([1.0], [1]), _pair([1.0], [0]))]
 
 
@@ -63,7 +63,7 @@ def _models() -> list[Entry]:
         _entry(
             "LogisticRegression: replaced",
             lambda: l.LogisticRegression(mu=1.0, steps=1, clip=0.5, unit=REPLACED, **shape).measurement(1),
-            _replaced(),
+            _propose_replacement(),
         ),
         _entry(
             "LogisticRegression: sampled",

@@ -38,7 +38,7 @@ def _categories() -> list[Entry]:
     for kind in PROTOCOLS:
         survey = local.Frequency(range(SIZE), epsilon=1, protocol=kind.name)
         bitmap = "unary" in kind.name or "subset" in kind.name
-        view = _hashed if kind.name == "local-hashing" else _bits if bitmap else _number
+        view = _show_support if kind.name == "local-hashing" else _bits if bitmap else _number
         entries.append(_entry(kind.name, lambda s=survey, v=view: v(s.measurement), of_own_value(range(3))))
     repeated = local.Repeated(["a", "b", "c"], permanent=2, epsilon=1)
     entries.append(
@@ -47,7 +47,7 @@ def _categories() -> list[Entry]:
     return entries
 
 
-def _hashed(measurement: Measurement) -> Measurement:
+def _show_support(measurement: Measurement) -> Measurement:
     """Which of the first values a hashed report supports."""
 
     def supports(report: bytes) -> tuple[int, ...]:

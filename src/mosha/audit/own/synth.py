@@ -25,7 +25,7 @@ def _pair(why: str, odd: Sequence[Line], other: Sequence[Line] = ()) -> Proposal
     return Proposal(why, rows_of([*CROWD, *odd]), rows_of([*CROWD, *other]))
 
 
-def seen(value: Mapping[str, Any]) -> list[float]:
+def show_numbers(value: Mapping[str, Any]) -> list[float]:
     """What an outsider sees of a release: every number that left."""
     stages = ("residuals", "one-ways", "pairs", "fine", "look")
     return [float(number) for stage in stages if stage in value for number in value[stage]]
@@ -34,7 +34,7 @@ def seen(value: Mapping[str, Any]) -> list[float]:
 def _entry(name: str, ask: Callable[[Table], Any], unit: Unit, pairs: Sequence[Proposal]) -> Entry:
     def build() -> Measurement:
         measurement: Measurement = ask(protect(rows_of(CROWD), unit=unit)).measurement_for(rho=0.5)
-        return measurement.map(seen)
+        return measurement.map(show_numbers)
 
     return Entry(f"synth: {name}", build, tuple(pairs), "synth")
 

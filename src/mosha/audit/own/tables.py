@@ -70,7 +70,7 @@ def _pair(why: str, odd: Sequence[Line], other: Sequence[Line] = (), crowd: Sequ
     return Proposal(why, rows_of([*crowd, *odd]), rows_of([*crowd, *other]))
 
 
-def _added() -> list[Proposal]:
+def _propose_addition() -> list[Proposal]:
     """A person at the limit, far beyond it, alone, and with rows that are hard to read."""
     beyond: list[Line] = [*[("odd", "a", 8.0)] * 9, *[("odd", "b", 8.0)] * 4]
     strange: list[Line] = [("odd", None, None), ("odd", "a", float("nan")), ("odd", "b", float("inf"))]
@@ -83,7 +83,7 @@ def _added() -> list[Proposal]:
     ]
 
 
-def _replaced() -> list[Proposal]:
+def _propose_replacement() -> list[Proposal]:
     return [
         _pair("from one end to the other", [("odd", "a", 8.0)], [("odd", "a", 0.0)]),
         _pair("from one group to the other", [("odd", "a", 8.0)], [("odd", "b", 8.0)]),
@@ -91,7 +91,7 @@ def _replaced() -> list[Proposal]:
     ]
 
 
-def _keyed() -> list[Proposal]:
+def _propose_new_groups() -> list[Proposal]:
     """One more person in a group that nobody, or few, had before."""
     others: list[Line] = [(f"q{i}", "new", 1.0) for i in range(4)]
     many: list[Line] = [("odd", f"new {i}", 1.0) for i in range(5)]
@@ -102,7 +102,7 @@ def _keyed() -> list[Proposal]:
     ]
 
 
-def seen(value: Any) -> Any:
+def show_numbers(value: Any) -> Any:
     """What an outsider sees of a release: its numbers, or its keys with their numbers."""
     numbers = [number for part in value["parts"] for number in _numbers(part)]
     return (str(value["keys"]), *numbers) if value["keys"] else numbers
@@ -118,7 +118,7 @@ def _numbers(part: Any) -> list[float]:
 
 def _entry(name: str, ask: Callable[[Table], Question], unit: Unit, budget: Budget, pairs: Sequence[Proposal]) -> Entry:
     def build() -> Measurement:
-        return ask(protect(rows_of(CROWD), unit=unit)).measurement(budget).map(seen)
+        return ask(protect(rows_of(CROWD), unit=unit)).measurement(budget).map(show_numbers)
 
     how = {"claim": budget.guarantee} if budget.delta else {}  # an event with a delta of its own has no whole curve
     return Entry(f"tables: {name}", build, tuple(pairs), "tables", how)
@@ -130,7 +130,7 @@ def _sql(text: str) -> Callable[[Table], Question]:
 
 def own_entries() -> list[Entry]:
     """Counts, sums, means, spreads, quantiles, distinct values, top values, keys, bought bounds, and SQL."""
-    added, replaced = _added(), _replaced()
+    added, replaced = _propose_addition(), _propose_replacement()
     awkward = (
         "SELECT g, SUM(CLAMP(CASE WHEN x > 3 THEN x / (x - 8) ELSE x END, 0, 8)) AS s, AVG(CLAMP(x, 0, 8)) AS m "
         "FROM visits WHERE COALESCE(x, 1) > 0 AND g IN ('a', 'b') GROUP BY g HAVING s > 1"
@@ -155,8 +155,8 @@ def own_entries() -> list[Entry]:
         _entry("quartiles", lambda t: t.quantiles("x", [0.25, 0.5, 0.75], between=BETWEEN), TWO, PURE, added),
         _entry("distinct", lambda t: t.aggregate(d=distinct("g")), TWO, PURE, added),
         _entry("top", lambda t: t.top("g", k=1, candidates=("a", "b", "c")), TWO, PURE, added),
-        _entry("private keys, few", lambda t: t.group_by("g").count(), CUT, SELECTED, _keyed()),
-        _entry("private keys, many", lambda t: t.group_by("g").count(), ANY, SELECTED, _keyed()),
+        _entry("private keys, few", lambda t: t.group_by("g").count(), CUT, SELECTED, _propose_new_groups()),
+        _entry("private keys, many", lambda t: t.group_by("g").count(), ANY, SELECTED, _propose_new_groups()),
         _entry("count, bound bought", lambda t: t.count(), ANY, PURE, added),
         _entry("SQL", _sql(awkward), TWO, PURE, added),
     ]  # fmt: skip

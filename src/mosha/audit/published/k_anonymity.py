@@ -62,7 +62,7 @@ def anonymity(table: Any, *, quasi: Sequence[str], sensitive: str) -> Anonymity:
     certain from their class, that of 2 rows nine times in ten.
     """
     found = columns(table, needs=[*quasi, sensitive])
-    group, counts = _crossed(found, quasi, sensitive)
+    group, counts = _cross(found, quasi, sensitive)
     sizes = counts.sum(axis=1)
     shares = counts / sizes[:, None]
     entropy = -np.sum(np.where(shares > 0, shares * np.log(np.where(shares > 0, shares, 1)), 0), axis=1)
@@ -80,7 +80,7 @@ def anonymity(table: Any, *, quasi: Sequence[str], sensitive: str) -> Anonymity:
     )
 
 
-def _crossed(table: Columns, quasi: Sequence[str], sensitive: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _cross(table: Columns, quasi: Sequence[str], sensitive: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The class of each row, and how often each sensitive value occurs in each class."""
     group = classes(table, quasi)
     if not len(group):
@@ -125,7 +125,7 @@ def homogeneity_attack(table: Any, *, quasi: Sequence[str], sensitive: str) -> E
     Homogeneity: 3 of 3 rows (100.0%) give their secret away.
     """
     found = columns(table, needs=[*quasi, sensitive])
-    group, counts = _crossed(found, quasi, sensitive)
+    group, counts = _cross(found, quasi, sensitive)
     certain = (counts > 0).sum(axis=1) == 1
     return Exposed("Homogeneity", tuple(np.flatnonzero(certain[group]).tolist()), len(group))
 
@@ -136,7 +136,7 @@ def background_attack(table: Any, *, quasi: Sequence[str], sensitive: str, exclu
     Which values is not known beforehand; a row counts where the right ones leave nothing but the truth.
     """
     found = columns(table, needs=[*quasi, sensitive])
-    group, counts = _crossed(found, quasi, sensitive)
+    group, counts = _cross(found, quasi, sensitive)
     few = (counts > 0).sum(axis=1) <= 1 + positive_integer("excluded", excluded)
     what = "value" if excluded == 1 else "values"
     return Exposed(f"Background knowledge of {excluded} {what}", tuple(np.flatnonzero(few[group]).tolist()), len(group))

@@ -15,11 +15,11 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as plain data; stable keys."""
-        return {name: _plain(value) for name, value in vars(self).items()}
+        return {name: _simplify(value) for name, value in vars(self).items()}
 
     def to_json(self) -> str:
         """The finding as JSON; a number that is not finite is null."""
-        return json.dumps(_plain(self.to_dict()), ensure_ascii=False, sort_keys=True, allow_nan=False)
+        return json.dumps(_simplify(self.to_dict()), ensure_ascii=False, sort_keys=True, allow_nan=False)
 
     def to_html(self) -> str:
         """One self-contained page."""
@@ -34,11 +34,11 @@ class Report:
         path.write_text(text + "\n", encoding="utf-8")
 
 
-def _plain(value: Any) -> Any:
+def _simplify(value: Any) -> Any:
     if isinstance(value, Report):
         return value.to_dict()
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _simplify(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_simplify(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
