@@ -27,7 +27,8 @@ from mosha.streams.statistics import KeyedSum
 
 __all__ = ["PIECES", "ROADS", "Road", "fit_exponent"]
 
-_LINEAR, _FLAT = 1.1, 0.1
+_LINEAR = 1.1
+_FLAT = 0.1
 _SLACK = 0.1  # of a slope that is measured on a busy machine
 
 
