@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosha.local.protocols.projective import count_points
+from mosha.local.protocols.points import count_points
 
 __all__ = ["count_orthogonal"]
 

@@ -12,6 +12,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.randomness import Rng
 from mosha.local.protocols.device import draw_below, flip_coin
 from mosha.local.protocols.odds import Odds
+from mosha.local.protocols.points import count_points
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.protocols.randomiser import bytes_for, pack, unpack
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Projective", "count_points"]
+__all__ = ["Projective"]
 
 _MOST_POINTS = 1 << 24  # points have at most three bytes
 _BLOCK = 16384  # reports that are drawn at a time, so that they stay near the processor
@@ -245,15 +246,6 @@ def _uniform_digits(q: int, t: int, count: int, rng: Rng) -> NDArray[np.int32]:
         digits[place] = whole - rest * q
         whole = rest
     return digits
-
-
-def count_points(q: int, t: int) -> int:
-    """How many points the space of t coordinates modulo the prime q has.
-
-    >>> count_points(3, 3)
-    13
-    """
-    return int(q**t - 1) // (q - 1)
 
 
 @lru_cache(maxsize=256)
