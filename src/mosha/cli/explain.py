@@ -114,10 +114,10 @@ def meaning(guarantee: Guarantee, *, prior: float, delta: float | None) -> Meani
     """What `guarantee` means to somebody whose belief was `prior`; `delta` bounds the odds of rho and mu."""
     from mosha.accounting.tradeoff import tradeoff  # noqa: PLC0415  (numerics are loaded when they are needed)
 
-    return Meaning(guarantee, _bounded(guarantee, delta), tradeoff(guarantee), strict_probability("prior", prior))
+    return Meaning(guarantee, _bound_odds(guarantee, delta), tradeoff(guarantee), strict_probability("prior", prior))
 
 
-def _bounded(guarantee: Guarantee, delta: float | None) -> Pure | Approx | None:
+def _bound_odds(guarantee: Guarantee, delta: float | None) -> Pure | Approx | None:
     if isinstance(guarantee, Pure | Approx):
         return guarantee
     if delta is None:

@@ -166,11 +166,11 @@ def ask(
             typer.echo(PROGRAMMES_TAKE_TIME, err=True)
         answer = question.release(epsilon=epsilon, delta=delta, key=key)
     bar, why = _bar(answer, confidence) if has_bar else (None, None)
-    document = {"value": _plain(answer.value), "error": bar, "receipt": answer.receipt.to_dict()}
+    document = {"value": _to_json(answer.value), "error": bar, "receipt": answer.receipt.to_dict()}
     if as_json:
         write_json(document)
         return
-    typer.echo(f"{statistic}: {_shown(document['value'], bar)}")
+    typer.echo(f"{statistic}: {_format_value(document['value'], bar)}")
     if why is not None:
         typer.echo(why)
     console().print(str(answer.receipt), markup=False)
@@ -210,7 +210,7 @@ def synthesise(
         console().print(f"{len(answer.value)} edges in {output}\n{answer.receipt}", markup=False)
 
 
-def _shown(value: Any, bar: Any) -> str:
+def _format_value(value: Any, bar: Any) -> str:
     """A number or a list, some of it to a line, with its bar where that is one number."""
     after = f" ± {bar}" if isinstance(bar, int | float) else ""
     if not isinstance(value, list):
@@ -225,11 +225,11 @@ def _shown(value: Any, bar: Any) -> str:
 def _bar(answer: Answer, confidence: float) -> tuple[Any, str | None]:
     """The error bar, or why there is none: the answer was paid for and is shown all the same."""
     try:
-        return _plain(answer.error(confidence)), None
+        return _to_json(answer.error(confidence)), None
     except InvalidParameter as refused:
         return None, str(refused)
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Numbers and lists for JSON."""
     return value.tolist() if hasattr(value, "tolist") else value

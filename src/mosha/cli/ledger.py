@@ -195,7 +195,7 @@ def show(
             show_accounts([ledger.account(name)], as_json=as_json, today=ledger.reprice(name))
 
 
-def _described(account: LedgerAccount) -> dict[str, Any]:
+def _describe_account(account: LedgerAccount) -> dict[str, Any]:
     return {
         "account": account.name,
         "unit": account.unit.to_dict(),
@@ -233,7 +233,7 @@ def show_accounts(
     accounts: list[LedgerAccount], *, as_json: bool, head: str | None = None, today: Guarantee | None = None
 ) -> None:
     """All accounts with the head of their book, or one account, perhaps with what it costs by today's accounting."""
-    described = [_described(account) for account in accounts]
+    described = [_describe_account(account) for account in accounts]
     if as_json:
         one = {} if head is not None else described[0] | ({} if today is None else {"today": today.to_dict()})
         write_json(one or {"head": head, "accounts": described})

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosha.cli.local_collect import Source, count, csv_of, plain
-from mosha.cli.local_files import held, read, write
+from mosha.cli.local_collect import Source, count, csv_of, to_plain
+from mosha.cli.local_files import hold, read, write
 from mosha.cli.terminal import Json, console, number, write_json
 from mosha.core.errors import DataError, InvalidParameter
 
@@ -48,7 +48,7 @@ def declare(
     as_json: Json = False,
 ) -> None:
     """Declare a survey: one JSON document that devices and collectors share."""
-    survey = _declared(values or [], epsilon, other, protocol, between, mean=mean, distribution=distribution)
+    survey = _declare_survey(values or [], epsilon, other, protocol, between, mean=mean, distribution=distribution)
     text = survey.to_json()
     if out is not None:
         _write_new(out, text.encode() + b"\n", force=force)
@@ -65,7 +65,7 @@ def _write_new(out: Path, data: bytes, *, force: bool) -> None:
     write(out, data)
 
 
-def _declared(
+def _declare_survey(
     values: list[str],
     epsilon: float,
     other: str | None,
@@ -175,15 +175,15 @@ def collect(
     if table is not None and asked.kind == "several":
         raise InvalidParameter("cli.table_of_several", parameter="--table")
     sources = [Source.of(path, read(path)) for path in files] if files else [Source(sys.stdin.buffer.read(), None)]
-    with nullcontext() if state is None else held(state.resolve()):
-        collector, known = _collected(asked, sources, None if state is None else state.resolve())
+    with nullcontext() if state is None else hold(state.resolve()):
+        collector, known = _collect_sources(asked, sources, None if state is None else state.resolve())
     estimate = None if state is not None and not collector.has_enough else collector.estimate()
     if table is not None and estimate is not None:
         write(table, csv_of(estimate))
     _tell(collector, estimate, known, as_json=as_json)
 
 
-def _collected(survey: Survey, sources: list[Source], state: Path | None) -> tuple[Collector, int]:
+def _collect_sources(survey: Survey, sources: list[Source], state: Path | None) -> tuple[Collector, int]:
     """The collector with all that was stored and all that is new, stored again; and the lines that it knew."""
     from mosha.local import Collector  # noqa: PLC0415  (the device's commands need no NumPy)
 
@@ -198,7 +198,7 @@ def _collected(survey: Survey, sources: list[Source], state: Path | None) -> tup
 def _tell(collector: Collector, estimate: Any, known: int, *, as_json: bool) -> None:
     from mosha.local.survey import FEWEST  # noqa: PLC0415
 
-    shown = None if estimate is None else plain(estimate)
+    shown = None if estimate is None else to_plain(estimate)
     if as_json:
         counted = {"survey": collector.survey.id.hex(), "accepted": collector.accepted, "rejected": collector.rejected}
         write_json(counted | {"known": known, "needed": FEWEST, "estimate": shown})

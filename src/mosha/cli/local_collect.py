@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mosha.local import Collector
 
-__all__ = ["Source", "count", "csv_of", "plain"]
+__all__ = ["Source", "count", "csv_of", "to_plain"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def count(collector: Collector, source: Source, *, goes_on: bool) -> int:
         collector.add(data)
         return 0
     if source.name and goes_on:
-        data = data[: _whole(data, collector.survey.bytes_per_report)]
+        data = data[: _find_end(data, collector.survey.bytes_per_report)]
     before = collector.deliveries.count_known(data, name)
     if data and before == len(data):  # the same once more
         collector.rejected["replayed"] += len(_reports(data))
@@ -51,17 +51,17 @@ def count(collector: Collector, source: Source, *, goes_on: bool) -> int:
     return len(_reports(data[:before]))
 
 
-def _whole(data: bytes, width: int) -> int:
+def _find_end(data: bytes, width: int) -> int:
     """Where the lines end that are whole: a last one without an end is, if it is as long as a report."""
     end = data.rfind(b"\n") + 1
-    return len(data) if len(_decoded(data[end:])) == width else end
+    return len(data) if len(_decode(data[end:])) == width else end
 
 
 def _reports(data: bytes) -> list[bytes]:
-    return [_decoded(line) for line in data.splitlines() if line]
+    return [_decode(line) for line in data.splitlines() if line]
 
 
-def _decoded(line: bytes) -> bytes:
+def _decode(line: bytes) -> bytes:
     """The report of a line, or nothing, which the collector counts as malformed."""
     try:
         return base64.b64decode(line.strip(), validate=True)
@@ -69,10 +69,10 @@ def _decoded(line: bytes) -> bytes:
         return b""
 
 
-def plain(estimate: Any) -> Any:
+def to_plain(estimate: Any) -> Any:
     """An estimate as plain data."""
     if isinstance(estimate, dict):
-        return {name: plain(part) for name, part in estimate.items()}
+        return {name: to_plain(part) for name, part in estimate.items()}
     if hasattr(estimate, "table"):
         return estimate.table()
     if hasattr(estimate, "quantile"):
@@ -83,7 +83,7 @@ def plain(estimate: Any) -> Any:
 
 def csv_of(estimate: Any) -> bytes:
     """The estimate of one question as a table: shares by value, a mean, or shares by bin."""
-    rows = _bins(estimate) if hasattr(estimate, "quantile") else plain(estimate)
+    rows = _bins(estimate) if hasattr(estimate, "quantile") else to_plain(estimate)
     rows = rows if isinstance(rows, list) else [rows]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 from mosha.core.errors import DataError, StateRefused
 from mosha.files.locks import FileLock
 
-__all__ = ["held", "read", "write"]
+__all__ = ["hold", "read", "write"]
 
 PATIENCE = 60.0  # seconds to wait for another process
 _PAUSE = 0.02
@@ -39,7 +39,7 @@ def write(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def hold(path: Path) -> Iterator[None]:
     """Nobody else holds this path meanwhile: a lock on a file beside it, which is gone afterwards."""
     beside = path.with_name(f".{path.name}.lock")
     until = time.monotonic() + PATIENCE

@@ -96,7 +96,7 @@ def count(
     from mosha import streams  # noqa: PLC0415  (a command that fails early loads nothing)
 
     with _name_options():
-        made = streams.counter(**_asked(given))
+        made = streams.counter(**_read_arguments(given))
     _serve(made, given)
 
 
@@ -134,7 +134,7 @@ def total(
     from mosha import streams  # noqa: PLC0415
 
     with _name_options():
-        made = streams.total(between=between, column=column, **_asked(given))
+        made = streams.total(between=between, column=column, **_read_arguments(given))
     _serve(made, given, needs=(column,))
 
 
@@ -172,7 +172,7 @@ def alarm(
     from mosha import streams  # noqa: PLC0415
 
     with _name_options():
-        made = streams.alarm(threshold=threshold, alarms=alarms, **_asked(given))
+        made = streams.alarm(threshold=threshold, alarms=alarms, **_read_arguments(given))
     _serve(made, given)
 
 
@@ -187,7 +187,7 @@ def _name_options() -> Iterator[None]:
         raise
 
 
-def _asked(given: SimpleNamespace) -> dict[str, Any]:
+def _read_arguments(given: SimpleNamespace) -> dict[str, Any]:
     """What all three ask in the same words."""
     if (given.epsilon is None) == (given.rho is None):
         raise InvalidParameter("cli.one_price", parameter="--epsilon", spent="nothing")
@@ -260,17 +260,17 @@ def _serve(made: Measurement, given: SimpleNamespace, *, needs: tuple[str, ...] 
         with serve(account, made, name=name, state=place, moved=given.moved) as service:
             kept.save()
             clock.closed = service.taken
-            typer.echo(f"mosha: {_paid(service)}", err=True)
+            typer.echo(f"mosha: {_describe_payment(service)}", err=True)
             typer.echo(f"mosha: step 1 begins at {stamp(clock.start)}{'; waiting for rows' * following}.", err=True)
             show = _Show(service, clock, kept, given.confidence, plot=given.plot)
             show.again()
             try:
-                (_following if following else _whole)(file, clock, service, show, until)
+                (_following if following else _publish_whole)(file, clock, service, show, until)
             except HorizonExceeded:  # an alarm that has rung as often as was paid for
                 typer.echo("mosha: all alarms that were paid for have been given.", err=True)
 
 
-def _paid(service: Service) -> str:
+def _describe_payment(service: Service) -> str:
     """What this run of the command costs: a stream that goes on was paid when it began."""
     if not service.taken:
         return str(service.receipt)
@@ -302,17 +302,17 @@ class _Show:
 
     def __call__(self, batches: list[dict[str, list[Any]]]) -> None:
         if len(batches) > 1 and hasattr(self._service.stream, "error_at"):
-            return self._told(self._service.steps(batches))
+            return self._print_release(self._service.steps(batches))
         for batch in batches:
-            self._told(self._service.step(batch))
+            self._print_release(self._service.step(batch))
         return None
 
     def again(self) -> None:
         """What was published and not shown before a stop is shown now."""
         if self._service.last is not None and self._kept.shown < self._service.taken:
-            self._told(self._service.last)
+            self._print_release(self._service.last)
 
-    def _told(self, release: releases.Release) -> None:
+    def _print_release(self, release: releases.Release) -> None:
         values = release.value.tolist() if hasattr(release.value, "tolist") else [release.value]
         for step, value in enumerate(values, release.step - len(values) + 1):
             if step > self._kept.shown:
@@ -338,7 +338,7 @@ class _Show:
         typer.echo(f"{when} {'█' * max(0, round(50 * value / self._largest)):<50} {value:,.1f}", err=True)
 
 
-def _whole(file: str, clock: Clock, service: Service, show: _Show, until: float | None) -> None:
+def _publish_whole(file: str, clock: Clock, service: Service, show: _Show, until: float | None) -> None:
     """Read everything there is, then publish every step up to the end that was declared."""
     with sys.stdin if file == "-" else Path(file).open(newline="", encoding="utf-8") as lines:
         header = header_of(next(lines, ""), clock.column)
