@@ -155,6 +155,8 @@ def test_what_was_typed_is_kept_when_it_is_refused(own_house):
     assert "SELECT * FROM visits" in reply.text
     assert 'value="0.07"' in reply.text
     assert "没有花费任何预算" in reply.text
+    assert "请改问聚合" in reply.text
+    assert "would show" not in reply.text
 
 
 def test_the_first_page_is_light(own_house):

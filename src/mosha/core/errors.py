@@ -177,6 +177,13 @@ class Refused(InvalidParameter):
 
     nearest: str | None = None
 
+    def render(self, language: Language | None = None) -> str:
+        """The sentence, and after it what would be answered."""
+        said = super().render(language)
+        if self.nearest is None:
+            return said
+        return f"{said} {say('core.ask_instead', language or current_language(), nearest=self.nearest)}"
+
 
 class Unbounded(InvalidParameter):
     """A statistic that one person could move without limit."""

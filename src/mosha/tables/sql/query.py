@@ -143,7 +143,6 @@ def statement(
         persons = [table.relation.person for table in tables.values() if isinstance(table, Table)]
         if instead := nearest(sql, attempt, next(iter(persons), None)):
             refusal.nearest = instead
-            refusal.args = (f"{refusal} Ask instead: {instead}",)
         raise
 
 
