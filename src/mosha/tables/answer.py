@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import InvalidParameter
 from mosha.core.extras import load_guest
+from mosha.core.language import current_language, read_language, say
 from mosha.core.number import strict_probability
 from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
@@ -18,10 +20,6 @@ from mosha.tables.parts.key_values import to_plain
 from mosha.tables.showing import make_answer_card, summarize_answer
 
 __all__ = ["Answer"]
-
-MOST_LABELS = 40
-WIDEST = 50
-"""Labels longer than this together are slanted."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -131,28 +129,36 @@ class Answer(Shown):
             "receipt": self.receipt.to_dict(),
         }
 
-    def plot(self) -> Any:
-        """A picture: bars for each aggregate, with error bars of 95% (needs the extra `plot`)."""
-        try:
-            from matplotlib.figure import Figure  # noqa: PLC0415  (a guest, loaded when a picture is asked for)
-        except ImportError:
-            raise MissingExtra("plot", needed_for="a picture of an answer") from None
+    def plot(
+        self, *, ax: Any = None, title: str | None = None, unit: str | None = None, lang: str | None = None
+    ) -> Any:
+        """A picture with error bars of 95%, which a notebook shows and `savefig` writes (needs the extra `plot`).
+
+        Bars, or a line with a band where the key is a date, or a heat map where two keys make a full grid.
+
+        Args:
+            ax: axes of your own to draw on, for an answer with one aggregate.
+            title: what stands above.
+            unit: what the numbers are counted in.
+            lang: "en" or "zh"; the chosen language where it is left out.
+        """
+        from mosha.pictures import draw_groups  # noqa: PLC0415  (pictures are drawn when they are asked for)
+
+        language = current_language() if lang is None else read_language(lang)
+        if ax is not None and len(self.columns) != 1:
+            raise InvalidParameter("tables.plot_one_column", parameter="ax")
         table, bars = self.table, self.error(0.95)
-        labels = [", ".join(str(table[key][i]) for key in self.keys) or "all" for i in range(len(self))]
-        figure = Figure(
-            figsize=(max(4.0, min(14.0, 2 + 0.5 * len(self))), 2.6 * len(self.columns)), layout="constrained"
-        )
-        for place, name in enumerate(self.columns):
-            axes = figure.add_subplot(len(self.columns), 1, place + 1)
-            error = None if name in self.in_rows else bars[name]
-            axes.bar(range(len(self)), table[name], yerr=error, capsize=3, color="#7d9fb5", ecolor="#333333")
-            ticks = range(0, len(self), max(1, len(self) // MOST_LABELS))
-            slanted = sum(len(labels[i]) for i in ticks) > WIDEST
-            style: Any = {"rotation": 40, "ha": "right"} if slanted else {}
-            axes.set_xticks(ticks, [labels[i] for i in ticks], fontsize=8, **style)
-            axes.set_title(name if error is None else f"{name} (bars: 95% of the noise)", fontsize=10)
-            axes.spines[["top", "right"]].set_visible(False)
-        return figure
+        paid = f"{self.receipt.measure} {self.receipt.cost:.4g}"
+        footer = {"paid": paid, "account": self.receipt.account, "hidden": self.receipt.unit.describe(language)}
+        bar = say("tables.picture_bars", language)
+        return draw_groups(
+            {name: table[name] for name in self.keys},
+            {name: [math.nan if value is None else value for value in table[name]] for name in self.columns},
+            {name: None if name in self.in_rows else bars[name] for name in self.columns},
+            notes={name: "" if name in self.in_rows else f" ({bar})" for name in self.columns},
+            footer=say("tables.picture_footer", language, date=datetime.now(UTC).date().isoformat(), **footer),
+            title=title, unit=unit, ax=ax,
+        )  # fmt: skip
 
 
 def _write_column(column: list[Any]) -> list[Any]:

@@ -7,17 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mosha.core.errors import MissingExtra
+from mosha.pictures.figure import begin_figure
 
 __all__ = ["draw_comparison", "draw_curve"]
 
 
 def _figure() -> Any:
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  (a guest, loaded when a picture is asked for)
-    except ImportError:
-        raise MissingExtra("plot", needed_for="a picture of an answer") from None
-    return Figure(figsize=(5.2, 3.2), layout="constrained")
+    return begin_figure(5.2, 3.2)
 
 
 def draw_curve(values: Any, error: Any, *, title: str, across: str, up: str) -> Any:

@@ -1,0 +1,80 @@
+"""A figure that shows in a notebook, with fonts that hold Chinese, and the footer that says what was promised."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from mosha.core.extras import load_guest
+from mosha.core.language import phrase, say
+
+__all__ = ["BAND", "INK", "LINE", "begin_figure", "has_chinese_font", "style_axes", "use_style", "write_footer"]
+
+LINE, BAND, INK = "#2f6f8f", "#8fb8cc", "#1c2430"
+CHINESE_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC", "Microsoft YaHei",
+    "SimHei", "Heiti SC", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Noto Sans CJK JP",
+    "Arial Unicode MS",
+)  # fmt: skip
+
+
+@cache
+def _find_fonts() -> tuple[str, ...]:
+    """The Chinese fonts that this machine has, best first."""
+    manager = load_guest("matplotlib.font_manager", extra="plot", needed_for=phrase("mechanisms.picture"))
+    installed = {font.name for font in manager.fontManager.ttflist}
+    return tuple(name for name in CHINESE_FONTS if name in installed)
+
+
+def has_chinese_font() -> bool:
+    """Whether Chinese labels can be drawn here."""
+    return bool(_find_fonts())
+
+
+@contextlib.contextmanager
+def use_style() -> Iterator[None]:
+    """Fonts and sizes for whatever is drawn inside; the settings of the process stay as they were."""
+    guest = load_guest("matplotlib", extra="plot", needed_for=phrase("mechanisms.picture"))
+    settings = {"font.family": ["DejaVu Sans", *_find_fonts()], "font.size": 9, "axes.titlesize": 11}
+    with guest.rc_context(settings | {"axes.unicode_minus": False, "text.color": INK}):
+        yield
+
+
+@cache
+def _figure_class() -> Any:
+    figures = load_guest("matplotlib.figure", extra="plot", needed_for=phrase("mechanisms.picture"))
+    plain: Any = figures.Figure
+
+    class Picture(plain):  # type: ignore[misc]  # a guest without types
+        """A figure that a notebook shows as it is, whatever backend is chosen."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            with use_style():
+                self.savefig(buffer, format="png", dpi=144, facecolor="white")
+            return buffer.getvalue()
+
+    return Picture
+
+
+def begin_figure(width: float, height: float) -> Any:
+    """An empty figure of so many inches."""
+    load_guest("matplotlib.figure", extra="plot", needed_for=phrase("mechanisms.picture"))
+    return _figure_class()(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def style_axes(axes: Any) -> None:
+    """No frame above and to the right; a light grid behind."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#d9dee6", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def write_footer(figure: Any, text: str, *, labels: str = "") -> None:
+    """One small line beneath; where a label is Chinese and no font has it, how to get one."""
+    missing = any("\u2e80" <= letter <= "\u9fff" for letter in labels + text) and not has_chinese_font()
+    said = f"{text}\n{say('mechanisms.no_chinese_font', 'en')}" if missing else text
+    figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color="#5b6675")

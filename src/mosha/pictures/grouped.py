@@ -1,0 +1,114 @@
+"""Groups as a picture: bars with error bars, a line with a band over time, a heat map for two keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from mosha.pictures.figure import BAND, INK, LINE, begin_figure, style_axes, use_style, write_footer
+
+__all__ = ["draw_groups"]
+
+MOST_LABELS = 24
+MANY = 60
+"""From so many groups on, bars become a line of dots."""
+
+
+def draw_groups(
+    keys: Mapping[str, Sequence[Any]],
+    columns: Mapping[str, Sequence[float]],
+    errors: Mapping[str, Sequence[float] | None],
+    *,
+    notes: Mapping[str, str],
+    title: str | None = None,
+    unit: str | None = None,
+    footer: str = "",
+    ax: Any = None,
+) -> Any:
+    """One panel for each column; all of them free post-processing.
+
+    Args:
+        keys: the keys of the groups, by name.
+        columns: the numbers, by name.
+        errors: half-widths of error bars, or None.
+        notes: what is written behind a panel's name.
+        title: of the whole picture.
+        unit: what the numbers are counted in, beside the axis.
+        footer: the small line beneath.
+        ax: axes to draw the one column on; a figure is made otherwise.
+    """
+    labels = [_write_label(parts) for parts in zip(*keys.values(), strict=True)] if keys else ["all"]
+    count = len(next(iter(columns.values())))
+    with use_style():
+        if ax is not None:
+            ((name, values),) = columns.items()
+            _draw_panel(ax, keys, labels[:count], values, errors[name])
+            ax.set_title(title or f"{name}{notes[name]}")
+            ax.set_ylabel(unit or "")
+            return ax.figure
+        grid = _is_grid(keys, count)
+        height = 0.9 + (0.32 * len(set(next(iter(keys.values())))) + 1.2 if grid else 2.6) * len(columns)
+        figure = begin_figure(max(5.0, min(12.0, 2.5 + 0.45 * count)), min(height, 40.0))
+        for place, (name, values) in enumerate(columns.items()):
+            axes = figure.add_subplot(len(columns), 1, place + 1)
+            if grid:
+                _draw_heat_map(figure, axes, keys, values)
+            else:
+                _draw_panel(axes, keys, labels[:count], values, errors[name])
+                axes.set_ylabel(unit or "")
+            error = errors[name]
+            widest = f" (± {max(error):.3g})" if grid and error is not None else notes[name]
+            axes.set_title(f"{name}{widest}")
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=13, fontweight="bold")
+        write_footer(figure, footer, labels="".join(labels) + "".join(keys) + "".join(columns) + (title or ""))
+        return figure
+
+
+def _is_grid(keys: Mapping[str, Sequence[Any]], count: int) -> bool:
+    sides = [len(set(column)) for column in keys.values()]
+    return len(sides) == 2 and min(sides) > 1 and math.prod(sides) == count
+
+
+def _draw_panel(
+    axes: Any, keys: Mapping[str, Sequence[Any]], labels: Sequence[str], values: Sequence[float], error: Any
+) -> None:
+    places = list(range(len(values)))
+    over_time = len(keys) == 1 and len(values) > 2 and all(isinstance(v, date) for v in next(iter(keys.values())))
+    if over_time:
+        axes.plot(places, values, color=LINE, marker="o", markersize=3)
+        if error is not None:
+            low, high = ([v + sign * e for v, e in zip(values, error, strict=True)] for sign in (-1, 1))
+            axes.fill_between(places, low, high, color=BAND, alpha=0.4, linewidth=0)
+    elif len(values) > MANY:
+        axes.errorbar(places, values, yerr=error, fmt=".", markersize=3, color=LINE, ecolor=BAND, elinewidth=0.8)
+    else:
+        axes.bar(places, values, yerr=error, color=LINE, alpha=0.85, ecolor=INK, capsize=3, error_kw={"linewidth": 1})
+    ticks = places[:: max(1, math.ceil(len(places) / MOST_LABELS))]
+    slanted = sum(len(labels[i]) for i in ticks) > 50
+    style: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
+    axes.set_xticks(ticks, [labels[i] for i in ticks], fontsize=8, **style)
+    axes.set_xlabel(", ".join(keys))
+    style_axes(axes)
+
+
+def _draw_heat_map(figure: Any, axes: Any, keys: Mapping[str, Sequence[Any]], values: Sequence[float]) -> None:
+    (first, second), (rows, across) = keys, (list(dict.fromkeys(column)) for column in keys.values())
+    cells = [[math.nan] * len(across) for _ in rows]
+    for row, column, value in zip(keys[first], keys[second], values, strict=True):
+        cells[rows.index(row)][across.index(column)] = value
+    image = axes.imshow(cells, cmap="YlGnBu", aspect="auto")
+    figure.colorbar(image, ax=axes, shrink=0.8)
+    step, down = (max(1, math.ceil(len(side) / MOST_LABELS)) for side in (across, rows))
+    style: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(range(0, len(across), step), [_write_label((v,)) for v in across[::step]], fontsize=8, **style)
+    axes.set_yticks(range(0, len(rows), down), [_write_label((v,)) for v in rows[::down]], fontsize=8)
+    axes.set_xlabel(second)
+    axes.set_ylabel(first)
+
+
+def _write_label(parts: Sequence[Any]) -> str:
+    texts = [str(part).removesuffix("+00:00").removesuffix(" 00:00:00") for part in parts]
+    return ", ".join(text if len(text) <= 24 else f"{text[:23]}…" for text in texts)
