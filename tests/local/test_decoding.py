@@ -13,7 +13,8 @@ from mosha.local import Frequency, Several, best
 from mosha.local.protocols import projective
 from mosha.local.protocols.hashing import LocalHashing
 from mosha.local.protocols.hyperplanes import count_orthogonal
-from mosha.local.protocols.projective import Projective, count_points
+from mosha.local.protocols.points import count_points
+from mosha.local.protocols.projective import Projective
 from mosha.noise import secure
 
 SPACES = [(2, 2), (2, 3), (2, 5), (3, 2), (3, 4), (5, 3), (7, 4), (13, 3), (31, 2)]
