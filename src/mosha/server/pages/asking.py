@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import Response
@@ -15,7 +14,7 @@ from mosha.server.asking.requests import request_id
 from mosha.server.errors import BadRequest, TooMany
 from mosha.server.pages import charts
 from mosha.server.pages.builder import MEASURES, TESTS, Built, build_sql, read_back
-from mosha.server.pages.site import Visit, plain
+from mosha.server.pages.site import Data, Visit, plain
 from mosha.server.people.principals import find_principal
 
 __all__ = ["PRICES", "ROUTES"]
@@ -42,14 +41,14 @@ def show_ask(visit: Visit) -> Response:
     return _show_ask(visit)
 
 
-def _show_ask(visit: Visit, refused: dict[str, Any] | None = None) -> Response:
+def _show_ask(visit: Visit, refused: Data | None = None) -> Response:
     name = visit.path["dataset"]
     dataset = visit.do("readDataset", path={"dataset": name})
     columns = dataset["declaration"]["columns"]
     for column in columns:
         column["unit"] = column["name"] == dataset["declaration"]["unit"].get("person")
     mode = "sql" if visit.typed("mode") == "sql" else "form"
-    asked: dict[str, Any] = {"epsilon": 0.1, "rows": _ROWS, "within": None}
+    asked: Data = {"epsilon": 0.1, "rows": _ROWS, "within": None}
     preview, problem, sql, built = None, refused, visit.typed("sql"), Built.of(visit, columns)
     try:
         asked = {"epsilon": _price(visit), "rows": visit.number("rows") or _ROWS, "within": visit.number("within")}
@@ -87,8 +86,8 @@ def _show_ask(visit: Visit, refused: dict[str, Any] | None = None) -> Response:
     )
 
 
-def _question(name: str, sql: str, asked: dict[str, Any]) -> dict[str, Any]:
-    price: dict[str, Any] = {"epsilon": asked["epsilon"]}
+def _question(name: str, sql: str, asked: Data) -> Data:
+    price: Data = {"epsilon": asked["epsilon"]}
     if asked["within"] is not None:
         price = {"within": asked["within"], "rows": asked["rows"]}
     return {"dataset": name, "sql": sql or " ", "price": price}
@@ -98,9 +97,7 @@ def _link(name: str, sql: str, epsilon: float) -> str:
     return f"/ask/{name}?{urlencode({'mode': 'sql', 'sql': sql, 'epsilon': f'{epsilon:.6g}'})}"
 
 
-def _ways(
-    visit: Visit, name: str, sql: str, asked: dict[str, Any], preview: dict[str, Any] | None
-) -> list[dict[str, Any]]:
+def _ways(visit: Visit, name: str, sql: str, asked: Data, preview: Data | None) -> list[Data]:
     """What half and double the price would give, each one click away."""
     found = []
     for way in preview["alternatives"] if preview else ():
@@ -114,7 +111,7 @@ def _ways(
     return found
 
 
-def _forecast_rows(forecast: dict[str, Any]) -> list[dict[str, Any]]:
+def _forecast_rows(forecast: Data) -> list[Data]:
     """The table of the forecast: a group and the bar of each number. Groups that expect the same stand together."""
     groups = forecast["groups"] or [[]]
     named = [" · ".join(str(part) for part in group) for group in groups]
@@ -131,7 +128,7 @@ def _forecast_rows(forecast: dict[str, Any]) -> list[dict[str, Any]]:
 def ask(visit: Visit) -> Response:
     """Ask what was shown, at the price that was shown; a second click finds the first."""
     name, epsilon = visit.path["dataset"], visit.number("epsilon")
-    body: dict[str, Any] = {"dataset": name, "sql": visit.typed("sql") or " ", "price": {"epsilon": epsilon or 0.0}}
+    body: Data = {"dataset": name, "sql": visit.typed("sql") or " ", "price": {"epsilon": epsilon or 0.0}}
     if visit.typed("purpose").strip():
         body["purpose"] = visit.typed("purpose").strip()[:2000]
     try:
@@ -142,7 +139,7 @@ def ask(visit: Visit) -> Response:
     return visit.go(f"/requests/{made['id']}")
 
 
-def _key_of(visit: Visit, body: dict[str, Any]) -> str:
+def _key_of(visit: Visit, body: Data) -> str:
     """One key for the same words at the same price: asking again is reading again. What ended unpaid is over."""
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
     for turn in range(1000):
@@ -154,9 +151,9 @@ def _key_of(visit: Visit, body: dict[str, Any]) -> str:
     raise TooMany("server.too_many", seconds=60)
 
 
-def _key_again(found: dict[str, Any]) -> str | None:
+def _key_again(found: Data) -> str | None:
     """The key under which a request was made on these pages; None where it was made elsewhere."""
-    body: dict[str, Any] = {"dataset": found["dataset"], "sql": found["question"].get("sql"), "price": found["price"]}
+    body: Data = {"dataset": found["dataset"], "sql": found["question"].get("sql"), "price": found["price"]}
     body |= {"purpose": found["purpose"]} if found["purpose"] else {}
     digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:24]
     keys = (f"console {digest} {turn}" for turn in range(20))
@@ -165,7 +162,7 @@ def _key_again(found: dict[str, Any]) -> str | None:
 
 def list_mine(visit: Visit) -> Response:
     before = visit.typed("before")
-    query: dict[str, Any] = {"mine": "true", "limit": 50} | ({"before": int(before)} if before.isdecimal() else {})
+    query: Data = {"mine": "true", "limit": 50} | ({"before": int(before)} if before.isdecimal() else {})
     found = visit.do("listRequests", query=query)
     more = found["next"] if len(found["requests"]) == 50 else None
     return visit.render("requests.html", found=found["requests"], more=more)
@@ -190,7 +187,7 @@ def show_request(visit: Visit) -> Response:
     )
 
 
-def table_of(answer: dict[str, Any], level: str) -> dict[str, Any]:
+def table_of(answer: Data, level: str) -> Data:
     """An answer as a page shows it: its groups, and for each number a value, a bar and the axis that they share."""
     columns = answer["columns"]
     keys = [place for place, column in enumerate(columns) if column["role"] == "key"]

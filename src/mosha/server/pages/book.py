@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from starlette.responses import Response
 
-from mosha.server.pages.site import Visit
+from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES"]
 
@@ -31,7 +29,7 @@ def show_review(visit: Visit) -> Response:
     )
 
 
-def _forecast(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
+def _forecast(visit: Visit, one: Data) -> Data:
     """The widest error bar that a question would have, for each of its numbers."""
     body = {"dataset": one["dataset"], "price": one["price"], "rows": 1000.0} | one["question"]
     try:
@@ -59,7 +57,7 @@ def show_audit(visit: Visit) -> Response:
     return _show_audit(visit)
 
 
-def _show_audit(visit: Visit, verified: dict[str, Any] | None = None) -> Response:
+def _show_audit(visit: Visit, verified: Data | None = None) -> Response:
     after = visit.typed("after")
     query = {"limit": _PAGE, "after": int(after) if after.isdecimal() and len(after) < 15 else 0}
     head = visit.do("readHead")["head"]
@@ -77,10 +75,10 @@ def _show_audit(visit: Visit, verified: dict[str, Any] | None = None) -> Respons
     )
 
 
-def _line(entry: dict[str, Any]) -> dict[str, Any]:
+def _line(entry: Data) -> Data:
     """One row of the chain in a few words: who, what, how much."""
     content = entry["content"]
-    line: dict[str, Any] = {part: entry[part] for part in ("sequence", "at", "kind", "hash")} | {"words": ""}
+    line: Data = {part: entry[part] for part in ("sequence", "at", "kind", "hash")} | {"words": ""}
     if entry["kind"] == "pay":
         line["words"] = str(content.get("name") or "")
         line["accounts"] = [charge["account"] for charge in content.get("charges", ())]

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from mosha.core.errors import MoshaError
 from mosha.server.errors import BadRequest
-from mosha.server.pages.site import Visit
+from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES"]
 
@@ -24,7 +24,7 @@ def show_dataset(visit: Visit) -> Response:
     return _show(visit)
 
 
-def _show(visit: Visit, problem: dict[str, Any] | None = None) -> Response:
+def _show(visit: Visit, problem: Data | None = None) -> Response:
     name = visit.path["dataset"]
     found = visit.do("readDataset", path=visit.path)
     grants = visit.do("listGrants", path=visit.path)["grants"] if visit.may("budget.see", name) else []
@@ -47,17 +47,17 @@ def _show(visit: Visit, problem: dict[str, Any] | None = None) -> Response:
     )
 
 
-def _counts(grant: dict[str, Any]) -> bool:
+def _counts(grant: Data) -> bool:
     return grant["state"] == "open" and grant["parent"] is None
 
 
-def _tree(grants: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _tree(grants: list[Data]) -> list[Data]:
     """Grants under the grants that they are taken from."""
-    below: dict[Any, list[dict[str, Any]]] = {}
+    below: dict[Any, list[Data]] = {}
     for grant in grants:
         below.setdefault(grant["parent"], []).append(grant)
 
-    def branch(parent: Any) -> list[dict[str, Any]]:
+    def branch(parent: Any) -> list[Data]:
         return [grant | {"below": branch(grant["id"])} for grant in below.get(parent, ())]
 
     return branch(None)
@@ -66,7 +66,7 @@ def _tree(grants: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def grant(visit: Visit) -> Response:
     """Give somebody a part of the budget; somebody new is made, and gets a link by which to come in."""
     try:
-        body: dict[str, Any] = {"principal": visit.typed("principal").strip(), "expires": visit.typed("expires")}
+        body: Data = {"principal": visit.typed("principal").strip(), "expires": visit.typed("expires")}
         body |= {"purpose": visit.typed("purpose").strip()[:300]}
         for part in ("epsilon", "delta", "approve_above", "most_per_question"):
             if (value := visit.number(part)) is not None:
@@ -107,7 +107,7 @@ def show_register(visit: Visit) -> Response:
     return _register(visit)
 
 
-def _register(visit: Visit, problem: dict[str, Any] | None = None, looked: Any = None) -> Response:
+def _register(visit: Visit, problem: Data | None = None, looked: Any = None) -> Response:
     if not visit.may("dataset.create"):
         visit.do("createDataset", body={})
     example = json.dumps(_EXAMPLE, indent=2)
@@ -122,7 +122,7 @@ def register(visit: Visit) -> Response:
         if visit.typed("do") == "look":
             return _register(visit, looked=visit.do("lookAtSource", body={"source": source})["columns"])
         promise = {p: value for p in ("epsilon", "delta") if (value := visit.number(p)) is not None}
-        body: dict[str, Any] = {"name": visit.typed("name").strip(), "source": source, "promise": promise}
+        body: Data = {"name": visit.typed("name").strip(), "source": source, "promise": promise}
         body["declaration"] = _read_declaration(visit.typed("declaration"))
         body |= {"title": visit.typed("title").strip()} if visit.typed("title").strip() else {}
         visit.do("createDataset", body=body)

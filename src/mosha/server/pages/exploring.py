@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from starlette.responses import Response
 
-from mosha.server.pages.site import Visit
+from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES"]
 
@@ -20,7 +19,7 @@ _KNOBS = {"epsilon": (EPSILONS, 8), "prior": (PRIORS, 1), "count": (COUNTS, 5), 
 
 
 @lru_cache(maxsize=1024)
-def _lessons(epsilon: float, prior: float, count: int, people: int) -> dict[str, Any]:
+def _lessons(epsilon: float, prior: float, count: int, people: int) -> Data:
     """All lessons for one place of the knobs; there are so few places that each is computed once."""
     from mosha.classroom import compare_noise, compose_questions, explain_epsilon  # noqa: PLC0415
 
@@ -33,7 +32,7 @@ def _lessons(epsilon: float, prior: float, count: int, people: int) -> dict[str,
 
 
 @lru_cache(maxsize=256)
-def _models(people: int, epsilon: float) -> list[dict[str, Any]]:
+def _models(people: int, epsilon: float) -> list[Data]:
     from mosha.classroom import compare_models  # noqa: PLC0415
 
     return compare_models(people=people, size=10, epsilon=epsilon, delta=DELTA)

@@ -25,10 +25,12 @@ from mosha.server.problems import problem_of
 from mosha.server.service import Service
 from mosha.server.visitors import check_site, identify, language_of, read_body
 
-__all__ = ["FOLDER", "Visit", "endpoint", "plain"]
+__all__ = ["FOLDER", "Data", "Visit", "endpoint", "plain"]
 
 FOLDER = Path(__file__).resolve().parent
 PRIVATE = {"Cache-Control": "no-store"}
+Data = dict[str, Any]
+"""JSON as the API gives and takes it."""
 Handler = Callable[["Visit"], Response]
 
 

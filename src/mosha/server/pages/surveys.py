@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from starlette.responses import Response
 
 from mosha.core.errors import MoshaError
 from mosha.server.errors import BadRequest
 from mosha.server.pages import charts
-from mosha.server.pages.site import Visit
+from mosha.server.pages.site import Data, Visit
 
 __all__ = ["ROUTES", "device_part"]
 
 
-def device_part(survey: dict[str, Any]) -> dict[str, Any] | None:
+def device_part(survey: Data) -> Data | None:
     """What the script needs in order to answer; None where the survey is of a kind that it does not speak."""
     from mosha.local import Survey  # noqa: PLC0415
 
@@ -42,7 +41,7 @@ def show_survey(visit: Visit) -> Response:
     return visit.render("survey.html", found=found, part=part, truth=truth, epsilon=epsilon, estimated=estimated)
 
 
-def _estimate(visit: Visit) -> dict[str, Any]:
+def _estimate(visit: Visit) -> Data:
     """The shares that were estimated so far, each with its bar."""
     said = visit.do("estimateSurvey", path=visit.path)
     rows = said["estimate"] if isinstance(said["estimate"], list) else []
@@ -55,7 +54,7 @@ def list_all(visit: Visit) -> Response:
     return _list(visit)
 
 
-def _list(visit: Visit, problem: dict[str, Any] | None = None) -> Response:
+def _list(visit: Visit, problem: Data | None = None) -> Response:
     found = visit.do("listSurveys")["surveys"]
     can = visit.may("survey.create")
     return visit.render("surveys.html", 422 if problem else 200, found=found, can_create=can, problem=problem)
