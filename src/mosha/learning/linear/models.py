@@ -3,169 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mosha.core.account import Account
-from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.measurement import Measurement
-from mosha.core.unit import Example, Unit
+from mosha.core.unit import Unit
 from mosha.exact.bounding import to_numbers
 from mosha.exact.grid import check_bounds as checked_bounds
-from mosha.learning.linear.descent import Descent, Floats, logits_of
-from mosha.learning.linear.estimator import Estimator
+from mosha.learning.linear.descent import Floats
+from mosha.learning.linear.descent_model import DescentClassifier, DescentModel, check_classes
 from mosha.learning.linear.losses import LOGIT, softmax_probabilities
-from mosha.learning.linear.rows import BoundedRows, label_codes
+from mosha.learning.linear.rows import label_codes
 
 __all__ = ["LinearRegression", "LogisticRegression", "SoftmaxRegression"]
 
 
-class _Linear(Estimator):
-    """What the three share: bounded rows, a plan, one payment, one release."""
-
-    _loss: ClassVar[str]
-    _steps: ClassVar[int] = 60
-    _rate: ClassVar[float] = 8.0
-    _clip: ClassVar[float] = 1.0
-
-    def __init__(
-        self,
-        *,
-        examples: int,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        mu: float | None = None,
-        between: Any = None,
-        norm: float | None = None,
-        unit: Unit | None = None,
-        fit_intercept: bool = True,
-        steps: int | None = None,
-        learning_rate: float | None = None,
-        momentum: float = 0.9,
-        clip: float | None = None,
-        penalty: float = 0.0,
-        average: float = 0.3,
-        rate: float = 1.0,
-    ) -> None:
-        self.examples = examples
-        self.epsilon, self.delta, self.rho, self.mu = epsilon, delta, rho, mu
-        self.between, self.norm, self.unit, self.fit_intercept = between, norm, unit, fit_intercept
-        self.steps, self.learning_rate, self.momentum = steps, learning_rate, momentum
-        self.clip, self.penalty, self.average, self.rate = clip, penalty, average, rate
-
-    def _outputs(self) -> int:
-        return 1
-
-    def _targets(self, y: Any) -> Floats:
-        raise NotImplementedError
-
-    def rows(self, features: int) -> BoundedRows:
-        """How examples with so many features are bounded."""
-        return BoundedRows(features, self.between, self.norm, self.fit_intercept)
-
-    def plan(self, features: int) -> Descent:
-        """The descent, fixed before any data is read."""
-        return Descent(
-            width=self.rows(features).width,
-            outputs=self._outputs(),
-            loss=self._loss,
-            examples=self.examples,
-            steps=self._steps if self.steps is None else self.steps,
-            learning_rate=self._rate if self.learning_rate is None else self.learning_rate,
-            momentum=self.momentum,
-            clip=self._clip if self.clip is None else self.clip,
-            penalty=self.penalty,
-            average=self.average,
-            rate=self.rate,
-        )
-
-    def measurement(self, features: int) -> Measurement:
-        """What `fit` opens: data are (X, y) or (X, y, persons), the answer is the weights on bounded rows."""
-        rows, unit = self.rows(features), Example() if self.unit is None else self.unit
-        inner = self.plan(features).measurement(
-            unit=unit, epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu
-        )
-
-        def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Floats, Any]:
-            if not isinstance(data, tuple) or len(data) not in (2, 3):
-                raise DataError("the data of a regression are (X, y), or (X, y, persons).")
-            steps, targets = rows.steps(data[0]), self._targets(data[1])
-            return inner.step(state, (steps, targets, data[2] if len(data) == 3 else None), ask, rng)
-
-        question = f"{inner.question} {rows!r} {self._question()}"
-        return replace(inner, step=step, question=question)
-
-    def _question(self) -> str:
-        return ""
-
-    def fit(
-        self,
-        X: Any,  # noqa: N803
-        y: Any,
-        *,
-        account: Account,
-        persons: Any = None,
-        key: str | None = None,
-    ) -> Self:
-        """Pay from `account`, then learn; nothing is read where the account refuses.
-
-        `persons` says whose each example is, where the unit is a Person.
-        """
-        if not isinstance(account, Account):
-            raise InvalidParameter("fit(X, y, account=...) needs the account that pays, such as ledger.account(...).")
-        features = _features(X)
-        data = (X, y) if persons is None else (X, y, persons)
-        with account.open(self.measurement(features), key=key) as run:
-            release = run.step(data)
-        self.receipt_ = release.receipt
-        return self.with_weights(release.value, features)
-
-    def with_weights(self, weights: Floats, features: int) -> Self:
-        """Take over weights that were released before: post-processing."""
-        rows = self.rows(features)
-        if np.shape(weights) != (rows.width, self._outputs()):
-            raise InvalidParameter("these weights have another shape than this model's.")
-        self.weights_, self._rows = weights, rows
-        coefficients, intercepts = rows.in_units(weights)
-        self.coef_, self.intercept_ = coefficients, cast("Any", intercepts)
-        self.n_features_in_, self.n_iter_ = features, self.plan(features).steps
-        return self
-
-    def decision_function(self, X: Any) -> Floats:  # noqa: N803
-        """Logits (examples by outputs): each a function of its own row, bit for bit."""
-        self._check_fitted()
-        return logits_of(self._rows.steps(X), self.weights_) * LOGIT
-
-
-class _Classifier(_Linear):
-    def _labels(self) -> tuple[Any, ...]:
-        raise NotImplementedError
-
-    def _question(self) -> str:
-        return repr(self._labels())
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        return np.array(self._labels())
-
-    def predict_proba(self, X: Any) -> Floats:  # noqa: N803
-        raise NotImplementedError
-
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """The likeliest class of each example."""
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
-
-    def score(self, X: Any, y: Any) -> float:  # noqa: N803
-        """The exact accuracy on *public* examples; that on private ones is bought (`mosha.learning.accuracy`)."""
-        codes = label_codes(y, self._labels())
-        return float((label_codes(self.predict(X), self._labels()) == codes)[codes >= 0].mean())
-
-
-class LogisticRegression(_Classifier):
+class LogisticRegression(DescentClassifier):
     """Two classes, by full-batch private gradient descent.
 
     Say the price by `epsilon` and `delta`, by `rho` or by `mu`; an account of exactly that limit pays for it.
@@ -246,7 +99,7 @@ class LogisticRegression(_Classifier):
         self.classes = classes
 
     def _labels(self) -> tuple[Any, ...]:
-        return _distinct(self.classes, exactly=2)
+        return check_classes(self.classes, exactly=2)
 
     def _targets(self, y: Any) -> Floats:
         codes = label_codes(y, self._labels()).astype(np.float64)
@@ -259,7 +112,7 @@ class LogisticRegression(_Classifier):
         return np.column_stack([1 - positive, positive])
 
 
-class SoftmaxRegression(_Classifier):
+class SoftmaxRegression(DescentClassifier):
     """Several classes, by full-batch private gradient descent.
 
     Args:
@@ -333,7 +186,7 @@ class SoftmaxRegression(_Classifier):
         self.classes = classes
 
     def _labels(self) -> tuple[Any, ...]:
-        return _distinct(self.classes)
+        return check_classes(self.classes)
 
     def _outputs(self) -> int:
         return len(self._labels())
@@ -349,7 +202,7 @@ class SoftmaxRegression(_Classifier):
         return softmax_probabilities(self.decision_function(X) / LOGIT)
 
 
-class LinearRegression(_Linear):
+class LinearRegression(DescentModel):
     """A number, by full-batch private gradient descent on residuals that are clipped: Huber's loss.
 
     Args:
@@ -458,17 +311,3 @@ class LinearRegression(_Linear):
         truth = to_numbers(y)
         missed = float(((truth - self.predict(X)) ** 2).sum())
         return 1 - missed / float(((truth - truth.mean()) ** 2).sum())
-
-
-def _features(X: Any) -> int:  # noqa: N803
-    shape = getattr(X, "shape", None) or np.shape(X)
-    if len(shape) != 2 or shape[1] < 1:
-        raise DataError("X must be an array with one row for each example and one column for each feature.")
-    return int(shape[1])
-
-
-def _distinct(classes: Sequence[Any], exactly: int | None = None) -> tuple[Any, ...]:
-    labels = tuple(classes)
-    if len(set(labels)) != len(labels) or (len(labels) < 2 if exactly is None else len(labels) != exactly):
-        raise InvalidParameter(f"classes must be {exactly or 'two or more'} different labels, declared in advance.")
-    return labels
