@@ -6,10 +6,14 @@ import contextlib
 import io
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosha.core.extras import load_guest
 from mosha.core.language import phrase, say
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["BAND", "INK", "LINE", "begin_figure", "has_chinese_font", "style_axes", "use_style", "write_footer"]
 
@@ -66,14 +70,14 @@ def begin_figure(width: float, height: float) -> Any:
     return _figure_class()(figsize=(width, height), layout="constrained", facecolor="white")
 
 
-def style_axes(axes: Any) -> None:
+def style_axes(axes: Axes) -> None:
     """No frame above and to the right; a light grid behind."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#d9dee6", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def write_footer(figure: Any, text: str, *, labels: str = "") -> None:
+def write_footer(figure: Figure, text: str, *, labels: str = "") -> None:
     """One small line beneath; where a label is Chinese and no font has it, how to get one."""
     missing = any("\u2e80" <= letter <= "\u9fff" for letter in labels + text) and not has_chinese_font()
     said = f"{text}\n{say('mechanisms.no_chinese_font', 'en')}" if missing else text

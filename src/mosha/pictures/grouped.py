@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosha.pictures.figure import BAND, INK, LINE, begin_figure, style_axes, use_style, write_footer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["draw_groups"]
 
@@ -17,7 +21,7 @@ MANY = 60
 
 
 def draw_groups(
-    keys: Mapping[str, Sequence[Any]],
+    keys: Mapping[str, Sequence[object]],
     columns: Mapping[str, Sequence[float]],
     errors: Mapping[str, Sequence[float] | None],
     *,
@@ -25,7 +29,7 @@ def draw_groups(
     title: str | None = None,
     unit: str | None = None,
     footer: str = "",
-    ax: Any = None,
+    ax: Axes | None = None,
 ) -> Any:
     """One panel for each column; all of them free post-processing.
 
@@ -67,13 +71,17 @@ def draw_groups(
         return figure
 
 
-def _is_grid(keys: Mapping[str, Sequence[Any]], count: int) -> bool:
+def _is_grid(keys: Mapping[str, Sequence[object]], count: int) -> bool:
     sides = [len(set(column)) for column in keys.values()]
     return len(sides) == 2 and min(sides) > 1 and math.prod(sides) == count
 
 
 def _draw_panel(
-    axes: Any, keys: Mapping[str, Sequence[Any]], labels: Sequence[str], values: Sequence[float], error: Any
+    axes: Axes,
+    keys: Mapping[str, Sequence[object]],
+    labels: Sequence[str],
+    values: Sequence[float],
+    error: Sequence[float] | None,
 ) -> None:
     places = list(range(len(values)))
     over_time = len(keys) == 1 and len(values) > 2 and all(isinstance(v, date) for v in next(iter(keys.values())))
@@ -94,7 +102,7 @@ def _draw_panel(
     style_axes(axes)
 
 
-def _draw_heat_map(figure: Any, axes: Any, keys: Mapping[str, Sequence[Any]], values: Sequence[float]) -> None:
+def _draw_heat_map(figure: Figure, axes: Axes, keys: Mapping[str, Sequence[object]], values: Sequence[float]) -> None:
     (first, second), (rows, across) = keys, (list(dict.fromkeys(column)) for column in keys.values())
     cells = [[math.nan] * len(across) for _ in rows]
     for row, column, value in zip(keys[first], keys[second], values, strict=True):
@@ -109,6 +117,6 @@ def _draw_heat_map(figure: Any, axes: Any, keys: Mapping[str, Sequence[Any]], va
     axes.set_ylabel(first)
 
 
-def _write_label(parts: Sequence[Any]) -> str:
+def _write_label(parts: Sequence[object]) -> str:
     texts = [str(part).removesuffix("+00:00").removesuffix(" 00:00:00") for part in parts]
     return ", ".join(text if len(text) <= 24 else f"{text[:23]}…" for text in texts)
