@@ -30,7 +30,7 @@ PAIR = ((np.ones((1, 1)), [1]), (np.zeros((0, 1)), []))
 def test_a_gradient_that_is_not_clipped_is_found(monkeypatch):
     """The fault of others: the price of a clip that nobody applies."""
     faulty = model(clip=0.01).measurement(1)
-    monkeypatch.setattr("mosha.learning.linear.descent.clipped", lambda residuals, clip: residuals)
+    monkeypatch.setattr("mosha.learning.linear.descent.clip_residuals", lambda residuals, clip: residuals)
     assert attack(faulty, neighbours=PAIR, runs=1500, confidence=1 - 1e-9).broken
 
 

@@ -162,7 +162,7 @@ def test_a_checkpoint_that_was_edited_cut_or_lost_its_key_is_refused(tmp_path):
             begun(PLAN, opened(tmp_path), path)
     path.write_bytes(whole)
     (tmp_path / "model.pt.key").unlink()
-    with pytest.raises(StateRefused, match=r"key .* is gone"):
+    with pytest.raises(StateRefused, match=r"secret .* is gone"):
         begun(PLAN, opened(tmp_path), path)
 
 

@@ -353,7 +353,7 @@ def _model(ledger):
 
 def _survey(ledger):
     account = ledger.account("phone", unit=mosha.Self(of="owners"), epsilon=1)
-    mosha.local.Device(account).report(mosha.local.Repeated(["on", "off"], permanent=1.0, epsilon=0.5), "on")
+    mosha.local.Device(account=account).report(mosha.local.Repeated(["on", "off"], permanent=1.0, epsilon=0.5), "on")
 
 
 @pytest.mark.parametrize("ask", [_graph, _stream, _rounds, _model, _survey])

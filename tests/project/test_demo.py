@@ -34,7 +34,7 @@ def test_the_demo_shows_the_promise_the_answers_and_what_is_left(demo):
 def test_the_demo_is_refused_once_and_kindly(demo):
     _, done = demo
     assert done.stdout.count("Refused") == 1
-    assert "No data was read, nothing was spent." in " ".join(done.stdout.split())
+    assert "No data was read. Nothing was spent." in " ".join(done.stdout.split())
     assert "Traceback" not in done.stdout
 
 

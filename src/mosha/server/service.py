@@ -6,10 +6,10 @@ import logging
 import os
 import threading
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from mosha.files.locks import FileLock
 from mosha.ledger import Ledger
 from mosha.server.errors import Conflict
 from mosha.server.people.limits import Rates
@@ -25,18 +25,13 @@ class _FolderLock:
     """One server works in a folder: what it holds is freed by the system when it ends, however it ends."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("a")
-        with suppress(ImportError):  # Windows has no fcntl; there the database's own locks are all
-            import fcntl  # noqa: PLC0415
-
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                self._file.close()
-                raise Conflict("server.folder_in_use") from None
+        lock = FileLock.take(path)
+        if lock is None:
+            raise Conflict("server.folder_in_use")
+        self._lock = lock
 
     def close(self) -> None:
-        self._file.close()
+        self._lock.release()
 
 
 class Service:

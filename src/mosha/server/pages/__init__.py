@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.routing import Route
 
+from mosha.core.lazy import keep_public_names
 from mosha.server.pages import asking, book, catalogue, entrance, exploring, public, surveys
 from mosha.server.pages.site import endpoint
 from mosha.server.service import Service
@@ -21,3 +22,6 @@ def page_routes(service: Service) -> list[Any]:
         for room in rooms
         for method, path, handler in room.ROUTES
     ]
+
+
+keep_public_names(__name__)
