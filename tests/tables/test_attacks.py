@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mosha.audit.attacks.pilot import search
-from mosha.audit.own.tables import BETWEEN, CROWD, TWO, own_entries, rows_of, seen
+from mosha.audit.own.tables import BETWEEN, CROWD, TWO, own_entries, rows_of, show_numbers
 from mosha.tables import Budget, protect
 from mosha.tables.parts.bounds import Limits
 
@@ -26,7 +26,7 @@ def attacked(monkeypatch, ask, change):
     """The verdict on a question whose reach is half of what one person moves."""
     whole = Limits.reach
     monkeypatch.setattr(Limits, "reach", lambda *a, **k: [max(1, change(r)) for r in whole(*a, **k)])
-    measurement = ask(protect(rows_of(CROWD), unit=TWO)).measurement(Budget(epsilon=1)).map(seen)
+    measurement = ask(protect(rows_of(CROWD), unit=TWO)).measurement(Budget(epsilon=1)).map(show_numbers)
     pairs = next(entry.proposals[2:3] for entry in ENTRIES if entry.name == "tables: sum")
     return search(measurement, pairs, runs=1500, confidence=CONFIDENCE)
 
