@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks._rows import Row
 from mosha.core.event import NOTHING
 from mosha.core.events import Pure
-from mosha.core.unit import Event
+from mosha.core.unit import Reading
 from mosha.ledger import Ledger
 from mosha.local.protocols.hyperplanes import count_orthogonal
 from mosha.local.protocols.projective import count_points
@@ -104,7 +104,7 @@ def _fixed_size(size: int) -> Callable[[], object]:
 def _keyed_sums(keys: int) -> Callable[[], object]:
     statistic = KeyedSum(keys=range(keys), key="key", between=(0, 4), column="value")
     rows = {"key": np.arange(1_000) % keys, "value": np.ones(1_000)}
-    return lambda: statistic.evaluate(rows, Event())
+    return lambda: statistic.evaluate(rows, Reading())
 
 
 def _added_events(kinds: int) -> Callable[[], object]:
@@ -122,7 +122,7 @@ def _added_events(kinds: int) -> Callable[[], object]:
 def _accounts(count: int) -> Callable[[], object]:
     book = Ledger.memory()
     for i in range(count):
-        book.account(f"account {i}", unit=Event(), epsilon=1.0)
+        book.account(f"account {i}", unit=Reading(), epsilon=1.0)
     return book.accounts
 
 

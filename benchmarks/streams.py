@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 
 from benchmarks._peers import PeerUnavailable, peer, run
 from benchmarks._rows import Row, best_cpu
-from mosha import Event, Ledger, noise
+from mosha import Ledger, Reading, noise
 from mosha.core.budget import Budget
 from mosha.streams import Batches, counter
 from mosha.streams.alarms import alarm_noise
@@ -70,7 +70,7 @@ print(json.dumps(told))
 
 def exact_errors(horizon: int) -> tuple[float, float]:
     """Root mean square and largest deviation of the planned stream at rho = 1/2, from its exact covariance."""
-    plan = counter(unit=Event(), horizon=horizon, rho=0.5).plan
+    plan = counter(unit=Reading(), horizon=horizon, rho=0.5).plan
     buffers = plan.mechanism.buffers
     unit = float(plan.law.scale) * plan.worth
     left = horizon - np.arange(horizon, dtype=float)
@@ -129,7 +129,7 @@ def gaussian_errors() -> list[Row]:
 def pure_errors() -> list[Row]:
     rows = []
     for horizon, (_, bar) in HORIZONS.items():
-        plan = counter(unit=Event(), horizon=horizon, epsilon=1, mechanism="tree").plan
+        plan = counter(unit=Reading(), horizon=horizon, epsilon=1, mechanism="tree").plan
         steps = np.arange(1, horizon + 1)
         bits = sum((steps >> level & 1).sum() for level in range(21)) / horizon
         binary = horizon.bit_length() * math.sqrt(2 * float(bits))
@@ -159,7 +159,7 @@ def speed() -> list[Row]:
     that is exact and secure cannot get there. jax-privacy's is floats from a counter of 64 bits, without data or
     ledger. Both figures are shown.
     """
-    stream = counter(unit=Event(), horizon=1 << 24, rho=0.5)
+    stream = counter(unit=Reading(), horizon=1 << 24, rho=0.5)
     plan, size = stream.plan, 1 << 14
 
     def steps() -> None:
@@ -172,7 +172,7 @@ def speed() -> list[Row]:
     lifting, start = plan.mechanism._lifting, begin(plan).inner  # noqa: SLF001  (the recursion by itself)
     drawn = plan.law.draw(1 << 16, 1, noise.secure())
     with tempfile.TemporaryDirectory(prefix="mosha-streams-") as folder:
-        account = Ledger(str(Path(folder) / "book.db")).account("door", unit=Event(), rho=1.0)
+        account = Ledger(str(Path(folder) / "book.db")).account("door", unit=Reading(), rho=1.0)
         with account.open(stream) as run_:
             run_.step(chunk)
             work = [
@@ -217,9 +217,9 @@ def memory() -> list[Row]:
     """Numbers and bytes of state, and memory of the process, from 2^10 to 2^24 steps that are really taken."""
     rows = []
     for name, asked, limit in (("buffers", {"rho": 0.5}, 10), ("tree", {"epsilon": 1}, 100)):
-        most = max(counter(unit=Event(), horizon=1 << power, **asked).plan.memory for power in (10, 16, 20, 24))
+        most = max(counter(unit=Reading(), horizon=1 << power, **asked).plan.memory for power in (10, 16, 20, 24))
         rows.append(Row(f"numbers of state, 2^10 to 2^24, {name}", "the bar", limit / most, 1.0, str(most), str(limit)))
-    stream = counter(unit=Event(), horizon=1 << 24, rho=0.5)
+    stream = counter(unit=Reading(), horizon=1 << 24, rho=0.5)
     state, rng, seen = stream.init(), noise.secure(), {}
     while state.time < 1 << 24:
         together = min(1 << 16, max(1 << 10, state.time))
@@ -237,7 +237,7 @@ def memory() -> list[Row]:
 
 def _tree_memory() -> list[Row]:
     """The nodes that a tree really holds, over the first 2^18 steps of 2^24."""
-    plan = counter(unit=Event(), horizon=1 << 24, epsilon=1, mechanism="tree").plan
+    plan = counter(unit=Reading(), horizon=1 << 24, epsilon=1, mechanism="tree").plan
     inner, tape, most = begin(plan).inner, new_tape(plan, lambda _: noise.secure()), 0
     for step in range(1 << 18):
         _, inner = plan.mechanism.step(inner, 1, tape)

@@ -30,7 +30,7 @@ def hourly() -> list[int]:
 
 def main(picture: str | None = None, hours: int = 24 * 90) -> float:
     rides = hourly()[:hours]
-    event = mosha.Event()
+    event = mosha.Reading()
     account = mosha.Ledger(f"{tempfile.mkdtemp()}/bikes.db").account("bikes", unit=event, rho=0.02)
     daily = streams.counter(unit=event, horizon=len(rides), rho=0.02, release=streams.Sliding(24))
     print(daily.describe())

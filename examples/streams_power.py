@@ -28,7 +28,7 @@ def daily() -> list[float]:
 
 
 def main(picture: str | None = None, days: int = 730) -> float:
-    power, event = daily()[:days], mosha.Event()
+    power, event = daily()[:days], mosha.Reading()
     account = mosha.Ledger(f"{tempfile.mkdtemp()}/power.db").account("power", unit=event, rho=0.5)
     month = streams.mean(unit=event, horizon=len(power), between=(0, 3), rho=0.5, release=streams.Sliding(30))
     with account.open(month) as run:

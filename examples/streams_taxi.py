@@ -41,7 +41,7 @@ def main(
     picture: str | None = None, first: str = "2014-10-27", last: str = "2014-11-10"
 ) -> list[tuple[datetime, bool]]:
     """The alarms that were given, and whether each was labelled: the marathon, when clocks went back."""
-    series, event = rides(first, last), mosha.Event()
+    series, event = rides(first, last), mosha.Reading()
     account = mosha.Ledger(f"{tempfile.mkdtemp()}/taxi.db").account("taxi", unit=event, epsilon=0.5)
     bell = streams.alarm(unit=event, threshold=THRESHOLD, alarms=2, horizon=len(series), epsilon=0.5)
     given = []

@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from mosha.core.release import Release as Release
     from mosha.core.unit import Client as Client
     from mosha.core.unit import Edge as Edge
-    from mosha.core.unit import Event as Event
     from mosha.core.unit import Example as Example
     from mosha.core.unit import Member as Member
-    from mosha.core.unit import Neighbours as Neighbours
+    from mosha.core.unit import Neighbors as Neighbors
     from mosha.core.unit import Node as Node
+    from mosha.core.unit import Own as Own
     from mosha.core.unit import Person as Person
+    from mosha.core.unit import Reading as Reading
     from mosha.core.unit import Row as Row
-    from mosha.core.unit import Self as Self
     from mosha.core.unit import Unit as Unit
     from mosha.core.unit import Window as Window
     from mosha.core.weakness import WeakPromise as WeakPromise
@@ -90,8 +90,10 @@ _NAMES = {
     "query": "sql",
     "set_language": "core.language",
 } | dict.fromkeys(
-    ["Client", "Edge", "Event", "Example", "Member", "Neighbours", "Node", "Person", "Row", "Self", "Unit", "Window"],
+    ["Client", "Edge", "Example", "Member", "Neighbors", "Node", "Own", "Person", "Reading", "Row", "Unit", "Window"],
     "core.unit",
 )
 __all__ = ["__version__", *_MODULES, *sorted(_NAMES)]  # noqa: PLE0604
-__getattr__, __dir__ = loaded_when_used(__name__, _NAMES, _MODULES)
+__getattr__, __dir__ = loaded_when_used(
+    __name__, _NAMES, _MODULES, renamed={"Event": "Reading", "Neighbours": "Neighbors", "Self": "Own"}
+)

@@ -47,14 +47,14 @@ def every_unit():
         units.Row(3),
         units.Person("patient_id"),
         units.Person("patient_id", at_most=5, groups=3, per_group=2, total=10.5),
-        units.Event(),
+        units.Reading(),
         units.Window("meter", 48),
         units.Edge(),
         units.Node(),
         units.Node(max_degree=50),
         units.Example(),
         units.Client(),
-        units.Self(),
+        units.Own(),
     ]
     replaced = [units.Row(2, neighbours="replace-one"), units.Person("p", neighbours="replace-one")]
     populated = [
@@ -68,7 +68,7 @@ def every_unit():
         units.Node(max_degree=5, of="patients"),
         units.Example(of="patients"),
         units.Client(of="patients"),
-        units.Self(of="patients"),
+        units.Own(of="patients"),
     ]
     return found + replaced + populated
 

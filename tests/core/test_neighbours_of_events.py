@@ -3,10 +3,10 @@
 import pytest
 
 import mosha
-from mosha.core.unit import Neighbours
+from mosha.core.unit import Neighbors
 from mosha.events import FixedSizeSampled, Gaussian, Group, Laplace, Parallel, Plan
 
-ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+ADD, REPLACE = Neighbors.ADD_REMOVE, Neighbors.REPLACE_ONE
 SUITED = {
     Gaussian(1) + Laplace(2): {ADD, REPLACE},
     Gaussian(1).sampled(0.1) * 10: {ADD},
@@ -19,7 +19,7 @@ SUITED = {
 @pytest.mark.parametrize(
     ("event", "suited"), SUITED.items(), ids=lambda part: None if isinstance(part, set) else repr(part)
 )
-@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("neighbours", list(Neighbors))
 def test_the_door_admits_an_event_for_its_own_neighbours_only(event, suited, neighbours):
     assert event.suits(neighbours) is (neighbours in suited)
     unit = mosha.Row(neighbours=neighbours)

@@ -12,7 +12,7 @@ UNITS = every_unit()
 
 
 def test_the_list_of_units_is_complete():
-    assert {type(unit).__name__ for unit in UNITS} == set(units.Unit.kinds)
+    assert {type(unit) for unit in UNITS} == set(units.Unit.kinds.values())
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
@@ -56,7 +56,7 @@ def test_only_a_unit_that_can_be_all_of_a_person_names_a_population(unit):
     if unit.whole_person:
         assert units.Unit.from_dict(arguments).of == "everybody"
     else:
-        assert isinstance(unit, units.Event | units.Window | units.Edge)
+        assert isinstance(unit, units.Reading | units.Window | units.Edge)
         with pytest.raises(InvalidParameter, match="not hide all of a person"):
             units.Unit.from_dict(arguments)
 
@@ -69,7 +69,7 @@ def test_a_population_has_a_name_that_an_account_can_have(name):
 
 def test_a_unit_without_population_is_described_as_before_there_were_any():
     assert "of" not in units.Person("pid").to_dict()
-    said = "Person(neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>, column='pid', at_most=2, groups=None, "
+    said = "Person(neighbours=<Neighbors.ADD_REMOVE: 'add-remove'>, column='pid', at_most=2, groups=None, "
     assert repr(units.Person("pid", at_most=2)) == said + "per_group=None, total=None)"  # fingerprints are made of it
     assert "of='staff'" in repr(units.Person("pid", of="staff"))
 

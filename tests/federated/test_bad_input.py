@@ -135,7 +135,7 @@ def test_a_closed_ledger_pays_nothing(tmp_path):
 
 
 def test_an_account_of_another_unit_pays_nothing():
-    for plan, unit in ((PLAN, mosha.Self()), (ClientSide(**PLANS[ClientSide], **NOISE), mosha.Client())):
+    for plan, unit in ((PLAN, mosha.Own()), (ClientSide(**PLANS[ClientSide], **NOISE), mosha.Client())):
         account = purse(epsilon=1e6, unit=unit)
         with pytest.raises(errors.WrongUnit):
             train(plan, Listed({}), np.zeros(3), account=account)

@@ -145,7 +145,7 @@ def test_more_rounds_than_planned_are_refused():
 
 def test_reports_of_clients_are_paid_by_each_from_its_own_account():
     plan = ClientSide(rounds=2, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
-    accounts = {node: purse(unit=mosha.Self(), epsilon=1e12) for node in five()}
+    accounts = {node: purse(unit=mosha.Own(), epsilon=1e12) for node in five()}
     nodes = Nodes({node: app(towards(STEP), flower_mod(plan, accounts[node])) for node in accounts})
     arrays, _ = started(flower(plan), nodes)
     assert np.allclose(arrays["w"], [0.6, 0.8, 0.0], atol=0.1)
@@ -155,7 +155,7 @@ def test_reports_of_clients_are_paid_by_each_from_its_own_account():
 
 def test_a_server_that_starts_again_gets_the_reports_that_were_made_and_nobody_pays_twice():
     plan = ClientSide(rounds=2, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
-    accounts = {node: purse(unit=mosha.Self(), epsilon=1e12) for node in five()}
+    accounts = {node: purse(unit=mosha.Own(), epsilon=1e12) for node in five()}
     again = lambda: Nodes({node: app(towards(STEP), flower_mod(plan, accounts[node], key="k")) for node in accounts})
     first, _ = started(flower(plan), again(), num_rounds=1)
     spent = accounts[100].spent
@@ -174,7 +174,7 @@ def test_an_app_that_breaks_sends_zeros_as_usual_and_not_a_word(kind):
         plan = ClientSide(rounds=1, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
     else:
         plan = Distributed(rounds=1, clients=5, clip=1.0, survivors=5, noise_multiplier=TINY, delta=1e-4)
-    accounts = {node: purse(unit=mosha.Self(), epsilon=1e12) for node in five()}
+    accounts = {node: purse(unit=mosha.Own(), epsilon=1e12) for node in five()}
     more = lambda node: (accounts[node],) if kind == "reports" else ()
     nodes = Nodes({n: app(broken if n == 100 else towards(STEP), flower_mod(plan, *more(n))) for n in accounts})
     arrays, _ = started(flower(plan) if kind == "reports" else flower(plan, rich()), nodes)
@@ -193,7 +193,7 @@ def test_a_client_whose_account_cannot_be_opened_says_no_more():
 
 def test_a_client_that_cannot_pay_sends_nothing():
     plan = ClientSide(rounds=1, clients=5, clip=1.0, noise_multiplier=TINY, delta=1e-4)
-    accounts = {node: purse(unit=mosha.Self(), epsilon=1e12 if node > 100 else 1.0) for node in five()}
+    accounts = {node: purse(unit=mosha.Own(), epsilon=1e12 if node > 100 else 1.0) for node in five()}
     nodes = Nodes({node: app(towards(STEP), flower_mod(plan, accounts[node])) for node in accounts})
     arrays, _ = started(flower(plan), nodes)
     assert np.allclose(arrays["w"], STEP, atol=0.1)  # the mean of four
@@ -312,4 +312,4 @@ def test_a_modifier_takes_the_plans_of_clients_and_their_own_accounts():
             flower_mod(plan, account)
     for key in ("", 5):
         with pytest.raises(errors.InvalidParameter):
-            flower_mod(plan, purse(unit=mosha.Self()), key=key)
+            flower_mod(plan, purse(unit=mosha.Own()), key=key)

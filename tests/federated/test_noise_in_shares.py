@@ -140,7 +140,7 @@ def test_the_local_model_is_priced_by_the_number_of_reports():
 def test_a_device_pays_for_all_its_reports_and_can_be_restarted():
     plan = client_side(delta=1e-5)
     ledger = mosha.Ledger.memory()
-    account = purse(unit=mosha.Self(), ledger=ledger)
+    account = purse(unit=mosha.Own(), ledger=ledger)
     run = account.open(plan.device(3), key="training")
     first = run.step(np.ones(3)).value
     spent = account.spent

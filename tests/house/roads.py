@@ -38,8 +38,8 @@ def _stream(folder: Path) -> Callable[[int], object]:
     """A step of a stream counter that was paid once."""
     import mosha
 
-    counter = mosha.streams.counter(unit=mosha.Event(), horizon=64, epsilon=1)
-    run = mosha.Ledger(folder / "stream.db").account("door", unit=mosha.Event(), epsilon=1).open(counter)
+    counter = mosha.streams.counter(unit=mosha.Reading(), horizon=64, epsilon=1)
+    run = mosha.Ledger(folder / "stream.db").account("door", unit=mosha.Reading(), epsilon=1).open(counter)
     return lambda number: run.step([1] * number)
 
 

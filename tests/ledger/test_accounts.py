@@ -226,9 +226,9 @@ def test_accounts_of_two_ledgers_do_not_go_together(ledger):
 
 
 def test_hundreds_of_blocks_are_paid_at_once(ledger):
-    visits = ledger.account("visits", unit=mosha.Event(), epsilon=5, disjoint_blocks=True)
+    visits = ledger.account("visits", unit=mosha.Reading(), epsilon=5, disjoint_blocks=True)
     year = ledger.together([visits.block(f"2026-{day:03}") for day in range(150)])
-    year.open(asking(unit=mosha.Event(), answer=3), key="k").step(None)
-    assert year.open(asking(unit=mosha.Event()), key="k").step(None).value == 3
+    year.open(asking(unit=mosha.Reading(), answer=3), key="k").step(None)
+    assert year.open(asking(unit=mosha.Reading()), key="k").step(None).value == 3
     assert visits.spent == 1.0
     assert ledger.verify().ok

@@ -65,12 +65,12 @@ def test_open_makes_an_account_and_says_so(book, mosha_ledger):
     [
         ("row", mosha.Row()),
         ("row:3", mosha.Row(at_most=3)),
-        ("event", mosha.Event()),
+        ("reading", mosha.Reading()),
         ("edge", mosha.Edge()),
         ("node", mosha.Node()),
         ("example", mosha.Example()),
         ("client", mosha.Client()),
-        ("self", mosha.Self()),
+        ("own", mosha.Own()),
         ("person:a:b", mosha.Person("a:b")),
     ],
 )
@@ -97,7 +97,7 @@ def test_children_and_blocks(visits, mosha_ledger):
     assert mosha_ledger("open", visits, "zhang", "--parent", "visits", "--epsilon", 1, "--delta", 1e-7)[0] == 0
     assert mosha_ledger("open", visits, "2026-11", "--parent", "visits", "--block")[0] == 0
     assert mosha_ledger("open", visits, "x", "--block")[0] == 1
-    assert mosha_ledger("open", visits, "days", "--unit", "event", "--mu", 1, "--disjoint-blocks")[0] == 0
+    assert mosha_ledger("open", visits, "days", "--unit", "reading", "--mu", 1, "--disjoint-blocks")[0] == 0
     with mosha.Ledger(visits) as ledger:
         found = {account.name: account.terms for account in ledger.accounts()}
     assert found["visits/2026-11"].block

@@ -142,9 +142,9 @@ def everything_that_has_a_price():
     yield asked, {"epsilon": 0.3, "delta": 1e-7}, asked.measurement_for(epsilon=0.3, delta=1e-7)
     graph = mosha.graphs.protect([(0, 1), (1, 2)], unit=mosha.Edge(), vertices=3, account=None).triangles()
     yield graph, {"epsilon": 0.4}, graph.measurement(epsilon=0.4)
-    stream = streams.counter(unit=mosha.Event(), horizon=8, epsilon=0.3)
+    stream = streams.counter(unit=mosha.Reading(), horizon=8, epsilon=0.3)
     yield stream, {}, stream
-    bell = streams.alarm(unit=mosha.Event(), threshold=50, alarms=500, horizon=None, epsilon=0.9, delta=1e-6)
+    bell = streams.alarm(unit=mosha.Reading(), threshold=50, alarms=500, horizon=None, epsilon=0.9, delta=1e-6)
     yield bell, {}, bell
     plan = DPSGD(steps=20, rate=0.1, clip=1.0)
     sold = plan.calibrate(epsilon=0.4, delta=1e-7)

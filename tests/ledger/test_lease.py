@@ -85,7 +85,7 @@ def test_every_ancestor_leases_too_each_by_its_own_rule(ledger):
 
 
 def test_a_lease_on_disjoint_blocks_returns_to_its_lanes(ledger):
-    unit = mosha.Event()
+    unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=2, disjoint_blocks=True)
     one, two = visits.block("1"), visits.block("2")
     with one.lease(events.Laplace(1)), two.lease(events.Laplace(1)) as other:

@@ -20,8 +20,8 @@ ROW = mosha.Row()
 def measurements(epsilon, delta):
     bought = {"epsilon": epsilon, "delta": delta}
     yield gaussian(Histogram(keys=["a", "b"]), unit=ROW, **bought)
-    yield counter(unit=mosha.Event(), horizon=64, **bought)
-    yield alarm(unit=mosha.Event(), threshold=50, alarms=500, horizon=None, **bought)
+    yield counter(unit=mosha.Reading(), horizon=64, **bought)
+    yield alarm(unit=mosha.Reading(), threshold=50, alarms=500, horizon=None, **bought)
     yield analytics.histogram(keys=["a", "b"], clients=100, survivors=80, **bought).measurement()
     yield LogisticRegression(examples=4000, norm=1.0, **bought).measurement(3)
 

@@ -96,21 +96,21 @@ def test_one_release_on_several_blocks_is_one_release_for_their_parent(ledger):
 
 
 def test_disjoint_blocks_cost_their_parent_the_dearest_one(ledger):
-    visits = ledger.account("visits", unit=mosha.Event(), epsilon=2, disjoint_blocks=True)
+    visits = ledger.account("visits", unit=mosha.Reading(), epsilon=2, disjoint_blocks=True)
     months = [visits.block(f"2026-{month:02}") for month in range(1, 13)]
     for month in months:
-        month.open(asking(unit=mosha.Event()))
+        month.open(asking(unit=mosha.Reading()))
     assert visits.spent == 1.0
-    months[0].open(asking(unit=mosha.Event()))
+    months[0].open(asking(unit=mosha.Reading()))
     assert visits.spent == 2.0
     with pytest.raises(errors.BudgetExceeded):
-        months[0].open(asking(events.Laplace(100), unit=mosha.Event()))
-    months[1].open(asking(unit=mosha.Event()))
+        months[0].open(asking(events.Laplace(100), unit=mosha.Reading()))
+    months[1].open(asking(unit=mosha.Reading()))
     assert ledger.verify().ok
 
 
 def test_a_release_on_everything_counts_for_every_block(ledger):
-    unit = mosha.Event()
+    unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=2, disjoint_blocks=True)
     block = visits.block("2026-11")
     visits.open(asking(unit=unit))
@@ -121,7 +121,7 @@ def test_a_release_on_everything_counts_for_every_block(ledger):
 
 
 def test_the_organisation_above_counts_disjoint_blocks_as_their_parent_does(ledger):
-    unit = mosha.Event()
+    unit = mosha.Reading()
     hospital = ledger.account("hospital", unit=unit, epsilon=3)
     visits = hospital.child("visits", epsilon=2, disjoint_blocks=True)
     stays = hospital.child("stays", epsilon=2, disjoint_blocks=True)
@@ -134,7 +134,7 @@ def test_the_organisation_above_counts_disjoint_blocks_as_their_parent_does(ledg
 
 
 def test_an_analyst_beside_the_blocks_makes_the_parent_pay_for_all_of_them(ledger):
-    unit = mosha.Event()
+    unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=5, disjoint_blocks=True)
     inside, outside = visits.child("zhang", epsilon=5), ledger.account("zhang", unit=unit, epsilon=5)
     blocks = [visits.block("1"), visits.block("2")]
@@ -146,7 +146,7 @@ def test_an_analyst_beside_the_blocks_makes_the_parent_pay_for_all_of_them(ledge
     assert [visits.spent, inside.spent] == [3.0, 2.0]
 
 
-@pytest.mark.parametrize("unit", [mosha.Row(at_most=2), mosha.Event(neighbours="replace-one"), mosha.Self()])
+@pytest.mark.parametrize("unit", [mosha.Row(at_most=2), mosha.Reading(neighbours="replace-one"), mosha.Own()])
 def test_blocks_are_not_called_disjoint_where_one_change_touches_two(ledger, unit):
     with pytest.raises(errors.InvalidParameter, match="disjoint_blocks"):
         ledger.account("visits", unit=unit, epsilon=1, disjoint_blocks=True)
@@ -154,7 +154,7 @@ def test_blocks_are_not_called_disjoint_where_one_change_touches_two(ledger, uni
 
 
 def test_unused_steps_go_back_to_the_lanes_they_came_from(ledger):
-    unit = mosha.Event()
+    unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=2, disjoint_blocks=True)
     one, two = visits.block("1"), visits.block("2")
     two.open(asking(events.Laplace(2), unit=unit))
@@ -193,7 +193,7 @@ def test_a_block_is_opened_once_and_as_a_block(ledger):
 
 
 def test_the_event_of_a_parent_knows_which_blocks_exclude_each_other(ledger):
-    unit = mosha.Event()
+    unit = mosha.Reading()
     visits = ledger.account("visits", unit=unit, epsilon=9, disjoint_blocks=True)
     one, two = visits.block("1"), visits.block("2")
     for account, scale in [(visits, 1), (one, 2), (two, 4), (ledger.together([one, two]), 8)]:
@@ -207,7 +207,7 @@ def test_the_event_of_a_parent_knows_which_blocks_exclude_each_other(ledger):
 WORLD = ["o", "o/v", "o/v/1", "o/v/2", "o/v/1/z", "o/v/2/z", "o/v/a", "o/s", "o/s/1", "o/s/2", "o/x", "q"]
 DISJOINT = {"o/v", "o/s"}
 BLOCKS = {"o/v/1", "o/v/2", "o/s/1", "o/s/2"}
-TERMS = {name: Terms(name, mosha.Event(), rule_for(epsilon=100), name in BLOCKS, name in DISJOINT) for name in WORLD}
+TERMS = {name: Terms(name, mosha.Reading(), rule_for(epsilon=100), name in BLOCKS, name in DISJOINT) for name in WORLD}
 
 
 def touches(person, leaves):
@@ -250,7 +250,7 @@ def test_what_is_counted_covers_every_person(releases):
 
 
 def test_a_hundred_random_releases_leave_a_book_that_verifies(ledger):
-    unit = mosha.Event()
+    unit = mosha.Reading()
     rng = random.SystemRandom()
     for name in WORLD:
         if name in BLOCKS:

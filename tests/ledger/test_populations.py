@@ -71,7 +71,7 @@ def test_the_population_may_be_the_parent_and_pays_once(ledger, patients):
 
 def test_the_population_itself_pays_for_whole_persons_of_it(ledger, patients):
     patients.open(asking(events.Laplace(2), unit=LABS))
-    for unit in (mosha.Person("pid"), mosha.Person("pid", of="others"), mosha.Row(), mosha.Edge(), mosha.Event()):
+    for unit in (mosha.Person("pid"), mosha.Person("pid", of="others"), mosha.Row(), mosha.Edge(), mosha.Reading()):
         with pytest.raises(errors.WrongUnit):
             patients.open(asking(unit=unit))
     assert patients.spent == 0.5
@@ -123,10 +123,10 @@ def test_only_units_that_hide_whole_persons_enter_a_population(ledger, patients,
 
 def test_neighbours_of_a_population_agree(ledger, patients):
     with pytest.raises(errors.WrongUnit, match="kind of neighbors"):
-        ledger.account("phones", unit=mosha.Self(of=PATIENTS), epsilon=1)
+        ledger.account("phones", unit=mosha.Own(of=PATIENTS), epsilon=1)
     owners = ledger.population("owners", neighbours="replace-one", epsilon=1)
-    phones = ledger.account("phones", unit=mosha.Self(of="owners"), epsilon=1)
-    phones.open(asking(events.Laplace(2), unit=mosha.Self()))
+    phones = ledger.account("phones", unit=mosha.Own(of="owners"), epsilon=1)
+    phones.open(asking(events.Laplace(2), unit=mosha.Own()))
     assert owners.spent == 0.5
     assert ledger.population("owners").unit.neighbours == "replace-one"
 
@@ -352,7 +352,7 @@ def _model(ledger):
 
 
 def _survey(ledger):
-    account = ledger.account("phone", unit=mosha.Self(of="owners"), epsilon=1)
+    account = ledger.account("phone", unit=mosha.Own(of="owners"), epsilon=1)
     mosha.local.Device(account=account).report(mosha.local.Repeated(["on", "off"], permanent=1.0, epsilon=0.5), "on")
 
 

@@ -76,7 +76,7 @@ def test_every_unit_has_its_level_and_its_model(ledger, unit):
     loss, model = found["deployment"]["privacy_loss"], found["deployment"]["deployment_model"]["model_name"]
     assert loss["privacy_unit"].endswith(("level", "time"))
     assert unit.neighbours.describe() in loss["privacy_unit_details"]
-    assert model == {mosha.Self: "Local", mosha.Client: "Federated"}.get(type(unit), "Central")
+    assert model == {mosha.Own: "Local", mosha.Client: "Federated"}.get(type(unit), "Central")
 
 
 def test_the_tier_is_the_highest_that_the_details_reach(ledger):
@@ -97,9 +97,9 @@ def test_what_no_ledger_knows_is_asked_for_and_never_null(ledger):
 
 
 def test_the_ledger_says_what_it_knows(ledger):
-    account = ledger.account("visits", unit=mosha.Event(), epsilon=3, disjoint_blocks=True)
+    account = ledger.account("visits", unit=mosha.Reading(), epsilon=3, disjoint_blocks=True)
     for month in ("10", "11"):
-        account.block(month).open(asking(events.Laplace(2), unit=mosha.Event()))
+        account.block(month).open(asking(events.Laplace(2), unit=mosha.Reading()))
     found = entry_of(ledger, BASIC | {"access_type": "Interactive"})["deployment"]
     assert found["deployment_model"]["release_type"] == "Many releases"
     assert found["deployment_model"]["data_source_type"] == "Dynamic"

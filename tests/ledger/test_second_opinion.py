@@ -25,7 +25,7 @@ from mosha.ledger.paying.holder import make_lock
 from mosha.ledger.storage.chain import GENESIS, follow
 from tests.ledger.place import PERSON, asking
 
-EVENT = mosha.Event()
+EVENT = mosha.Reading()
 SECRETS = {}  # of holders, by the locks that they leave in the book
 
 

@@ -76,7 +76,7 @@ def test_the_markdown_says_it_to_people(ledger, visits):
 
 
 def test_retired_and_disjoint_are_said(ledger):
-    account = ledger.account("visits", unit=mosha.Event(), epsilon=1, disjoint_blocks=True)
+    account = ledger.account("visits", unit=mosha.Reading(), epsilon=1, disjoint_blocks=True)
     account.block("2026-11")
     account.retire()
     text = ledger.statement("visits").markdown()

@@ -155,7 +155,7 @@ def test_every_call_answers_or_refuses(calls, odd):
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: repr(odd)[:12])
 def test_a_device_pays_nothing_for_what_it_refuses(odd):
-    account = mosha.Ledger.memory().account("phone", unit=mosha.Self(), epsilon=4)
+    account = mosha.Ledger.memory().account("phone", unit=mosha.Own(), epsilon=4)
     device = Device(account=account)
     for call in (
         lambda: device.report(odd, "a"),

@@ -13,7 +13,7 @@ SURVEY = Repeated(["a", "b", "c"], permanent=2.0, epsilon=1.0)
 
 
 def account(path, epsilon=4.0):
-    return mosha.Ledger(path).account("phone", unit=mosha.Self(), epsilon=epsilon)
+    return mosha.Ledger(path).account("phone", unit=mosha.Own(), epsilon=epsilon)
 
 
 def test_one_report_has_exactly_the_law_of_randomized_response_at_epsilon():
@@ -96,7 +96,7 @@ def test_bad_declarations_and_devices_are_refused(tmp_path):
 def test_the_device_and_its_ledger_load_no_numpy(tmp_path):
     script = (
         "import sys, mosha\n"
-        f"purse = mosha.Ledger({str(tmp_path / 'phone.db')!r}).account('phone', unit=mosha.Self(), epsilon=4)\n"
+        f"purse = mosha.Ledger({str(tmp_path / 'phone.db')!r}).account('phone', unit=mosha.Own(), epsilon=4)\n"
         "survey = mosha.local.Repeated(['a', 'b'], permanent=2, epsilon=1)\n"
         "for _ in range(3): mosha.local.Device(account=purse).report(survey, 'a')\n"
         "mosha.local.Location((10, 20), 100, 0.01).report((10, 20))\n"

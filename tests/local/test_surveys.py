@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.unit import Self
+from mosha.core.unit import Own
 from mosha.local import Batch, Collector, Distribution, Frequency, Mean, Several, Survey
 from mosha.local.protocols.wire import tag_of
 from mosha.noise import SeededRandom
@@ -76,7 +76,7 @@ def test_one_report_is_short_and_of_the_declared_length(survey, value):
 @every_survey
 def test_same_randomness_same_report_and_price_before_data(survey, value):
     measurement = survey.measurement
-    assert measurement.unit == Self()
+    assert measurement.unit == Own()
     first, second = (measurement.step(None, value, None, SeededRandom(7))[0] for _ in range(2))
     assert first == second
     assert measurement.event.parts()[0][0].epsilon == survey.epsilon

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mosha import Example, Person, Row, Self
+from mosha import Example, Own, Person, Row
 from mosha.mechanisms import (
     Clipped,
     ClippedSum,
@@ -95,7 +95,7 @@ def every_measurement():
         ),
         Case(
             "randomized_response",
-            lambda e: randomized_response(["a", "b", "c"], unit=Self(), epsilon=e),
+            lambda e: randomized_response(["a", "b", "c"], unit=Own(), epsilon=e),
             "a",
             "b",
             None,

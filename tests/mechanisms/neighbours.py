@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from mosha.core.unit import Neighbours, Person
+from mosha.core.unit import Neighbors, Person
 from mosha.mechanisms import Sensitivity
 
 VALUES = [0.0, 1.0, -1.0, 2.5, 10.0, -10.0, 1e9, -1e9, float("nan"), float("inf"), -float("inf"), 0.1, 7.0]
@@ -23,12 +23,12 @@ def random_neighbours(rng, unit, values=VALUES):
     people = [random_person(rng, rows, values)[: None if bounded else rows] for _ in range(rng.integers(1, 5))]
     changed = list(people)
     where = int(rng.integers(len(people)))
-    if unit.neighbours is Neighbours.ADD_REMOVE:
+    if unit.neighbours is Neighbors.ADD_REMOVE:
         del changed[where]
     else:
         changed[where] = random_person(rng, rows, values)[: None if bounded else rows]
     names = list(range(len(people)))
-    others = names[:where] + names[where + (unit.neighbours is Neighbours.ADD_REMOVE) :]
+    others = names[:where] + names[where + (unit.neighbours is Neighbors.ADD_REMOVE) :]
     pair = (flat(names, people, bounded), flat(others, changed, bounded))
     return pair if rng.integers(2) else pair[::-1]
 
@@ -66,7 +66,7 @@ def all_neighbours(unit, values):
     owned = [list(rows) for i in range(1, unit.at_most + 1) for rows in itertools.product(values, repeat=i)]
     for rows in owned:
         first = flat(["x", "y"], [other, rows], bounded)
-        if unit.neighbours is Neighbours.ADD_REMOVE:
+        if unit.neighbours is Neighbors.ADD_REMOVE:
             yield first, flat(["x"], [other], bounded)
         else:
             yield from ((first, flat(["x", "y"], [other, more], bounded)) for more in owned)

@@ -190,9 +190,9 @@ def test_the_people_needed_for_a_key_and_the_share_of_lies():
     keys = partition_selection(unit=ROW, epsilon=1, delta=1e-6)
     assert keys.forecast(0.95) == 16
     assert keys.forecast(0.5) < keys.forecast(0.999)
-    from mosha import Self
+    from mosha import Own
 
-    assert randomized_response(["a", "b"], unit=Self(), epsilon=math.log(3)).forecast(0.9) == pytest.approx(0.25)
+    assert randomized_response(["a", "b"], unit=Own(), epsilon=math.log(3)).forecast(0.9) == pytest.approx(0.25)
 
 
 def test_rounding_to_the_grid_is_below_the_noise():

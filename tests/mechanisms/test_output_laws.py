@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mosha import Person, Row, Self
+from mosha import Own, Person, Row
 from mosha.mechanisms import (
     Count,
     Histogram,
@@ -147,7 +147,7 @@ def above_by_four(threshold_scale, answer_scale):
 @pytest.mark.parametrize(("categories", "epsilon"), [(2, 1.0), (5, 2.0)])
 def test_randomized_response_tells_the_truth_as_often_as_it_says(categories, epsilon):
     labels = list(range(categories))
-    drawn = answers(randomized_response(labels, unit=Self(), epsilon=epsilon), 1, N)
+    drawn = answers(randomized_response(labels, unit=Own(), epsilon=epsilon), 1, N)
 
     def law(e):
         z = math.exp(e) + categories - 1
@@ -159,7 +159,7 @@ def test_randomized_response_tells_the_truth_as_often_as_it_says(categories, eps
 
 
 def test_a_value_that_is_no_category_is_answered_uniformly():
-    measurement = randomized_response(["a", "b", "c"], unit=Self(), epsilon=3)
+    measurement = randomized_response(["a", "b", "c"], unit=Own(), epsilon=3)
     for odd in (None, "z", np.zeros(3), float("nan")):
         assert not rejects(frequencies(answers(measurement, odd, 1000), dict.fromkeys("abc", 1 / 3)))
 

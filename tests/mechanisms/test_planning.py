@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mosha import Person, Row, Self
+from mosha import Own, Person, Row
 from mosha.core.errors import InvalidParameter
 from mosha.mechanisms import (
     ClippedSum,
@@ -121,7 +121,7 @@ def test_five_percent_of_a_mean_with_95_percent_confidence():
 
 
 def test_a_plan_for_lies_and_for_public_data_like_the_private_ones():
-    lies = lambda e: randomized_response(["a", "b"], unit=Self(), epsilon=e)
+    lies = lambda e: randomized_response(["a", "b"], unit=Own(), epsilon=e)
     epsilon = planning.plan(lies, within=0.25, confidence=0.5)
     assert epsilon == pytest.approx(math.log(3), rel=1e-5)
     ages, median = np.linspace(0, 100, 2001), Quantile(at=0.5, between=(0, 100))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from mosha import Person, Row, Self
+from mosha import Own, Person, Row
 from mosha.accounting.measures import gaussian as normal
 from mosha.mechanisms import (
     ClippedSum,
@@ -172,7 +172,7 @@ ATTACKS = [
     ),
     Attack(
         "randomized response",
-        lambda e: randomized_response(["a", "b", "c"], unit=Self(), epsilon=e),
+        lambda e: randomized_response(["a", "b", "c"], unit=Own(), epsilon=e),
         "a",
         "b",
         lambda y: y == "a",

@@ -24,7 +24,7 @@ from mosha.mechanisms import (
 )
 from tests.mechanisms.every_measurement import every_measurement
 
-ROW, SELF = mosha.Row(), mosha.Self()
+ROW, SELF = mosha.Row(), mosha.Own()
 HERE, THERE = Histogram(keys=["a", "b", "c"]), Histogram(keys=["a", "b", "d"])
 LOW, HIGH = Quantile(at=0.25, between=(0, 8)), Quantile(at=0.75, between=(0, 8))
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mosha import Row, Self
+from mosha import Own, Row
 from mosha.core.errors import InvalidParameter
 from mosha.mechanisms import randomized_response, response_frequencies
 from mosha.noise import secure
@@ -15,7 +15,7 @@ from mosha.noise import secure
 def test_the_estimate_is_near_the_truth(categories):
     # 3000 reports: the deviation of each estimate is below 0.02; 0.16 is eight of them
     epsilon, labels, rng = 2.0, list(range(categories)), secure()
-    measurement = randomized_response(labels, unit=Self(), epsilon=epsilon)
+    measurement = randomized_response(labels, unit=Own(), epsilon=epsilon)
     truth = [0] * 2100 + [1] * 900
     reports = [measurement.step(None, value, None, rng)[0] for value in truth]
     estimate = response_frequencies(reports, labels, epsilon=epsilon)
@@ -33,12 +33,12 @@ def test_the_estimate_undoes_the_expected_reports_exactly():
 
 
 @pytest.mark.parametrize("make", [
-    lambda: randomized_response(["a"], unit=Self(), epsilon=1),
-    lambda: randomized_response([], unit=Self(), epsilon=1),
-    lambda: randomized_response(["a", "a"], unit=Self(), epsilon=1),
-    lambda: randomized_response("ab", unit=Self(), epsilon=1),
+    lambda: randomized_response(["a"], unit=Own(), epsilon=1),
+    lambda: randomized_response([], unit=Own(), epsilon=1),
+    lambda: randomized_response(["a", "a"], unit=Own(), epsilon=1),
+    lambda: randomized_response("ab", unit=Own(), epsilon=1),
     lambda: randomized_response(["a", "b"], unit=Row(), epsilon=1),
-    lambda: randomized_response(["a", "b"], unit=Self(), epsilon=0),
+    lambda: randomized_response(["a", "b"], unit=Own(), epsilon=0),
     lambda: response_frequencies([], ["a", "b"], epsilon=1),
 ], ids=lambda make: None)  # fmt: skip
 def test_bad_declarations_are_refused(make):

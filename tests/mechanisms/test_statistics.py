@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mosha import Client, Edge, Event, Example, Node, Person, Row
+from mosha import Client, Edge, Example, Node, Person, Reading, Row
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.exact.clip import clip_vectors
 from mosha.exact.grid import LARGEST_STEPS, grid_for, sum_steps
@@ -175,7 +175,7 @@ def test_columns_are_found_by_name():
 
 
 def test_units_of_one_row_each_are_accepted_and_others_refused():
-    for unit in (Event(), Example(), Client(), Edge()):
+    for unit in (Reading(), Example(), Client(), Edge()):
         assert Count().sensitivity(unit).l1 == 1
     with pytest.raises(InvalidParameter):
         Count().sensitivity(Node(max_degree=3))

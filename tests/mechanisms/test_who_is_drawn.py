@@ -34,7 +34,7 @@ def test_fewer_units_than_planned_are_drawn_no_more_often():
     for _ in range(3000):
         counts[rule.draw(range(20), 100, 1, secure())] += 1
     assert (np.abs(counts - 300) < 8 * math.sqrt(270)).all()
-    assert rule.neighbors == mosha.Neighbours.REPLACE_ONE
+    assert rule.neighbors == mosha.Neighbors.REPLACE_ONE
     assert [len(rule.draw(range(500), 100, 1, secure())) for _ in range(5)] == [10] * 5
 
 

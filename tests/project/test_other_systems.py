@@ -69,8 +69,8 @@ def test_a_ledger_and_a_stream_that_goes_on_after_its_process(tmp_path):
     script = """
 import mosha
 from mosha import streams
-account = mosha.Ledger(sys.argv[1] + "/book.db").account("s", unit=mosha.Event(), epsilon=1)
-plan = streams.counter(horizon=8, epsilon=1, unit=mosha.Event())
+account = mosha.Ledger(sys.argv[1] + "/book.db").account("s", unit=mosha.Reading(), epsilon=1)
+plan = streams.counter(horizon=8, epsilon=1, unit=mosha.Reading())
 try:
     service = streams.serve(account, plan, name="visits", state=sys.argv[1] + "/state")
     print(service.step([1] * 5).step)
@@ -107,9 +107,9 @@ def test_where_a_system_has_no_locks_at_all_a_stream_is_refused_unpaid(tmp_path)
 sys.modules["msvcrt"] = None
 import mosha
 from mosha import streams
-account = mosha.Ledger(sys.argv[1] + "/book.db").account("s", unit=mosha.Event(), epsilon=1)
+account = mosha.Ledger(sys.argv[1] + "/book.db").account("s", unit=mosha.Reading(), epsilon=1)
 try:
-    plan = streams.counter(horizon=8, epsilon=1, unit=mosha.Event())
+    plan = streams.counter(horizon=8, epsilon=1, unit=mosha.Reading())
     streams.serve(account, plan, name="visits", state=sys.argv[1] + "/state")
 except mosha.errors.StateRefused:
     print("refused", account.spent == 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import mosha
 from mosha.streams import counter, serve
 
-EVENT = mosha.Event()
+EVENT = mosha.Reading()
 
 
 def made(horizon):

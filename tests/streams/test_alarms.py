@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from mosha import Event, Person, Window, errors, noise
+from mosha import Person, Reading, Window, errors, noise
 from mosha.accounting.measures import concentrated, pure
 from mosha.core.budget import Budget
 from mosha.mechanisms import ClippedSum, Histogram
@@ -27,7 +27,7 @@ def run(bell, batches):
 
 
 def test_the_price_does_not_grow_with_time():
-    short, long = (alarm(unit=Event(), threshold=9, alarms=3, horizon=h, epsilon=1).event for h in (10, None))
+    short, long = (alarm(unit=Reading(), threshold=9, alarms=3, horizon=h, epsilon=1).event for h in (10, None))
     assert short == long
     assert pure.cost_of(short).amount == pytest.approx(1)
 
@@ -45,7 +45,7 @@ def test_the_split_is_the_best_one_and_better_than_others():
 
 def test_quiet_below_told_above_and_refused_at_the_end():
     """False alarm: noise of scale 4 strays by 4000 with probability below 1e-400."""
-    bell = alarm(unit=Event(), threshold=[5000, 20000], alarms=2, horizon=None, epsilon=1)
+    bell = alarm(unit=Reading(), threshold=[5000, 20000], alarms=2, horizon=None, epsilon=1)
     answers = run(bell, [[1] * 10, [1] * 9000, [], [1] * 40000])
     assert [answer["alarm"] for answer in answers] == [False, True, False, True]
     assert [answer["threshold"] for answer in answers] == [None, 5000.0, None, 20000.0]
@@ -57,8 +57,8 @@ def test_quiet_below_told_above_and_refused_at_the_end():
 def test_a_sliding_sum_and_a_running_one_are_compared_as_far_as_persons_move_them():
     asked = {"threshold": 5, "alarms": 1, "horizon": 100, "epsilon": 1}
     scale = lambda bell: bell.forecast(0.95)
-    once = alarm(unit=Event(), **asked)
-    assert scale(alarm(unit=Event(), release=Sliding(10), **asked)) == scale(once)
+    once = alarm(unit=Reading(), **asked)
+    assert scale(alarm(unit=Reading(), release=Sliding(10), **asked)) == scale(once)
     person = Person("who", at_most=4)
     assert scale(alarm(unit=person, **asked)) == scale(once)
     wide = scale(alarm(unit=person, release=Sliding(3), **asked))
@@ -82,7 +82,7 @@ def test_a_value_above_the_threshold_is_told_as_often_as_the_law_says():
 
     What 4,000 runs show is refused at 1e-10 by the binomial law; the planted 0.087 lies 14 deviations beyond that.
     """
-    bell = alarm(unit=Event(), threshold=1000, alarms=8, horizon=None, epsilon=1)
+    bell = alarm(unit=Reading(), threshold=1000, alarms=8, horizon=None, epsilon=1)
     missed = sum(not bell.step(bell.init(), [1] * 1020, None, RNG)[0]["alarm"] for _ in range(4000)) / 4000
     a, b = 10, 5
     m = a * math.log(2 * a / (a + b))
@@ -184,10 +184,10 @@ def test_the_error_bar_of_a_gap_holds_the_noise():
 )
 def test_what_makes_no_sense_is_refused(wrong):
     with pytest.raises(errors.MoshaError):
-        alarm(**({"unit": Event(), "horizon": 10, "epsilon": 1} | wrong))
+        alarm(**({"unit": Reading(), "horizon": 10, "epsilon": 1} | wrong))
 
 
 def test_only_single_numbers_have_a_threshold():
     with pytest.raises(errors.InvalidParameter):
-        alarm(Histogram(keys=["a"]), unit=Event(), threshold=1, alarms=1, horizon=1, epsilon=1)
-    assert alarm(ClippedSum(between=(-1, 1)), unit=Event(), threshold=1, alarms=1, horizon=1, epsilon=1).horizon == 1
+        alarm(Histogram(keys=["a"]), unit=Reading(), threshold=1, alarms=1, horizon=1, epsilon=1)
+    assert alarm(ClippedSum(between=(-1, 1)), unit=Reading(), threshold=1, alarms=1, horizon=1, epsilon=1).horizon == 1

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from mosha import Event, audit, noise, streams
+from mosha import Reading, audit, noise, streams
 from mosha.audit.own.streams import own_entries
 from mosha.core.events import DiscreteGaussian
 from mosha.guarantees import Pure
@@ -29,7 +29,7 @@ def attacked(measurement, first, second, runs=1000, **how):
 
 def test_noise_that_is_too_small_is_found():
     """The same stream with the price of ten times as much noise."""
-    stream = streams.counter(unit=Event(), horizon=4, rho=12.0, mechanism="BLT")
+    stream = streams.counter(unit=Reading(), horizon=4, rho=12.0, mechanism="BLT")
     sold = replace(stream, event=DiscreteGaussian(2.0, stream.event.sensitivity, 4))
     found = attacked(sold, [[1], [], [], []], [[], [], [], []], stream=True)
     assert found is audit.Outcome.BROKEN
@@ -37,9 +37,9 @@ def test_noise_that_is_too_small_is_found():
 
 def test_a_release_that_is_divided_too_finely_for_its_noise_is_found():
     """Data that weigh six times what the noise was made for: a wrong column norm would look like this."""
-    stream = streams.counter(unit=Event(), horizon=8, rho=4.0, mechanism="BLT")
+    stream = streams.counter(unit=Reading(), horizon=8, rho=4.0, mechanism="BLT")
     mechanism = replace(stream.plan.mechanism, unit=stream.plan.mechanism.unit * 6)
-    broken = stream_of(replace(stream.plan, mechanism=mechanism), Event(), name="broken")
+    broken = stream_of(replace(stream.plan, mechanism=mechanism), Reading(), name="broken")
     assert attacked(broken, [[1]] + [[]] * 7, [[]] * 8, runs=1000, stream=True) is audit.Outcome.BROKEN
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import mosha
-from mosha import Event, Person, errors, noise, streams
+from mosha import Person, Reading, errors, noise, streams
 from mosha.streams import Batches, Decayed, Sliding
 from mosha.streams.service.checkpoint import Checkpoint
 
@@ -19,7 +19,7 @@ COUNTS = [step * 5 % 7 % 4 for step in range(40)]
 ROWS = [[1.0] * count for count in COUNTS]
 NAMES = [["a", "b", "c"][:count] for count in COUNTS]
 PEOPLE = [{"who": names, "kW": [2.5] * len(names)} for names in NAMES]
-ASKED = {"unit": Event(), "horizon": 40}
+ASKED = {"unit": Reading(), "horizon": 40}
 PERSON = {"unit": Person("who", at_most=3), "horizon": 40}
 STREAMS = {
     "buffers": (streams.counter(rho=0.5, mechanism="BLT", **ASKED), ROWS),
@@ -70,7 +70,7 @@ def test_rows_that_say_their_step_are_the_rows_of_that_step():
 
 
 def test_many_steps_are_as_many_single_ones_whether_compiled_or_not(monkeypatch):
-    stream = streams.counter(unit=Event(), horizon=1 << 15, rho=0.5, mechanism="BLT")
+    stream = streams.counter(unit=Reading(), horizon=1 << 15, rho=0.5, mechanism="BLT")
     counts = np.arange(20_000) % 5
     at = Batches.at(np.ones(counts.sum()), steps=np.repeat(np.arange(20_000), counts), count=20_000)
     quick, _ = answers(stream, [at], 9)
@@ -81,11 +81,11 @@ def test_many_steps_are_as_many_single_ones_whether_compiled_or_not(monkeypatch)
 
 
 def book(folder):
-    return mosha.Ledger(folder / "book.db").account("door", unit=Event(), rho=1)
+    return mosha.Ledger(folder / "book.db").account("door", unit=Reading(), rho=1)
 
 
 def serving(folder, stream=None):
-    stream = streams.counter(unit=Event(), horizon=20, rho=0.5, mechanism="BLT") if stream is None else stream
+    stream = streams.counter(unit=Reading(), horizon=20, rho=0.5, mechanism="BLT") if stream is None else stream
     return streams.serve(book(folder), stream, name="door", state=folder / "door.state")
 
 
@@ -162,7 +162,7 @@ def test_a_chunk_that_was_written_and_never_noted_is_noted_later(tmp_path, monke
 
 
 def test_a_run_counts_the_steps_of_a_chunk_and_refuses_more_than_are_left(tmp_path):
-    with book(tmp_path).open(streams.counter(unit=Event(), horizon=20, rho=0.5)) as run:
+    with book(tmp_path).open(streams.counter(unit=Reading(), horizon=20, rho=0.5)) as run:
         assert run.step(Batches(ROWS[:15])).value.shape == (15,)
         assert run.remaining == 5
         with pytest.raises(errors.HorizonExceeded, match="5 of the 20"):
@@ -175,7 +175,7 @@ def test_a_run_counts_the_steps_of_a_chunk_and_refuses_more_than_are_left(tmp_pa
 
 
 def test_what_waits_for_each_answer_takes_one_step_at_a_time(tmp_path):
-    bell = streams.alarm(unit=Event(), threshold=5, alarms=1, horizon=9, rho=0.5)
+    bell = streams.alarm(unit=Reading(), threshold=5, alarms=1, horizon=9, rho=0.5)
     with serving(tmp_path, bell) as service:
         with pytest.raises(errors.InvalidParameter):
             service.steps([[1], [1]])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import mosha
-from mosha import Event, streams
+from mosha import Reading, streams
 from mosha.cli import main
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.unit import Window
@@ -22,9 +22,9 @@ def test_a_window_keeps_no_memory_of_rows_inside_it():
 
 
 def test_copies_of_a_state_on_two_accounts_have_noise_of_their_own(tmp_path):
-    stream = streams.counter(unit=Event(), horizon=16, rho=0.001)
+    stream = streams.counter(unit=Reading(), horizon=16, rho=0.001)
     ledger = mosha.Ledger(tmp_path / "book.db")
-    first, second = (ledger.account(name, unit=Event(), rho=1) for name in ("one", "two"))
+    first, second = (ledger.account(name, unit=Reading(), rho=1) for name in ("one", "two"))
     with streams.serve(first, stream, name="s", state=tmp_path / "a.state"):
         pass
     for end in ("", ".key"):
@@ -83,8 +83,8 @@ def test_the_length_of_a_state_does_not_count_persons(tmp_path):
 
 @pytest.mark.parametrize("batch", [12, -5, None, float("nan"), "abc", np.array(12)], ids=repr)
 def test_a_number_is_no_batch_of_rows(batch, tmp_path):
-    account = mosha.Ledger(tmp_path / "book.db").account("a", unit=Event(), epsilon=500)
-    with account.open(streams.counter(unit=Event(), horizon=2, epsilon=500)) as run, pytest.raises(DataError):
+    account = mosha.Ledger(tmp_path / "book.db").account("a", unit=Reading(), epsilon=500)
+    with account.open(streams.counter(unit=Reading(), horizon=2, epsilon=500)) as run, pytest.raises(DataError):
         run.step(batch)
 
 
@@ -93,8 +93,8 @@ def test_a_number_is_no_batch_of_rows(batch, tmp_path):
 )
 def test_seven_rows_are_seven_in_every_form(make, tmp_path):
     """The noise is 1 or more with a probability below e^-100."""
-    account = mosha.Ledger(tmp_path / "book.db").account("a", unit=Event(), epsilon=500)
-    with account.open(streams.counter(unit=Event(), horizon=1, epsilon=500)) as run:
+    account = mosha.Ledger(tmp_path / "book.db").account("a", unit=Reading(), epsilon=500)
+    with account.open(streams.counter(unit=Reading(), horizon=1, epsilon=500)) as run:
         assert run.step(make([1] * 7)).value == 7
 
 

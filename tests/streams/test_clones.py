@@ -17,7 +17,7 @@ from mosha.streams.noise.tree import SignedTree
 from mosha.streams.stream import new_tape
 from mosha.streams.w_event import adaptive
 
-EVENT, WINDOW = mosha.Event(), mosha.Window("who", 4)
+EVENT, WINDOW = mosha.Reading(), mosha.Window("who", 4)
 HORIZON = 64
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from mosha import Event, Ledger, Person
+from mosha import Ledger, Person, Reading
 from mosha.core.errors import InvalidParameter
 from mosha.streams import Sliding, counter, histogram, serve
 from mosha.streams.noise.honaker import BinaryTree
@@ -82,30 +82,30 @@ def test_errors_are_what_the_responses_to_noise_add_up_to(combined, deviation):
     ids=str,
 )
 def test_predicted_errors_are_the_published_ones(asked, name, error):
-    plan = counter(unit=Event(), horizon=1024, **asked).plan
+    plan = counter(unit=Reading(), horizon=1024, **asked).plan
     assert plan.name == name
     assert plan.root_mean_square == pytest.approx(error, rel=2e-3)
 
 
 def test_the_planner_never_picks_them_and_refuses_what_they_cannot_do():
-    plan = counter(unit=Event(), horizon=500, rho=0.5)
+    plan = counter(unit=Reading(), horizon=500, rho=0.5)
     assert not any(word in name for name, _ in plan.alternatives for word in ("binary", "square-root Toeplitz"))
     with pytest.raises(InvalidParameter):
-        counter(unit=Event(), horizon=500, rho=0.5, mechanism="Honaker", release=Sliding(4))
+        counter(unit=Reading(), horizon=500, rho=0.5, mechanism="Honaker", release=Sliding(4))
     with pytest.raises(InvalidParameter):  # more steps than may be remembered
-        counter(unit=Event(), horizon=1024, rho=0.5, mechanism="square-root Toeplitz", memory=600)
+        counter(unit=Reading(), horizon=1024, rho=0.5, mechanism="square-root Toeplitz", memory=600)
 
 
 def test_persons_who_come_back_cost_more_noise():
-    one = counter(unit=Event(), horizon=64, epsilon=1, mechanism="Honaker").plan
+    one = counter(unit=Reading(), horizon=64, epsilon=1, mechanism="Honaker").plan
     three = counter(unit=Person("p", at_most=3), horizon=64, epsilon=1, mechanism="Honaker").plan
     assert three.root_mean_square == pytest.approx(3 * one.root_mean_square, rel=2e-3)
 
 
 @pytest.mark.parametrize("mechanism", ["Honaker", "square-root Toeplitz"])
 def test_they_run_as_services_and_survive_a_stop(tmp_path, mechanism):
-    stream = counter(unit=Event(), horizon=40, rho=1e4, mechanism=mechanism)
-    account = Ledger(str(tmp_path / "book.db")).account("door", unit=Event(), rho=1e5)
+    stream = counter(unit=Reading(), horizon=40, rho=1e4, mechanism=mechanism)
+    account = Ledger(str(tmp_path / "book.db")).account("door", unit=Reading(), rho=1e5)
     for part in itertools.pairwise((0, 7, 8, 20)):
         with serve(account, stream, name="door", state=tmp_path / "door.state") as service:
             for step in range(*part):
@@ -114,8 +114,8 @@ def test_they_run_as_services_and_survive_a_stop(tmp_path, mechanism):
 
 
 def test_many_series_go_through_a_binary_tree():
-    stream = histogram(unit=Event(), horizon=16, keys=["a", "b"], rho=1e4, mechanism="Honaker")
-    account = Ledger.memory().account("door", unit=Event(), rho=1e5)
+    stream = histogram(unit=Reading(), horizon=16, keys=["a", "b"], rho=1e4, mechanism="Honaker")
+    account = Ledger.memory().account("door", unit=Reading(), rho=1e5)
     with account.open(stream) as run:
         for step in range(16):
             value = run.step(["a", "b", "a"]).value

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mosha import Event, Person
+from mosha import Person, Reading
 from mosha.streams.noise.blt import design
 from mosha.streams.noise.blt_error import curve
 from mosha.streams.noise.toeplitz import lower_bound, root_coefficients
@@ -38,7 +38,7 @@ def test_the_sensitivity_of_a_sequence_is_derived_from_the_unit():
         if horizon > 4096:
             continue
         readout = Running() if row["name"].startswith("cumulative") else Instant()
-        unit = Person("who") if "user-level" in row["name"] else Event()
+        unit = Person("who") if "user-level" in row["name"] else Reading()
         l1, l2 = sequence_norms(readout, presence_of(unit, horizon), horizon)
         close({"l1": l1, "l2": l2}[row["quantity"]], row, 1e-12)
         seen += 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mosha
-from mosha import Event, Person, errors, noise, streams
+from mosha import Person, Reading, errors, noise, streams
 from mosha.mechanisms import Count
 from mosha.streams import Batches
 from mosha.streams.bounding import exact_step, exact_steps
@@ -31,10 +31,10 @@ JUNK = ["x", None, math.nan, math.inf, 1j, [3], [1, [2]], {}, b"1", True, 1 << 4
 VALUES = [1, 2.5, *JUNK, 2, 1]
 STEPS = [at % 3 for at in range(len(VALUES))]
 STREAMS = {
-    "count": streams.counter(unit=Event(), horizon=3, rho=0.5),
-    "within": best(Count(between=(1, 2), column="v"), unit=Event(), horizon=3, epsilon=1.0),
-    "sum": streams.total(unit=Event(), horizon=3, between=(0, 5), column="v", rho=0.5),
-    "histogram": streams.histogram(unit=Event(), horizon=3, keys=[1, 2, "x"], column="v", rho=0.5),
+    "count": streams.counter(unit=Reading(), horizon=3, rho=0.5),
+    "within": best(Count(between=(1, 2), column="v"), unit=Reading(), horizon=3, epsilon=1.0),
+    "sum": streams.total(unit=Reading(), horizon=3, between=(0, 5), column="v", rho=0.5),
+    "histogram": streams.histogram(unit=Reading(), horizon=3, keys=[1, 2, "x"], column="v", rho=0.5),
     "persons": streams.counter(unit=Person("v", at_most=1), horizon=3, rho=0.5),
     "mean": streams.mean(unit=Person("v", at_most=2), horizon=3, between=(0, 5), column="w", rho=0.5),
 }
@@ -76,7 +76,7 @@ def test_what_is_no_step_is_left_out_row_by_row():
 
 
 def test_junk_is_answered_paid_for_and_told_to_nobody(tmp_path):
-    account = mosha.Ledger(tmp_path / "book.db").account("door", unit=Event(), rho=1)
+    account = mosha.Ledger(tmp_path / "book.db").account("door", unit=Reading(), rho=1)
     with account.open(STREAMS["sum"]) as run:
         assert run.step(Batches.at(rows(VALUES), steps=STEPS, count=2)).value.shape == (2,)
         assert run.remaining == 1
@@ -103,7 +103,7 @@ def test_how_many_steps_there_are_is_what_was_given(tmp_path):
         chunk.anything = 1
     with pytest.raises(TypeError):
         type("Fewer", (Batches,), {"count": 1})
-    account = mosha.Ledger(tmp_path / "book.db").account("door", unit=Event(), rho=1)
+    account = mosha.Ledger(tmp_path / "book.db").account("door", unit=Reading(), rho=1)
     forged = Batches.at([1] * 4, steps=[0, 1, 2, 3], count=4)
     forged._count = 1  # what a careless hand may do: answers are counted, not this
     with account.open(STREAMS["count"]) as run:

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from mosha.core.unit import Event, Row
+from mosha.core.unit import Reading, Row
 from mosha.exact.grid import LARGEST_STEPS, sum_steps, sum_steps_by
 from mosha.mechanisms import Histogram
 from mosha.streams.statistics import KeyedSum
@@ -41,12 +41,12 @@ def test_a_keyed_sum_has_each_key_by_itself(between):
     rng = np.random.default_rng()
     rooms = KeyedSum(keys=["a", "b", "c", 4], key="room", between=between, column="kW")
     rows = {"room": rng.choice(np.array(["a", "b", "c", 4, "x", None], object), 300), "kW": rng.normal(0, 5, 300)}
-    whole = rooms.evaluate(rows, Event())
+    whole = rooms.evaluate(rows, Reading())
     for place, key in enumerate(rooms.labels):
         mine = [room == key for room in rows["room"]]
         alone = KeyedSum(keys=[key], key="room", between=between, column="kW")
         part = {"room": rows["room"][mine], "kW": rows["kW"][mine]}
-        assert whole[place] == alone.evaluate(part, Event())[0]
+        assert whole[place] == alone.evaluate(part, Reading())[0]
 
 
 def calls(work):
@@ -70,7 +70,7 @@ def test_the_work_of_a_step_does_not_grow_with_keys_that_are_not_in_it():
     for keys in (1_000, 8_000):
         rows = {"k": np.arange(500), "v": np.ones(500)}
         for statistic in (KeyedSum(keys=range(keys), key="k", between=(0, 2), column="v"), Histogram(keys=range(keys))):
-            unit, data = (Event(), rows) if isinstance(statistic, KeyedSum) else (Row(), rows["k"])
+            unit, data = (Reading(), rows) if isinstance(statistic, KeyedSum) else (Row(), rows["k"])
             statistic.evaluate(data, unit)
             found.append(calls(lambda s=statistic, d=data, u=unit: s.evaluate(d, u)))
     assert found[2] <= 1.1 * found[0]

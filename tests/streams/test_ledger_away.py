@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mosha
-from mosha import Event, errors, streams
+from mosha import Reading, errors, streams
 from mosha.streams import Batches
 from mosha.streams.service.checkpoint import Checkpoint
 
@@ -21,11 +21,11 @@ class Breaks:
 
 @pytest.fixture
 def account(tmp_path):
-    return mosha.Ledger(tmp_path / "book.db").account("door", unit=Event(), rho=9)
+    return mosha.Ledger(tmp_path / "book.db").account("door", unit=Reading(), rho=9)
 
 
 def made(horizon=5):
-    return streams.counter(unit=Event(), horizon=horizon, rho=0.5)
+    return streams.counter(unit=Reading(), horizon=horizon, rho=0.5)
 
 
 def serving(account, folder, state="s"):

@@ -5,14 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from mosha import Event, noise
+from mosha import Reading, noise
 from mosha.streams import counter, histogram
 from mosha.streams.noise.blt import design
 from mosha.streams.noise.exact_toeplitz import LiftedToeplitz
 from mosha.streams.noise.exact_toeplitz_blocks import LIMIT, SPAN, Lifting
 from mosha.streams.stream import new_tape
 
-PLANS = [counter(unit=Event(), horizon=horizon, rho=0.5).plan for horizon in (500, 1 << 20, 1 << 32)]
+PLANS = [counter(unit=Reading(), horizon=horizon, rho=0.5).plan for horizon in (500, 1 << 20, 1 << 32)]
 
 
 def lifting(horizon, buffers):
@@ -99,7 +99,7 @@ def test_chunks_give_the_very_numbers_that_steps_give(plan):
 
 
 def test_wide_streams_draw_fewer_steps_ahead():
-    plan = histogram(unit=Event(), horizon=1 << 20, keys=range(50), rho=0.5).plan
+    plan = histogram(unit=Reading(), horizon=1 << 20, keys=range(50), rho=0.5).plan
     assert new_tape(plan, lambda _: noise.secure()).size == 320
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mosha import Event, Person, Window, noise
+from mosha import Person, Reading, Window, noise
 from mosha.core.budget import Budget
 from mosha.mechanisms import Count
 from mosha.streams import Decayed, Instant, Running, Sliding, counter, histogram
@@ -41,7 +41,7 @@ def plans(unit, horizon, release=None, *, apart=1, budget=None):
 
 EVERY = [
     plan
-    for unit, apart in ((Event(), 1), (Person("p", at_most=3), 4), (Window("p", 4), 1), (Person("p"), 1))
+    for unit, apart in ((Reading(), 1), (Person("p", at_most=3), 4), (Window("p", 4), 1), (Person("p"), 1))
     for plan in plans(unit, 64, apart=apart)
 ]
 LIFTED = [plan for plan in EVERY if isinstance(plan.mechanism, LiftedToeplitz | BandedToeplitz)]
@@ -121,7 +121,7 @@ def chi_square_interval(freedom, missed):
 @pytest.mark.parametrize("release", [Running(), Instant(), Sliding(8), Decayed(0.9)], ids=lambda release: release.word)
 def test_errors_are_as_predicted_neither_smaller_nor_larger(release):
     """False alarms: 4 tests of 1e-10 each. The same step of each run: independent normal errors."""
-    stream = counter(unit=Event(), horizon=400, rho=0.5, mechanism="BLT", release=release)
+    stream = counter(unit=Reading(), horizon=400, rho=0.5, mechanism="BLT", release=release)
     runs = 1500
     last = errors_of(stream.plan, runs, 24)[:, -1]
     predicted = stream.deviation(24)
@@ -136,7 +136,7 @@ def test_errors_are_as_predicted_neither_smaller_nor_larger(release):
 def test_trees_err_as_predicted():
     """False alarm below 1e-10: nine deviations of the mean of 700 squares; one Laplace number alone would have to be
     beyond 32 scales."""
-    stream = counter(unit=Event(), horizon=100, epsilon=1, mechanism="tree")
+    stream = counter(unit=Reading(), horizon=100, epsilon=1, mechanism="tree")
     runs = 700
     values = errors_of(stream.plan, runs, 100)
     predicted = np.array([stream.deviation(t) for t in range(1, 101)])
@@ -173,7 +173,7 @@ def test_noise_of_a_node_is_used_once_and_the_same_while_in_use():
 
 
 def test_many_series_are_as_good_as_one_each():
-    stream = histogram(unit=Event(), horizon=16, rho=0.5, keys=["a", "b", "c"])
+    stream = histogram(unit=Reading(), horizon=16, rho=0.5, keys=["a", "b", "c"])
     state = begin(stream.plan)
     state.tape = new_tape(stream.plan, lambda _: noise.secure())
     for _ in range(16):
@@ -184,11 +184,11 @@ def test_many_series_are_as_good_as_one_each():
 
 def test_memory_does_not_grow_with_the_horizon():
     for horizon in (1 << 10, 1 << 16, 1 << 24, 1 << 32):
-        assert counter(unit=Event(), horizon=horizon, rho=0.5).plan.memory <= 10
-        assert counter(unit=Event(), horizon=horizon, epsilon=1).plan.memory <= 100
+        assert counter(unit=Reading(), horizon=horizon, rho=0.5).plan.memory <= 10
+        assert counter(unit=Reading(), horizon=horizon, epsilon=1).plan.memory <= 100
 
 
 def test_a_very_long_horizon_costs_little():
-    known = counter(unit=Event(), horizon=1 << 16, rho=0.5)
-    unknown = counter(unit=Event(), horizon=None, rho=0.5)
+    known = counter(unit=Reading(), horizon=1 << 16, rho=0.5)
+    unknown = counter(unit=Reading(), horizon=None, rho=0.5)
     assert 1.1 < unknown.deviation(1 << 16) / known.plan.largest_deviation < 1.7

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import mosha
-from mosha import Event, Person, Row, Window, errors, streams
+from mosha import Person, Reading, Row, Window, errors, streams
 from mosha.accounting.measures import concentrated, gaussian, pure
 
 
 @pytest.mark.parametrize(
     ("asked", "name"),
     [
-        ({"unit": Event(), "horizon": 1024, "epsilon": 1}, "13-ary"),
-        ({"unit": Event(), "horizon": 1 << 16, "epsilon": 1, "delta": 1e-6}, "column-normalised BLT"),
+        ({"unit": Reading(), "horizon": 1024, "epsilon": 1}, "13-ary"),
+        ({"unit": Reading(), "horizon": 1 << 16, "epsilon": 1, "delta": 1e-6}, "column-normalised BLT"),
         ({"unit": Person("id"), "horizon": 365, "rho": 0.5}, "per-step Gaussian"),
         ({"unit": Person("id", at_most=12), "horizon": 365, "apart": 30, "rho": 0.5}, "30 bands"),
         ({"unit": Window("id", 48), "horizon": 5000, "rho": 0.5, "release": "instant"}, "per-step Gaussian"),
@@ -27,10 +27,10 @@ def test_the_best_mechanism_is_taken_and_the_reason_given(asked, name):
 
 
 def test_the_price_is_the_budget():
-    priced = streams.counter(unit=Event(), horizon=500, epsilon=0.7)
+    priced = streams.counter(unit=Reading(), horizon=500, epsilon=0.7)
     assert pure.cost_of(priced.event).amount == pytest.approx(0.7)
-    assert concentrated.rho(streams.counter(unit=Event(), horizon=500, rho=0.3).event)[0] == pytest.approx(0.3)
-    both = streams.counter(unit=Event(), horizon=5000, epsilon=1, delta=1e-6).event
+    assert concentrated.rho(streams.counter(unit=Reading(), horizon=500, rho=0.3).event)[0] == pytest.approx(0.3)
+    both = streams.counter(unit=Reading(), horizon=5000, epsilon=1, delta=1e-6).event
     mu = gaussian.mu(both)[0]
     assert gaussian.epsilon(mu, 1e-6) == pytest.approx(1, rel=1e-4)
     assert gaussian.epsilon(mu, 1e-6) <= 1
@@ -44,20 +44,20 @@ def test_the_known_errors_of_persons_who_come_back():
 
 
 def test_more_noise_never_costs_more_and_longer_is_never_cheaper():
-    tight, loose = (streams.counter(unit=Event(), horizon=256, rho=rho) for rho in (0.1, 0.4))
+    tight, loose = (streams.counter(unit=Reading(), horizon=256, rho=rho) for rho in (0.1, 0.4))
     assert tight.plan.root_mean_square == pytest.approx(2 * loose.plan.root_mean_square, rel=1e-6)
-    lengths = [streams.counter(unit=Event(), horizon=h, rho=0.5).plan.root_mean_square for h in (64, 1024, 1 << 14)]
+    lengths = [streams.counter(unit=Reading(), horizon=h, rho=0.5).plan.root_mean_square for h in (64, 1024, 1 << 14)]
     assert lengths == sorted(lengths)
 
 
 def test_replacing_a_unit_costs_twice_the_error():
-    once = streams.counter(unit=Event(), horizon=64, rho=0.5)
-    twice = streams.counter(unit=Event(neighbours="replace-one"), horizon=64, rho=0.5)
+    once = streams.counter(unit=Reading(), horizon=64, rho=0.5)
+    twice = streams.counter(unit=Reading(neighbours="replace-one"), horizon=64, rho=0.5)
     assert twice.plan.root_mean_square == pytest.approx(2 * once.plan.root_mean_square, rel=1e-3)
 
 
 def test_the_promise_is_said_in_words_with_the_price_of_the_other_one():
-    event = streams.counter(unit=Event(), horizon=96, rho=0.5).describe()
+    event = streams.counter(unit=Reading(), horizon=96, rho=0.5).describe()
     assert "10:05" in event
     assert "whole persons" in event
     person = streams.counter(unit=Person("id", at_most=3), horizon=96, rho=0.5).describe()
@@ -71,20 +71,20 @@ def test_the_promise_is_said_in_words_with_the_price_of_the_other_one():
     [
         {"unit": Row(), "horizon": 10, "epsilon": 1},
         {"unit": None, "horizon": 10, "epsilon": 1},
-        {"unit": Event(), "horizon": 0, "epsilon": 1},
-        {"unit": Event(), "horizon": 1 << 41, "epsilon": 1},
-        {"unit": Event(), "horizon": 10},
-        {"unit": Event(), "horizon": 10, "epsilon": 0},
-        {"unit": Event(), "horizon": 10, "epsilon": float("nan")},
-        {"unit": Event(), "horizon": 10, "epsilon": 1, "rho": 1},
-        {"unit": Event(), "horizon": 10, "rho": 1, "delta": 1e-6},
-        {"unit": Event(), "horizon": 10, "epsilon": 1, "delta": 1.0},
-        {"unit": Event(), "horizon": 10, "epsilon": 1e-30},
-        {"unit": Event(), "horizon": 10, "epsilon": 1e300},
-        {"unit": Event(), "horizon": 10, "epsilon": 1, "apart": 2},
-        {"unit": Event(), "horizon": 10, "epsilon": 1, "release": "later"},
-        {"unit": Event(), "horizon": 10, "epsilon": 1, "mechanism": "magic"},
-        {"unit": Event(), "horizon": 10, "epsilon": 1, "memory": 0},
+        {"unit": Reading(), "horizon": 0, "epsilon": 1},
+        {"unit": Reading(), "horizon": 1 << 41, "epsilon": 1},
+        {"unit": Reading(), "horizon": 10},
+        {"unit": Reading(), "horizon": 10, "epsilon": 0},
+        {"unit": Reading(), "horizon": 10, "epsilon": float("nan")},
+        {"unit": Reading(), "horizon": 10, "epsilon": 1, "rho": 1},
+        {"unit": Reading(), "horizon": 10, "rho": 1, "delta": 1e-6},
+        {"unit": Reading(), "horizon": 10, "epsilon": 1, "delta": 1.0},
+        {"unit": Reading(), "horizon": 10, "epsilon": 1e-30},
+        {"unit": Reading(), "horizon": 10, "epsilon": 1e300},
+        {"unit": Reading(), "horizon": 10, "epsilon": 1, "apart": 2},
+        {"unit": Reading(), "horizon": 10, "epsilon": 1, "release": "later"},
+        {"unit": Reading(), "horizon": 10, "epsilon": 1, "mechanism": "magic"},
+        {"unit": Reading(), "horizon": 10, "epsilon": 1, "memory": 0},
         {"unit": Person("id", groups=3), "horizon": 10, "epsilon": 1},
     ],
 )
@@ -96,7 +96,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_spent(wrong):
 @pytest.mark.parametrize("between", [(1, 1), (2, 1), (float("nan"), 1), (0, float("inf"))])
 def test_wrong_bounds_are_refused(between):
     with pytest.raises(errors.InvalidParameter):
-        streams.total(unit=Event(), horizon=10, epsilon=1, between=between)
+        streams.total(unit=Reading(), horizon=10, epsilon=1, between=between)
 
 
 def test_error_bars_of_single_steps_with_laplace_noise_are_exact():

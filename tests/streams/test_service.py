@@ -9,7 +9,7 @@ from mosha import errors
 from mosha.streams import alarm, counter, histogram, serve
 from tests.streams import killed
 
-EVENT, PERSON = mosha.Event(), mosha.Person("who", at_most=2)
+EVENT, PERSON = mosha.Reading(), mosha.Person("who", at_most=2)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mosha
-from mosha import Event, Person, Window, errors, noise, streams
+from mosha import Person, Reading, Window, errors, noise, streams
 from mosha.mechanisms import Count
 from mosha.streams import Clock, Epochs, group, rising, smooth
 from mosha.streams.bounding import exact_step
@@ -43,7 +43,7 @@ def test_what_is_kept_of_one_person_does_not_depend_on_others():
 
 
 def test_readings_that_are_no_numbers_add_nothing_and_break_nothing():
-    stream = streams.total(unit=Event(), horizon=3, between=(0, 10), epsilon=1e6)
+    stream = streams.total(unit=Reading(), horizon=3, between=(0, 10), epsilon=1e6)
     state = stream.init()
     for batch in ([float("nan"), 3.0], [float("inf"), -5], ["x", None, 4]):
         value, state = stream.step(state, batch, None, noise.SeededRandom(1))
@@ -51,7 +51,7 @@ def test_readings_that_are_no_numbers_add_nothing_and_break_nothing():
 
 
 def test_data_frames_arrays_and_lists_are_batches():
-    stream = streams.counter(unit=Event(), horizon=3, epsilon=1e3, release="instant")
+    stream = streams.counter(unit=Reading(), horizon=3, epsilon=1e3, release="instant")
     state = stream.init()
     for batch in ([1, 2], np.arange(2), pd.DataFrame({"v": [1, 2]})):
         value, state = stream.step(state, batch, None, noise.SeededRandom(1))
@@ -59,7 +59,7 @@ def test_data_frames_arrays_and_lists_are_batches():
 
 
 def test_the_same_randomness_gives_the_same_answers_and_other_randomness_others():
-    stream = streams.counter(unit=Event(), horizon=8, rho=0.5)
+    stream = streams.counter(unit=Reading(), horizon=8, rho=0.5)
 
     def answers(seed):
         state, rng, found = stream.init(), noise.SeededRandom(seed), []
@@ -84,7 +84,7 @@ def test_a_run_ends_with_its_horizon_and_survives_an_unreadable_batch(tmp_path):
 
 
 def test_means_stay_within_their_range_and_near_the_truth():
-    stream = streams.mean(unit=Event(), horizon=4, between=(10, 30), rho=1e3)
+    stream = streams.mean(unit=Reading(), horizon=4, between=(10, 30), rho=1e3)
     state = stream.init()
     for _ in range(4):
         value, state = stream.step(state, [12.0, 18.0, 99.0], None, noise.secure())
@@ -133,7 +133,7 @@ def test_adaptive_windows_are_taken_only_where_they_promise_a_gain():
     assert streams.window(unit=unit, epsilon=1, changes=40).name == "window(Count)"
     assert streams.window(unit=unit, epsilon=1, changes=3).name == "absorption(Count)"
     with pytest.raises(errors.InvalidParameter):
-        streams.window(unit=Event(), epsilon=1)
+        streams.window(unit=Reading(), epsilon=1)
 
 
 def test_a_quiet_stream_is_followed_better_by_absorption():
@@ -184,8 +184,8 @@ def test_only_public_names_are_offered():
 
 
 def test_epochs_double_are_paid_as_they_start_and_stop_when_nothing_is_left(tmp_path):
-    account = mosha.Ledger(str(tmp_path / "book.db")).account("a", unit=Event(), epsilon=2)
-    door = Epochs(account, lambda steps: streams.counter(unit=Event(), horizon=steps, epsilon=1), first=2)
+    account = mosha.Ledger(str(tmp_path / "book.db")).account("a", unit=Reading(), epsilon=2)
+    door = Epochs(account, lambda steps: streams.counter(unit=Reading(), horizon=steps, epsilon=1), first=2)
     assert account.spent == 0
     values = [door.step([1] * 1000).value for _ in range(6)]
     assert door.epoch == 1

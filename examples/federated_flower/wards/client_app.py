@@ -28,7 +28,7 @@ def privately(message: Message, context: Context, call: Callable[[Message, Conte
 def purse(context: Context) -> mosha.Account:
     """The ward's own account, in a file of its own."""
     ledger = mosha.Ledger(f"{context.run_config['ledger']}.ward{context.node_config['ward']}")
-    return ledger.account("me", unit=mosha.Self(), epsilon=1000, delta=1e-3)
+    return ledger.account("me", unit=mosha.Own(), epsilon=1000, delta=1e-3)
 
 
 app = ClientApp(mods=[privately])

@@ -35,20 +35,20 @@ from mosha.core.events import (
 from mosha.core.extras import load_guest
 from mosha.core.language import phrase
 from mosha.core.number import non_negative, positive, positive_integer, real
-from mosha.core.unit import Neighbours
+from mosha.core.unit import Neighbors
 
 __all__ = ["from_dp_event", "to_dp_event"]
 
 
-def _neighbours(neighbours: Neighbours | str) -> Neighbours:
+def _neighbours(neighbours: Neighbors | str) -> Neighbors:
     try:
-        return Neighbours(neighbours)
+        return Neighbors(neighbours)
     except ValueError:
-        kinds = [repr(str(kind)) for kind in Neighbours]
+        kinds = [repr(str(kind)) for kind in Neighbors]
         raise InvalidParameter("core.unknown_option", parameter="neighbours", options=kinds) from None
 
 
-def from_dp_event(their_event: Any, *, neighbours: Neighbours | str) -> Event:
+def from_dp_event(their_event: Any, *, neighbours: Neighbors | str) -> Event:
     """The event that a `dp_accounting.DpEvent`, or its named tuple, describes. The library need not be installed.
 
     `neighbours` is the relation of the account that will pay; see the head of this file.
@@ -66,29 +66,29 @@ def from_dp_event(their_event: Any, *, neighbours: Neighbours | str) -> Event:
     return reader(their_event, relation)
 
 
-def _sensitivity(relation: Neighbours) -> int:
-    return 2 if relation is Neighbours.REPLACE_ONE else 1
+def _sensitivity(relation: Neighbors) -> int:
+    return 2 if relation is Neighbors.REPLACE_ONE else 1
 
 
-def _require_replace_one(code: str, relation: Neighbours) -> None:
-    if relation is not Neighbours.REPLACE_ONE:
+def _require_replace_one(code: str, relation: Neighbors) -> None:
+    if relation is not Neighbors.REPLACE_ONE:
         raise InvalidParameter("accounting.needs_replace_one", parameter="neighbours", kind=phrase(code))
 
 
-def _read_gaussian(theirs: Any, relation: Neighbours) -> Event:
+def _read_gaussian(theirs: Any, relation: Neighbors) -> Event:
     return Gaussian(positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation))
 
 
-def _read_laplace(theirs: Any, relation: Neighbours) -> Event:
+def _read_laplace(theirs: Any, relation: Neighbors) -> Event:
     return Laplace(positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation))
 
 
-def _read_discrete_laplace(theirs: Any, relation: Neighbours) -> Event:
+def _read_discrete_laplace(theirs: Any, relation: Neighbors) -> Event:
     steps = positive_integer("sensitivity", theirs.sensitivity) * _sensitivity(relation)
     return DiscreteLaplace(1 / (positive("noise_parameter", theirs.noise_parameter) * steps), steps)
 
 
-def _read_randomized_response(theirs: Any, relation: Neighbours) -> Event:
+def _read_randomized_response(theirs: Any, relation: Neighbors) -> Event:
     _require_replace_one("accounting.randomized_response", relation)
     noise, buckets = real("noise_parameter", theirs.noise_parameter), positive_integer("buckets", theirs.num_buckets)
     if noise == 1 or buckets == 1:
@@ -98,39 +98,39 @@ def _read_randomized_response(theirs: Any, relation: Neighbours) -> Event:
     return RandomizedResponse(math.log1p(buckets * (1 - noise) / noise), buckets)
 
 
-def _read_composed(theirs: Any, relation: Neighbours) -> Event:
+def _read_composed(theirs: Any, relation: Neighbors) -> Event:
     return compose([(from_dp_event(inner, neighbours=relation), 1) for inner in theirs.events])
 
 
-def _read_self_composed(theirs: Any, relation: Neighbours) -> Event:
+def _read_self_composed(theirs: Any, relation: Neighbors) -> Event:
     return compose([(from_dp_event(theirs.event, neighbours=relation), theirs.count)])
 
 
-def _read_poisson_sampled(theirs: Any, relation: Neighbours) -> Event:
+def _read_poisson_sampled(theirs: Any, relation: Neighbors) -> Event:
     return Sampled(from_dp_event(theirs.event, neighbours=relation), theirs.sampling_probability, relation)
 
 
-def _read_fixed_size(theirs: Any, relation: Neighbours, *, replacement: bool) -> Event:
+def _read_fixed_size(theirs: Any, relation: Neighbors, *, replacement: bool) -> Event:
     _require_replace_one("accounting.sample_of_fixed_size", relation)
     inner = from_dp_event(theirs.event, neighbours=relation)
     return FixedSizeSampled(inner, theirs.sample_size, theirs.source_dataset_size, replacement)
 
 
-def _read_tree(theirs: Any, relation: Neighbours) -> Event:
+def _read_tree(theirs: Any, relation: Neighbors) -> Event:
     counts = theirs.step_counts if hasattr(theirs.step_counts, "__iter__") else [theirs.step_counts]
     steps = max((positive_integer("step_counts", count) for count in counts), default=0)
     multiplier = positive("noise_multiplier", theirs.noise_multiplier) / _sensitivity(relation)
     return Tree(multiplier, steps.bit_length()) if steps else NOTHING
 
 
-def _read_selected(theirs: Any, relation: Neighbours) -> Event:
+def _read_selected(theirs: Any, relation: Neighbors) -> Event:
     inner = from_dp_event(theirs.event, neighbours=relation)
     if math.isinf(theirs.shape):
         return Selected(inner, theirs.mean, "poisson")
     return Selected(inner, theirs.mean, shape=theirs.shape)
 
 
-def _read_concentrated(theirs: Any, relation: Neighbours) -> Event:
+def _read_concentrated(theirs: Any, relation: Neighbors) -> Event:
     del relation
     rho, offset = non_negative("rho", theirs.rho), non_negative("xi", theirs.xi)
     if offset == 0:
@@ -138,12 +138,12 @@ def _read_concentrated(theirs: Any, relation: Neighbours) -> Event:
     return Renyi(ORDERS, tuple(offset + rho * order for order in ORDERS))
 
 
-def _read_nothing(theirs: Any, relation: Neighbours) -> Event:
+def _read_nothing(theirs: Any, relation: Neighbors) -> Event:
     del theirs, relation
     return NOTHING
 
 
-_READERS: dict[str, Callable[[Any, Neighbours], Event]] = {
+_READERS: dict[str, Callable[[Any, Neighbors], Event]] = {
     "NoOpDpEvent": _read_nothing,
     "GaussianDpEvent": _read_gaussian,
     "LaplaceDpEvent": _read_laplace,
@@ -160,7 +160,7 @@ _READERS: dict[str, Callable[[Any, Neighbours], Event]] = {
 }
 
 
-def to_dp_event(event: Event, *, neighbours: Neighbours | str) -> Any:
+def to_dp_event(event: Event, *, neighbours: Neighbors | str) -> Any:
     """The `dp_accounting.DpEvent` that describes `event`.
 
     What they have no word for is written as the rho that covers it; what may fail with a probability cannot be
@@ -178,7 +178,7 @@ def to_dp_event(event: Event, *, neighbours: Neighbours | str) -> Any:
 
 
 @singledispatch
-def _write(part: Event, relation: Neighbours, theirs: Any) -> Any:
+def _write(part: Event, relation: Neighbors, theirs: Any) -> Any:
     """By the rho that covers it."""
     del relation
     rho, delta = concentrated.rho(part)
@@ -191,22 +191,22 @@ _by_rho = _write.dispatch(Event)
 
 
 @_write.register
-def _(part: Gaussian, relation: Neighbours, theirs: Any) -> Any:
+def _(part: Gaussian, relation: Neighbors, theirs: Any) -> Any:
     return theirs.GaussianDpEvent(part.noise_multiplier * _sensitivity(relation))
 
 
 @_write.register
-def _(part: Matrix, relation: Neighbours, theirs: Any) -> Any:
+def _(part: Matrix, relation: Neighbors, theirs: Any) -> Any:
     return theirs.GaussianDpEvent(part.noise_multiplier / part.sensitivity * _sensitivity(relation))
 
 
 @_write.register
-def _(part: Laplace, relation: Neighbours, theirs: Any) -> Any:
+def _(part: Laplace, relation: Neighbors, theirs: Any) -> Any:
     return theirs.LaplaceDpEvent(part.noise_multiplier * _sensitivity(relation))
 
 
 @_write.register
-def _(part: DiscreteLaplace, relation: Neighbours, theirs: Any) -> Any:
+def _(part: DiscreteLaplace, relation: Neighbors, theirs: Any) -> Any:
     steps, double = part.sensitivity, _sensitivity(relation)
     if steps % double:
         return _by_rho(part, relation, theirs)
@@ -214,15 +214,15 @@ def _(part: DiscreteLaplace, relation: Neighbours, theirs: Any) -> Any:
 
 
 @_write.register
-def _(part: RandomizedResponse, relation: Neighbours, theirs: Any) -> Any:
-    if relation is not Neighbours.REPLACE_ONE or part.epsilon > 700:
+def _(part: RandomizedResponse, relation: Neighbors, theirs: Any) -> Any:
+    if relation is not Neighbors.REPLACE_ONE or part.epsilon > 700:
         return _by_rho(part, relation, theirs)
     noise = part.categories / (math.expm1(part.epsilon) + part.categories)
     return theirs.RandomizedResponseDpEvent(noise, part.categories)
 
 
 @_write.register
-def _(part: Tree, relation: Neighbours, theirs: Any) -> Any:
+def _(part: Tree, relation: Neighbors, theirs: Any) -> Any:
     multiplier = part.noise_multiplier * _sensitivity(relation)
     if part.noise == "laplace":
         return theirs.SelfComposedDpEvent(theirs.LaplaceDpEvent(multiplier), part.levels)
@@ -230,26 +230,26 @@ def _(part: Tree, relation: Neighbours, theirs: Any) -> Any:
 
 
 @_write.register
-def _(part: Group, relation: Neighbours, theirs: Any) -> Any:
+def _(part: Group, relation: Neighbors, theirs: Any) -> Any:
     whole = cover_group(part.event, part.size)
     return _by_rho(part, relation, theirs) if whole is None else to_dp_event(whole, neighbours=relation)
 
 
 @_write.register
-def _(part: Sampled, relation: Neighbours, theirs: Any) -> Any:
+def _(part: Sampled, relation: Neighbors, theirs: Any) -> Any:
     if part.neighbours is not relation:
         raise InvalidParameter("accounting.other_neighbors", parameter="neighbours", neighbors=str(part.neighbours))
     return theirs.PoissonSampledDpEvent(part.rate, to_dp_event(part.event, neighbours=relation))
 
 
 @_write.register
-def _(part: FixedSizeSampled, relation: Neighbours, theirs: Any) -> Any:
+def _(part: FixedSizeSampled, relation: Neighbors, theirs: Any) -> Any:
     _require_replace_one("accounting.sample_of_fixed_size", relation)
     kind = theirs.SampledWithReplacementDpEvent if part.replacement else theirs.SampledWithoutReplacementDpEvent
     return kind(part.population, part.size, to_dp_event(part.event, neighbours=relation))
 
 
 @_write.register
-def _(part: Selected, relation: Neighbours, theirs: Any) -> Any:
+def _(part: Selected, relation: Neighbors, theirs: Any) -> Any:
     shape = math.inf if part.distribution == "poisson" else part.shape
     return theirs.RepeatAndSelectDpEvent(to_dp_event(part.event, neighbours=relation), part.mean, shape)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mosha.cli.terminal import Json, console, left_of, write_json
+from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter, LedgerTampered
 from mosha.core.guarantee import Guarantee
-from mosha.core.unit import Client, Edge, Event, Example, Node, Person, Row, Self, Unit
+from mosha.core.unit import Client, Edge, Example, Node, Own, Person, Reading, Row, Unit
 
 if TYPE_CHECKING:
     from mosha.ledger import Ledger, LedgerAccount
@@ -39,19 +40,20 @@ VERIFICATION_FAILED = 3
 _UNITS: dict[str, type[Unit]] = {
     "person": Person,
     "row": Row,
-    "event": Event,
+    "reading": Reading,
     "edge": Edge,
     "node": Node,
     "example": Example,
     "client": Client,
-    "self": Self,
+    "own": Own,
 }
+_OLD_UNITS = {"event": "reading", "self": "own"}
 
 app = typer.Typer(help="The book of accounts: who may spend how much privacy, and who has.", no_args_is_help=True)
 
 Place = Annotated[str, typer.Argument(help="The file of the ledger, or the URL of a PostgreSQL database.")]
 Name = Annotated[str, typer.Argument(help="The name of the account; 'parent/child' names a child.")]
-NeighboursOption = Annotated[str | None, typer.Option("--neighbours", help="add-remove or replace-one.")]
+NeighborsOption = Annotated[str | None, typer.Option("--neighbours", help="add-remove or replace-one.")]
 Epsilon = Annotated[float | None, typer.Option(help="The limit as epsilon (with --delta).")]
 Delta = Annotated[float | None, typer.Option(help="The probability that the promise may fail with.")]
 Rho = Annotated[float | None, typer.Option(help="The limit in zero-concentrated differential privacy.")]
@@ -87,12 +89,15 @@ def open_ledger(
 
 
 def _unit(text: str | None, neighbours: str | None, of: str | None) -> Unit | None:
-    """The unit that `person:patient_id`, `row`, `row:3` or `event` names."""
+    """The unit that `person:patient_id`, `row`, `row:3` or `reading` names."""
     if text is None:
         if of is not None:
             raise InvalidParameter("cli.of_without_unit", parameter="--of")
         return None
     kind, _, detail = text.partition(":")
+    if kind in _OLD_UNITS:
+        warn_of_old_name(f"--unit {kind}", f"--unit {_OLD_UNITS[kind]}")
+        kind = _OLD_UNITS[kind]
     if kind not in _UNITS:
         raise InvalidParameter("cli.unknown_unit", parameter="--unit", units=list(_UNITS))
     options: dict[str, Any] = {} if neighbours is None else {"neighbours": neighbours}
@@ -114,10 +119,11 @@ def open_account(
     name: Name,
     *,
     unit: Annotated[
-        str | None, typer.Option(help="Who is hidden: person:COLUMN, row, row:N, event, edge, node, example, client.")
+        str | None,
+        typer.Option(help="Who is hidden: person:COLUMN, row, row:N, reading, edge, node, example, client, own."),
     ] = None,
     of: Annotated[str | None, typer.Option(help="The population that these units are of: it pays as well.")] = None,
-    neighbours: NeighboursOption = None,
+    neighbours: NeighborsOption = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -155,7 +161,7 @@ def population(
     place: Place,
     name: Annotated[str, typer.Argument(help="The name that units give as their population (--of).")],
     *,
-    neighbours: NeighboursOption = None,
+    neighbours: NeighborsOption = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -168,15 +174,15 @@ def population(
     as_json: Json = False,
 ) -> None:
     """Open the account of a population: one cap over all that is ever asked about the same people."""
-    from mosha.core.unit import Neighbours  # noqa: PLC0415
+    from mosha.core.unit import Neighbors  # noqa: PLC0415
     from mosha.ledger.terms.wanted import Limits  # noqa: PLC0415  (help needs none of it)
 
     limits = Limits(epsilon=epsilon, delta=delta, rho=rho, mu=mu, rule=rule, delta_for_events=delta_for_events)
     limits["size"] = size
-    if neighbours is not None and neighbours not in {str(each) for each in Neighbours}:
+    if neighbours is not None and neighbours not in {str(each) for each in Neighbors}:
         raise InvalidParameter("core.unknown_option", parameter="--neighbours", options=["add-remove", "replace-one"])
     with closing(open_ledger(place, create=True, policy=policy, key_file=key_file)) as ledger:
-        said = None if neighbours is None else Neighbours(neighbours)
+        said = None if neighbours is None else Neighbors(neighbours)
         show_accounts([ledger.population(name, neighbours=said, **limits)], as_json=as_json)
 
 

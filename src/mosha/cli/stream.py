@@ -19,7 +19,7 @@ import typer
 from mosha.cli.stream_files import ClockFile, check_file, checked_time, feed, header_of, rows_of, stamp
 from mosha.core.errors import HorizonExceeded, InvalidParameter
 from mosha.core.number import strict_probability
-from mosha.core.unit import Event, Person, Unit, Window
+from mosha.core.unit import Person, Reading, Unit, Window
 
 if TYPE_CHECKING:
     from mosha.core import release as releases
@@ -210,7 +210,7 @@ def _unit(person: str | None, at_most: int | None, window: int | None) -> Unit:
     if person is None:
         if at_most is not None or window is not None:
             raise typer.BadParameter("--at-most and --window are about persons: say --person COLUMN.")
-        return Event()
+        return Reading()
     if window is not None:
         return Window(person, window)
     return Person(person, at_most=at_most)

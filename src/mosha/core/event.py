@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
-from mosha.core.unit import Neighbours
+from mosha.core.unit import Neighbors
 
 __all__ = ["NOTHING", "Composed", "Event", "compose", "from_dict", "from_json"]
 
@@ -57,7 +57,7 @@ class Event:
 
     __rmul__ = __mul__
 
-    def sampled(self, rate: float, *, neighbours: Neighbours | str = Neighbours.ADD_REMOVE) -> Event:
+    def sampled(self, rate: float, *, neighbours: Neighbors | str = Neighbors.ADD_REMOVE) -> Event:
         """This event on a Poisson sample: every unit is drawn with probability `rate`, on its own."""
         return Event.kinds["Sampled"](self, rate, neighbours)  # type: ignore[call-arg]
 
@@ -69,7 +69,7 @@ class Event:
         """Whether this is the event of which nothing was run."""
         return False
 
-    def suits(self, neighbours: Neighbours) -> bool:
+    def suits(self, neighbours: Neighbors) -> bool:
         """Whether the price of this event is that of telling such neighbours apart.
 
         Most events are: their noise multiplier is over the sensitivity under whatever neighbours the unit has. Some
@@ -148,7 +148,7 @@ class Composed(Event):
     def parts(self) -> tuple[tuple[Event, int], ...]:
         return self.items
 
-    def suits(self, neighbours: Neighbours) -> bool:
+    def suits(self, neighbours: Neighbors) -> bool:
         return all(event.suits(neighbours) for event, _ in self.items)
 
     def __repr__(self) -> str:
@@ -196,7 +196,7 @@ def _to_plain(value: object) -> Any:
         return value._describe()  # noqa: SLF001
     if isinstance(value, tuple):
         return [_to_plain(item) for item in value]
-    return str(value) if isinstance(value, Neighbours) else value
+    return str(value) if isinstance(value, Neighbors) else value
 
 
 def _revive(value: object) -> Any:

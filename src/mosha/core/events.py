@@ -19,7 +19,7 @@ from mosha.core.number import (
     real,
     strict_probability,
 )
-from mosha.core.unit import Neighbours
+from mosha.core.unit import Neighbors
 
 __all__ = [
     "NOTHING",
@@ -218,20 +218,20 @@ class Sampled(Event):
 
     event: Event
     rate: float
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    neighbours: Neighbors = Neighbors.ADD_REMOVE
 
     def __post_init__(self) -> None:
         _check(self, event=_is_event, rate=positive)
         if self.rate > 1:
             raise InvalidParameter("core.not_a_rate", parameter="rate", value=self.rate)
         try:
-            object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
+            object.__setattr__(self, "neighbours", Neighbors(self.neighbours))
         except ValueError:
             raise InvalidParameter(
-                "core.unknown_option", parameter="neighbours", options=[repr(str(kind)) for kind in Neighbours]
+                "core.unknown_option", parameter="neighbours", options=[repr(str(kind)) for kind in Neighbors]
             ) from None
 
-    def suits(self, neighbours: Neighbours) -> bool:
+    def suits(self, neighbours: Neighbors) -> bool:
         return self.neighbours is neighbours and self.event.suits(neighbours)
 
 
@@ -254,8 +254,8 @@ class FixedSizeSampled(Event):
         if self.size > self.population and not self.replacement:
             raise InvalidParameter("core.sample_above_population", parameter="size")
 
-    def suits(self, neighbours: Neighbours) -> bool:
-        return neighbours is Neighbours.REPLACE_ONE and self.event.suits(neighbours)
+    def suits(self, neighbours: Neighbors) -> bool:
+        return neighbours is Neighbors.REPLACE_ONE and self.event.suits(neighbours)
 
 
 @dataclass(frozen=True)
@@ -269,9 +269,9 @@ class Shuffled(Event):
     people: int
     categories: int | None = None
 
-    def suits(self, neighbours: Neighbours) -> bool:
+    def suits(self, neighbours: Neighbors) -> bool:
         """Shuffling hides what a person said, never whether there is a report."""
-        return neighbours is Neighbours.REPLACE_ONE
+        return neighbours is Neighbors.REPLACE_ONE
 
     def __post_init__(self) -> None:
         _check(self, epsilon=positive, people=positive_integer)
@@ -342,9 +342,9 @@ class Parallel(Event):
             raise InvalidParameter("core.no_events", parameter="events")
         object.__setattr__(self, "events", tuple(sorted(set(events), key=lambda e: e.to_json())))
 
-    def suits(self, neighbours: Neighbours) -> bool:
+    def suits(self, neighbours: Neighbors) -> bool:
         """A unit that is replaced may leave one part and enter another: two parts change, and not one."""
-        return neighbours is Neighbours.ADD_REMOVE and super().suits(neighbours)
+        return neighbours is Neighbors.ADD_REMOVE and super().suits(neighbours)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def describe(value: object) -> Description:
     >>> describe((1, 1.0, "1", True))
     ['tuple', ['int', '1'], ['float', '1.0'], ['str', "'1'"], ['bool', 'True']]
     """
-    kind = type(value).__name__
+    kind = getattr(type(value), "stored_as", type(value).__name__)
     if isinstance(value, Enum) and type(value).__module__.startswith("mosha."):
         return [kind, value.name]
     for plain in _PLAIN:

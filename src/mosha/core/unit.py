@@ -12,16 +12,17 @@ trainings. Accounts whose units name one population are charged together with it
     Row(at_most=m)     a patient owns at most m rows
     Node               a patient is at most one vertex
     Example, Client    a patient is behind at most one example, or at most one client
-    Self               a patient has at most one device
+    Own                a patient has at most one device
 
-Event, Window and Edge hide a part of what a person does, never all of it: they cannot name a population.
+Reading, Window and Edge hide a part of what a person does, never all of it: they cannot name a population.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from enum import StrEnum, nonmember
 from typing import Any, ClassVar
 
 from mosha.core.errors import InvalidParameter
@@ -31,30 +32,59 @@ from mosha.core.number import positive, positive_integer
 __all__ = [
     "Client",
     "Edge",
-    "Event",
     "Example",
     "Member",
-    "Neighbours",
+    "Neighbors",
     "Node",
+    "Own",
     "Person",
+    "Reading",
     "Row",
-    "Self",
     "Unit",
     "Window",
+    "write_as_stored",
 ]
 
 LONGEST = 300  # characters of the name of a population
 
 
-class Neighbours(StrEnum):
-    """How two neighbouring data sets differ in one unit."""
+_AS_STORED: ContextVar[bool] = ContextVar("_AS_STORED", default=False)
+
+
+def write_as_stored(value: object) -> str:
+    """The `repr` of a value as fingerprints have it: units and neighbors under the names they had first.
+
+    Whoever began a stream or paid under a key before a class was renamed finds the same fingerprint afterwards.
+
+    >>> write_as_stored(Reading())
+    "Event(neighbours=<Neighbours.ADD_REMOVE: 'add-remove'>)"
+    """
+    token = _AS_STORED.set(True)
+    try:
+        return repr(value)
+    finally:
+        _AS_STORED.reset(token)
+
+
+class Neighbors(StrEnum):
+    """How two neighbouring data sets differ in one unit.
+
+    >>> Neighbors("replace-one").describe()
+    'replaced by another'
+    """
+
+    stored_as = nonmember("Neighbours")
 
     ADD_REMOVE = "add-remove"
     REPLACE_ONE = "replace-one"
 
+    def __repr__(self) -> str:
+        name = Neighbors.stored_as if _AS_STORED.get() else "Neighbors"
+        return f"<{name}.{self.name}: {self.value!r}>"
+
     def phrase(self) -> Phrase:
         """How they differ, in words."""
-        return phrase("core.added_or_removed" if self is Neighbours.ADD_REMOVE else "core.replaced")
+        return phrase("core.added_or_removed" if self is Neighbors.ADD_REMOVE else "core.replaced")
 
     def describe(self, language: Language | None = None) -> str:
         """How they differ, in words of a language."""
@@ -70,20 +100,23 @@ def _limit() -> Any:
 class Unit:
     """The root of all units; `neighbours` is always said, `of` names the population where there is one."""
 
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    neighbours: Neighbors = Neighbors.ADD_REMOVE
     of: str | None = None
     whole_person: ClassVar[bool] = False  # whether one unit can be all that the data hold of a person
     kinds: ClassVar[dict[str, type[Unit]]] = {}
 
-    def __init_subclass__(cls) -> None:
-        Unit.kinds[cls.__name__] = cls
+    stored_as: ClassVar[str] = "Unit"  # what books and fingerprints call it, whatever the class is called today
+
+    def __init_subclass__(cls, *, stored_as: str | None = None) -> None:
+        cls.stored_as = stored_as or cls.__name__
+        Unit.kinds[cls.stored_as] = Unit.kinds[cls.__name__] = cls
         cls.__repr__ = Unit.__repr__  # type: ignore[method-assign]  # before a dataclass makes its own
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
+            object.__setattr__(self, "neighbours", Neighbors(self.neighbours))
         except ValueError:
-            kinds = [repr(str(kind)) for kind in Neighbours]
+            kinds = [repr(str(kind)) for kind in Neighbors]
             raise InvalidParameter("core.unknown_option", parameter="neighbours", options=kinds) from None
         if self.of is not None:
             self._check_population()
@@ -95,7 +128,8 @@ class Unit:
     def __repr__(self) -> str:
         """All fields, but for a population that is not named: fingerprints of questions are made of this text."""
         said = (f for f in fields(self) if f.name != "of" or self.of is not None)
-        return f"{type(self).__qualname__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in said)})"
+        name = self.stored_as if _AS_STORED.get() else type(self).__qualname__
+        return f"{name}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in said)})"
 
     def summarize(self) -> str:
         """The unit as one would write it: the fields that were said.
@@ -122,7 +156,7 @@ class Unit:
     @property
     def _kind(self) -> tuple[Any, ...]:
         hidden = (getattr(self, f.name) for f in fields(self) if not f.metadata.get("limit") and f.name != "of")
-        return (type(self).__name__, *hidden)
+        return (self.stored_as, *hidden)
 
     def protects_same(self, other: Unit) -> bool:
         """Whether a promise for `other` is a promise for this unit."""
@@ -162,7 +196,7 @@ class Unit:
         return phrase(f"core.noun_{type(self).__name__.lower()}")
 
     def to_dict(self) -> dict[str, Any]:
-        described = {"unit": type(self).__name__} | {f.name: getattr(self, f.name) for f in fields(self)}
+        described = {"unit": self.stored_as} | {f.name: getattr(self, f.name) for f in fields(self)}
         if self.of is None:  # books and receipts from before there were populations read the same
             del described["of"]
         return described
@@ -257,7 +291,7 @@ class Person(Unit):
 
 
 @dataclass(frozen=True)
-class Event(Unit):
+class Reading(Unit, stored_as="Event"):
     """One reading of one person at one time (the unit of streams, not a price: see `mosha.events`)."""
 
 
@@ -310,8 +344,8 @@ class Client(Unit):
 
 
 @dataclass(frozen=True)
-class Self(Unit):
+class Own(Unit, stored_as="Self"):
     """The owner of the device: any value could have been any other."""
 
-    neighbours: Neighbours = field(default=Neighbours.REPLACE_ONE, kw_only=True)
+    neighbours: Neighbors = field(default=Neighbors.REPLACE_ONE, kw_only=True)
     whole_person: ClassVar[bool] = True

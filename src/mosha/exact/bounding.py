@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
-from mosha.core.unit import Client, Edge, Event, Example, Person, Row, Self, Unit
+from mosha.core.unit import Client, Edge, Example, Own, Person, Reading, Row, Unit
 from mosha.exact.canonical import canonical_form
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
     "to_numbers",
 ]
 
-_ONE_ROW_EACH = (Event, Edge, Example, Client, Self)
+_ONE_ROW_EACH = (Reading, Edge, Example, Client, Own)
 
 
 def rows_per_unit(unit: Unit) -> int:

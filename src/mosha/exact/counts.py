@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.unit import Neighbours, Unit
+from mosha.core.unit import Neighbors, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_array, to_numbers
 from mosha.exact.grid import check_bounds, sum_steps
 from mosha.exact.statistic import RenamedMethods, Sensitivity, Steps, root_up, sum_sensitivity
@@ -102,8 +102,8 @@ class Histogram(RenamedMethods):
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         rows, several = rows_per_unit(unit), len(self.keys) > 1
-        if unit.neighbours is Neighbours.ADD_REMOVE or not several:
-            monotone = unit.neighbours is Neighbours.ADD_REMOVE
+        if unit.neighbours is Neighbors.ADD_REMOVE or not several:
+            monotone = unit.neighbours is Neighbors.ADD_REMOVE
             l0 = min(rows, len(self.keys))
             return Sensitivity(l0=l0, l1=rows, l2=root_up(rows**2), linf=rows, span=rows, monotone=monotone)
         l0, l2 = min(2 * rows, len(self.keys)), root_up(2 * rows**2)

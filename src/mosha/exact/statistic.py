@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import InvalidParameter
-from mosha.core.unit import Neighbours, Unit
+from mosha.core.unit import Neighbors, Unit, write_as_stored
 from mosha.exact.bounding import rows_per_unit
 
 __all__ = [
@@ -131,8 +131,8 @@ def fingerprint(statistic: object, unit: Unit, *parameters: object) -> str:
     """
     kind = type(statistic)
     plain = getattr(kind, "__repr__", None) is object.__repr__
-    text = f"{kind.__module__}.{kind.__qualname__}" if plain else repr(statistic)
-    return hashlib.sha256(repr((text, unit, parameters)).encode("utf-8", "backslashreplace")).hexdigest()
+    text = f"{kind.__module__}.{kind.__qualname__}" if plain else write_as_stored(statistic)
+    return hashlib.sha256(write_as_stored((text, unit, parameters)).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def root_up(square: int) -> float:
@@ -161,9 +161,9 @@ def sum_sensitivity(low: int, high: int, unit: Unit) -> Sensitivity:
     (40, 30)
     """
     rows = rows_per_unit(unit)
-    if unit.neighbours is Neighbours.ADD_REMOVE:
+    if unit.neighbours is Neighbors.ADD_REMOVE:
         step = rows * max(abs(low), abs(high))
     else:
         step = max(high, rows * high) - min(low, rows * low)
-    monotone = low >= 0 and unit.neighbours is Neighbours.ADD_REMOVE
+    monotone = low >= 0 and unit.neighbours is Neighbors.ADD_REMOVE
     return Sensitivity(l0=min(1, step), l1=step, l2=root_up(step**2), linf=step, span=step, monotone=monotone)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mosha.core.options import choose
-from mosha.core.unit import Neighbours, Unit
+from mosha.core.unit import Neighbors, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_numbers
 from mosha.exact.grid import check_bounds, grid_for, round_to_grid, sum_steps
@@ -64,7 +64,7 @@ class SumAndCount(RenamedMethods):
     def widths(self, unit: Unit) -> tuple[int, int]:
         """How far one unit moves the sum, in steps, and the count, in rows."""
         rows = rows_per_unit(unit)
-        if unit.neighbours is Neighbours.ADD_REMOVE:
+        if unit.neighbours is Neighbors.ADD_REMOVE:
             return rows * self.half, rows
         return 2 * rows * self.half, rows - (self.missing != "drop")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosha.core.errors import InvalidParameter, Unbounded
 from mosha.core.number import positive, positive_integer
 from mosha.core.options import choose
-from mosha.core.unit import Neighbours, Unit
+from mosha.core.unit import Neighbors, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_numbers
 from mosha.exact.clip import check_order, clip_numbers, clip_vectors
 from mosha.exact.grid import check_bounds, grid_for, power_of_two, round_to_grid, sum_steps
@@ -127,7 +127,7 @@ class VectorSum(RenamedMethods):
         return tuple(range(self.coordinates))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
-        replaced = unit.neighbours is Neighbours.REPLACE_ONE
+        replaced = unit.neighbours is Neighbors.REPLACE_ONE
         step = int(self.norm / self.grid) * rows_per_unit(unit) * (2 if replaced else 1)
         d = self.coordinates
         l1 = step if self.order == 1 else int(root_up(d * step**2))

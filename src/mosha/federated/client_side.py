@@ -17,7 +17,7 @@ from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.number import probability
 from mosha.core.options import NoiseName, choose
 from mosha.core.randomness import Rng
-from mosha.core.unit import Self as OwnValue
+from mosha.core.unit import Own
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint
 from mosha.federated.clipping import STEPS, bounded_steps, bounded_sum_steps, clip_in_range
@@ -68,9 +68,9 @@ class ClientSide(FederatedPlan):
             self._scale()
 
     @property
-    def unit(self) -> OwnValue:
+    def unit(self) -> Own:
         """The client's own value."""
-        return OwnValue()
+        return Own()
 
     @property
     def reports(self) -> int:

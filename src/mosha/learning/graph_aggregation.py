@@ -18,7 +18,7 @@ from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
-from mosha.core.unit import Edge, Neighbours, Unit
+from mosha.core.unit import Edge, Neighbors, Unit
 from mosha.exact.clip import clip_vectors
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint, root_up
@@ -62,7 +62,7 @@ class Aggregation:
         """The l2 sensitivity of the sums, in steps; rounded up."""
         if not isinstance(unit, Edge):
             raise InvalidParameter("sums over neighbours hide one edge: unit=mosha.Edge().")
-        return root_up(2 * (RADIUS * (2 if unit.neighbours is Neighbours.REPLACE_ONE else 1)) ** 2)
+        return root_up(2 * (RADIUS * (2 if unit.neighbours is Neighbors.REPLACE_ONE else 1)) ** 2)
 
     def evaluate(self, edges: Any, vectors: Any) -> NDArray[np.float64]:
         """The sums without noise: for public graphs and for tests."""

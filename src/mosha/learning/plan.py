@@ -17,7 +17,7 @@ from mosha.core.event import Event
 from mosha.core.events import Gaussian, Matrix
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.options import ClippingName, SamplingName, choose
-from mosha.core.unit import Example, Neighbours, Person, Unit
+from mosha.core.unit import Example, Neighbors, Person, Unit
 from mosha.mechanisms.correlated import column_norm
 from mosha.mechanisms.priced_plan import PricedPlan
 from mosha.mechanisms.sampling import FixedSize, Poisson, Sampling, Shuffled
@@ -145,7 +145,7 @@ class DPSGD(PricedPlan):
             raise InvalidParameter("a training hides an Example or a Person.")
         if isinstance(self.unit, Person) and self.unit.at_most is None:
             raise InvalidParameter("Person needs at_most=...: how many examples of one person may be in a batch.")
-        replaced = self.unit.neighbours is Neighbours.REPLACE_ONE
+        replaced = self.unit.neighbours is Neighbors.REPLACE_ONE
         if replaced != (self.sampling == "fixed_size"):
             raise InvalidParameter(
                 "batches of fixed size are priced if a unit is replaced by another (neighbours='replace-one'), and "

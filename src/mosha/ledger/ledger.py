@@ -16,7 +16,7 @@ from mosha.core.event import Event
 from mosha.core.guarantee import Guarantee
 from mosha.core.number import positive
 from mosha.core.showing import Shown
-from mosha.core.unit import Member, Neighbours, Unit, is_population_name
+from mosha.core.unit import Member, Neighbors, Unit, is_population_name
 from mosha.core.weakness import WeakPromise
 from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.checking.checkpoint import Checkpoint
@@ -187,7 +187,7 @@ class Ledger(Shown):
         self,
         name: str,
         *,
-        neighbours: Neighbours | None = None,
+        neighbours: Neighbors | None = None,
         **limits: Unpack[Limits],
     ) -> LedgerAccount:
         """Open the account of a population, or reopen it: one cap over all that is ever asked about these people.
@@ -207,7 +207,7 @@ class Ledger(Shown):
             raise InvalidParameter("ledger.bad_population_name", parameter="name")
         if neighbours is None:
             known = self._storage.read(lambda transaction: read_terms(transaction, [name]))
-            neighbours = known[name].unit.neighbours if name in known else Neighbours.ADD_REMOVE
+            neighbours = known[name].unit.neighbours if name in known else Neighbors.ADD_REMOVE
         return self._account(None, name, Member(of=name, neighbours=neighbours), limits, block=False)
 
     def _account(

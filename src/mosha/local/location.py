@@ -13,7 +13,7 @@ from mosha.core.events import Pure
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
-from mosha.core.unit import Self
+from mosha.core.unit import Own
 from mosha.local.protocols.device import DeviceRandom
 from mosha.local.protocols.planar import STEPS, planar_steps, radius_quantile
 
@@ -114,7 +114,7 @@ class Location:
     def measurement(self) -> Measurement:
         """One report for the device's account, which hides every place of the region: the price of its diameter."""
         return Measurement(
-            unit=Self(),
+            unit=Own(),
             event=Pure(self.price(1)),
             step=lambda state, data, ask, rng: (self._report(data, rng), state),  # noqa: ARG005
             error=lambda confidence, answer: self.error_radius(confidence),  # noqa: ARG005

@@ -13,7 +13,7 @@ from mosha.core.events import RandomizedResponse
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
-from mosha.core.unit import Self
+from mosha.core.unit import Own
 from mosha.local.frequency import Frequency
 from mosha.local.protocols.device import DeviceRandom, draw_below, flip_coin
 from mosha.local.protocols.k_ary import KAry
@@ -111,7 +111,7 @@ class Repeated(Frequency):
         """The permanent answer, to be paid from the device's own account."""
         first = self._first
         return Measurement(
-            unit=Self(),
+            unit=Own(),
             event=RandomizedResponse(self.permanent, first.size),
             step=lambda state, data, ask, rng: (first.draw(self._encode(data), rng), state),  # noqa: ARG005
             name="permanent answer",
@@ -139,7 +139,7 @@ class Device:
         reports together cost what the account has paid, and the account's limit is the promise of a lifetime.
 
     >>> import mosha
-    >>> account = mosha.Ledger.memory().account("phone", unit=mosha.Self(), epsilon=4)
+    >>> account = mosha.Ledger.memory().account("phone", unit=mosha.Own(), epsilon=4)
     >>> device = Device(account=account)
     >>> survey = Repeated(["on", "off"], permanent=2.0, epsilon=1.0)
     >>> reports = [device.report(survey, "on") for _ in range(365)]
@@ -151,7 +151,7 @@ class Device:
         if positional:
             warn_of_old_name("Device(account)", "Device(account=account)")
             (account,) = positional
-        if not isinstance(account, Account) or not isinstance(account.unit, Self):
+        if not isinstance(account, Account) or not isinstance(account.unit, Own):
             raise InvalidParameter("local.device_without_account", parameter="account")
         self.account = account
 

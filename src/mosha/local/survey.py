@@ -14,7 +14,7 @@ from mosha.core.deprecation import warn_of_old_name
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
-from mosha.core.unit import Self
+from mosha.core.unit import Own
 from mosha.local.protocols.device import DeviceRandom
 from mosha.local.protocols.randomiser import Randomiser
 from mosha.local.protocols.wire import VERSION, tag_of
@@ -136,7 +136,7 @@ class Survey(ABC):
         """One report, to be paid from the device's own account. Randomiser and price are taken together, once."""
         randomiser, tag = self.randomiser, bytes([tag_of(self.id)])
         return Measurement(
-            unit=Self(),
+            unit=Own(),
             event=randomiser.event,
             step=lambda state, data, ask, rng: (tag + randomiser.draw(self._encode(data), rng), state),  # noqa: ARG005
             name=f"local {self.kind}",

@@ -14,7 +14,7 @@ from mosha.core.events import Approx
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.randomness import Rng
-from mosha.core.unit import Neighbours, Person, Unit
+from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import hash_name, identify, keep_at_most, list_entries, read_rows, rows_per_unit
 from mosha.exact.canonical import canonical_form
 from mosha.exact.statistic import fingerprint
@@ -57,7 +57,7 @@ def partition_selection(*, unit: Unit, epsilon: float, delta: float, column: str
     (['A'], 16)
     """
     keys = _keys_per_unit(unit)
-    moved = 2 * keys if unit.neighbours is Neighbours.REPLACE_ONE else keys
+    moved = 2 * keys if unit.neighbours is Neighbors.REPLACE_ONE else keys
     each = positive("epsilon over keys", round_down(Fraction(positive("epsilon", epsilon)) / moved))
     failing = strict_probability("delta over keys", round_down(Fraction(strict_probability("delta", delta)) / moved))
     probabilities = keeping_probabilities(each, failing)

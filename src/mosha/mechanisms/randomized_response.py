@@ -14,7 +14,7 @@ from mosha.core.events import RandomizedResponse
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.randomness import Rng
-from mosha.core.unit import Row, Self, Unit
+from mosha.core.unit import Own, Row, Unit
 from mosha.exact.counts import Histogram
 from mosha.exact.statistic import fingerprint
 from mosha.noise import exponential_choice, uniform
@@ -25,7 +25,7 @@ __all__ = ["randomized_response", "response_frequencies", "truth_probability"]
 def randomized_response(categories: Sequence[object], *, unit: Unit, epsilon: float) -> Measurement:
     """The truth with probability e^epsilon / (e^epsilon + k - 1), else one of the other k - 1 categories, uniformly.
 
-    The data is one value, that of the unit `Self`. A value that is no category is answered with any category at
+    The data is one value, that of the unit `Own`. A value that is no category is answered with any category at
     random, so that nobody can tell that it was none.
 
     Guarantee:
@@ -39,18 +39,18 @@ def randomized_response(categories: Sequence[object], *, unit: Unit, epsilon: fl
 
     Args:
         categories: the public categories, at least two.
-        unit: `mosha.Self()`: the device's own value is hidden.
+        unit: `mosha.Own()`: the device's own value is hidden.
         epsilon: the epsilon that a release costs.
 
-    >>> from mosha import Self, noise
-    >>> smoker = randomized_response(["yes", "no"], unit=Self(), epsilon=20)
+    >>> from mosha import Own, noise
+    >>> smoker = randomized_response(["yes", "no"], unit=Own(), epsilon=20)
     >>> smoker.event, smoker.step(None, "no", None, noise.SeededRandom(1))[0]
     (RandomizedResponse(epsilon=20.0, categories=2), 'no')
     """
     labels = Histogram(keys=categories).labels
     if len(labels) < 2:
         raise InvalidParameter("mechanisms.two_categories", parameter="categories")
-    if not isinstance(unit, Self):
+    if not isinstance(unit, Own):
         raise InvalidParameter("mechanisms.response_of_own_value", parameter="unit")
     epsilon = positive("epsilon", epsilon)
     scale = 1 / Fraction(epsilon)

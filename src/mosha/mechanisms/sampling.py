@@ -23,7 +23,7 @@ from mosha.core.event import Event
 from mosha.core.events import FixedSizeSampled
 from mosha.core.number import positive, positive_integer
 from mosha.core.randomness import Rng
-from mosha.core.unit import Neighbours
+from mosha.core.unit import Neighbors
 from mosha.noise import bernoulli_places, choose_places, uniform
 
 __all__ = ["Everybody", "FixedSize", "FreshSampling", "Poisson", "Sampling", "Shuffled", "TakingTurns", "shuffle"]
@@ -55,7 +55,7 @@ class Sampling(ABC):
         moves: by how many contributions the sums of two neighbors can differ.
     """
 
-    neighbors: ClassVar[Neighbours] = Neighbours.ADD_REMOVE
+    neighbors: ClassVar[Neighbors] = Neighbors.ADD_REMOVE
     moves: ClassVar[int] = 1
 
     @abstractmethod
@@ -131,7 +131,7 @@ class FixedSize(FreshSampling):
     """
 
     size: int
-    neighbors = Neighbours.REPLACE_ONE
+    neighbors = Neighbors.REPLACE_ONE
     moves = 2
 
     def __post_init__(self) -> None:

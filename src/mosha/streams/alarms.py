@@ -16,7 +16,7 @@ from mosha.core.events import SparseVector
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer, real, strict_probability
 from mosha.core.randomness import Rng
-from mosha.core.unit import Neighbours, Unit
+from mosha.core.unit import Neighbors, Unit
 from mosha.exact.statistic import Statistic, check_statistic, fingerprint
 from mosha.mechanisms import Count
 from mosha.mechanisms.noisy_statistic import title
@@ -162,8 +162,8 @@ def alarm(
     Units:
         `threshold` and gaps are in the unit of the statistic.
 
-    >>> from mosha import Event, noise
-    >>> bell = alarm(unit=Event(), threshold=500, alarms=2, horizon=None, epsilon=1)
+    >>> from mosha import Reading, noise
+    >>> bell = alarm(unit=Reading(), threshold=500, alarms=2, horizon=None, epsilon=1)
     >>> rng, state = noise.SeededRandom(5), bell.init()
     >>> for rows in (range(10), range(1000)):
     ...     answer, state = bell.step(state, rows, None, rng)
@@ -177,7 +177,7 @@ def alarm(
     count, readout = positive_integer("alarms", alarms), readout_of(release)
     presence = presence_of(unit, steps, apart)
     moved = contribution(asked)
-    monotone = moved.monotone and unit.neighbours is Neighbours.ADD_REMOVE
+    monotone = moved.monotone and unit.neighbours is Neighbors.ADD_REMOVE
     noise = alarm_noise(
         make_budget(epsilon=epsilon, delta=delta, rho=rho),
         alarms=count,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.errors import DataError, SourceUnavailable
-from mosha.core.unit import Event, Person, Unit
+from mosha.core.unit import Person, Reading, Unit
 from mosha.exact.bounding import identify, list_entries, to_array
 from mosha.exact.statistic import Statistic, Steps
 from mosha.mechanisms import Count
@@ -74,7 +74,7 @@ def _bound_and_sum(
     statistic: Statistic, presence: Presence, data: object, time: int, memory: Memory
 ) -> tuple[Steps, Memory]:
     if presence.column is None:
-        return statistic.evaluate(data, Event()), memory
+        return statistic.evaluate(data, Reading()), memory
     unit: Unit = Person(presence.column, at_most=1)
     if not presence.remembers:
         return statistic.evaluate(data, unit), memory

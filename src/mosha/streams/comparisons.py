@@ -27,9 +27,9 @@ LONGEST_ROOT = 1 << 14  # a step of the whole square root costs as much as there
 def comparisons(question: Question, budget: Budget) -> Iterator[Plan]:
     """The binary tree, plain and with Honaker's combination, and the whole square root: running sums only.
 
-    >>> from mosha import Event
+    >>> from mosha import Reading
     >>> from mosha.streams import counter
-    >>> tree = counter(unit=Event(), horizon=1024, epsilon=1, mechanism="Honaker").plan
+    >>> tree = counter(unit=Reading(), horizon=1024, epsilon=1, mechanism="Honaker").plan
     >>> tree.name, round(tree.root_mean_square, 1)
     ('binary tree, Honaker, 11 levels', 26.5)
     """

@@ -39,7 +39,7 @@ def best(
 
     Args:
         statistic: what is added up at each step; by default the number of rows.
-        unit: `Event()`, `Person(column, at_most=...)` or `Window(column, steps)`.
+        unit: `Reading()`, `Person(column, at_most=...)` or `Window(column, steps)`.
         horizon: how many steps are paid for; None for a very long one (2**32).
         epsilon: the budget: alone it is pure, or
         delta: together with epsilon, or
@@ -60,8 +60,8 @@ def best(
     Units:
         Errors are in the unit of the statistic, the horizon in steps.
 
-    >>> from mosha import Event
-    >>> counted = best(unit=Event(), horizon=1024, epsilon=1)
+    >>> from mosha import Reading
+    >>> counted = best(unit=Reading(), horizon=1024, epsilon=1)
     >>> counted.plan.name, round(counted.plan.root_mean_square, 1)
     ('13-ary tree with negative digits, 3 levels', 13.0)
     >>> print(counted.reason)

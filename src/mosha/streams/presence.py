@@ -9,7 +9,7 @@ import numpy as np
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer
-from mosha.core.unit import Event, Neighbours, Person, Unit, Window
+from mosha.core.unit import Neighbors, Person, Reading, Unit, Window
 from mosha.exact.statistic import Sensitivity, Statistic
 from mosha.streams.readout import Readout
 
@@ -47,10 +47,10 @@ def presence_of(unit: Unit, horizon: int, apart: int = 1) -> Presence:
     48
     """
     apart = positive_integer("apart", apart)
-    if not isinstance(unit, Event | Person | Window):
+    if not isinstance(unit, Reading | Person | Window):
         raise InvalidParameter("streams.unit_of_stream", parameter="unit")
-    sides = 2 if unit.neighbours is Neighbours.REPLACE_ONE else 1
-    if isinstance(unit, Event):
+    sides = 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
+    if isinstance(unit, Reading):
         if apart != 1:
             raise InvalidParameter("streams.apart_of_reading", parameter="apart")
         return Presence(1, 1, sides, None)
@@ -72,7 +72,7 @@ def contribution(statistic: Statistic) -> Sensitivity:
     >>> contribution(ClippedSum(between=(0, 30), grid=1)).l1
     30
     """
-    return statistic.sensitivity(Event())
+    return statistic.sensitivity(Reading())
 
 
 def sequence_norms(readout: Readout, presence: Presence, horizon: int) -> tuple[float, float]:

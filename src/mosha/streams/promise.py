@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mosha.core.errors import MoshaError
-from mosha.core.unit import Event, Person, Unit, Window
+from mosha.core.unit import Person, Reading, Unit, Window
 from mosha.streams.planner import best
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ __all__ = ["describe"]
 def describe(stream: Stream) -> str:
     """The promise, the mechanism, the error, and the other unit.
 
-    >>> from mosha import Event
-    >>> print(best(unit=Event(), horizon=96, epsilon=1).describe())
+    >>> from mosha import Reading
+    >>> print(best(unit=Reading(), horizon=96, epsilon=1).describe())
     Nobody can tell whether any one reading was made, such as whether Zhang was on the third floor at 10:05. All
     of a person's readings together are not hidden. Published: a running value for 96 steps, by ...; standard
     deviation at most ..., ... on average. Hiding whole persons who may come at every step ... would give ....
@@ -34,7 +34,7 @@ def describe(stream: Stream) -> str:
 
 
 def _promise(unit: Unit, most: int, apart: int) -> str:
-    if isinstance(unit, Event):
+    if isinstance(unit, Reading):
         return (
             "Nobody can tell whether any one reading was made, such as whether Zhang was on the third floor at 10:05. "
             "All of a person's readings together are not hidden."
@@ -51,13 +51,13 @@ def _promise(unit: Unit, most: int, apart: int) -> str:
 def _describe_other_unit(stream: Stream) -> str:
     unit, neighbours = stream.unit, stream.unit.neighbours
     column = unit.column if isinstance(unit, Person | Window) else "person"
-    if isinstance(unit, Event):
+    if isinstance(unit, Reading):
         other: Unit = Person(column, neighbours=neighbours)
         words = "Hiding whole persons who may come at every step (unit=Person(...))"
     else:
-        other, words = Event(neighbours=neighbours), "Hiding single readings only (unit=Event())"
+        other, words = Reading(neighbours=neighbours), "Hiding single readings only (unit=Reading())"
     options = dict(stream.options)
-    if isinstance(other, Event):
+    if isinstance(other, Reading):
         options["apart"] = 1
     try:
         error = best(unit=other, **options).plan.root_mean_square

@@ -40,8 +40,8 @@ def counter(*, unit: Unit, horizon: int | None, **options: Unpack[Options]) -> S
     Units:
         Rows, of which each person has at most one a step; `horizon` in steps, None for a very long one.
 
-    >>> from mosha import Event
-    >>> print(counter(unit=Event(), horizon=365, epsilon=1, delta=1e-6).reason)
+    >>> from mosha import Reading
+    >>> print(counter(unit=Reading(), horizon=365, epsilon=1, delta=1e-6).reason)
     29-ary tree with negative digits, 2 levels: predicted error 10.3; column-normalised BLT, 4 buffers 11.3; ...
     """
     return best(unit=unit, horizon=horizon, name="counter", **options)
@@ -83,8 +83,8 @@ def histogram(
     Units:
         Rows.
 
-    >>> from mosha import Event
-    >>> histogram(unit=Event(), horizon=64, keys=["in", "out"], rho=0.5).plan.width
+    >>> from mosha import Reading
+    >>> histogram(unit=Reading(), horizon=64, keys=["in", "out"], rho=0.5).plan.width
     2
     """
     return best(Histogram(keys=keys, column=column), unit=unit, horizon=horizon, name="histogram", **options)
@@ -108,8 +108,8 @@ def series(
     Units:
         `between` and the answers are in the unit of the column.
 
-    >>> from mosha import Event
-    >>> kept = {"unit": Event(), "horizon": 96, "rho": 1}
+    >>> from mosha import Reading
+    >>> kept = {"unit": Reading(), "horizon": 96, "rho": 1}
     >>> meters = series(keys=["hall", "roof"], key="where", between=(0, 9), column="kW", **kept)
     >>> meters.plan.width
     2
@@ -134,8 +134,8 @@ def mean(
     Units:
         `between` and the answers are in the unit of the column.
 
-    >>> from mosha import Event
-    >>> mean(unit=Event(), horizon=96, between=(15, 30), rho=0.5).horizon
+    >>> from mosha import Reading
+    >>> mean(unit=Reading(), horizon=96, between=(15, 30), rho=0.5).horizon
     96
     """
     parts = MeanParts(between=between, column=column)

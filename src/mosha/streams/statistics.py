@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mosha.core.errors import DataError, InvalidParameter
-from mosha.core.unit import Neighbours, Unit
+from mosha.core.unit import Neighbors, Unit
 from mosha.exact.bounding import keep_at_most, read_rows, rows_per_unit, to_array, to_numbers
 from mosha.exact.grid import grid_for, sum_steps, sum_steps_by
 from mosha.exact.statistic import Sensitivity, Steps, root_up
@@ -21,7 +21,7 @@ __all__ = ["KeyedSum", "MeanParts", "mean_of"]
 
 
 def _require_one_row(unit: Unit) -> None:
-    if rows_per_unit(unit) != 1 or unit.neighbours is not Neighbours.ADD_REMOVE:
+    if rows_per_unit(unit) != 1 or unit.neighbours is not Neighbors.ADD_REMOVE:
         raise InvalidParameter("streams.statistic_of_streams", parameter="unit")
 
 
@@ -32,9 +32,9 @@ class KeyedSum:
     Guarantee:
         A row adds a whole number of steps of size at most max(|low|, |high|) to one coordinate, or nothing.
 
-    >>> from mosha.core.unit import Event
+    >>> from mosha.core.unit import Reading
     >>> rooms = KeyedSum(keys=["a", "b"], key="room", between=(0, 4), column="kW")
-    >>> (rooms.evaluate({"room": ["a", "b", "a", "x"], "kW": [1, 9, 2, 3]}, Event()) * rooms.grid).tolist()
+    >>> (rooms.evaluate({"room": ["a", "b", "a", "x"], "kW": [1, 9, 2, 3]}, Reading()) * rooms.grid).tolist()
     [3.0, 4.0]
     """
 
@@ -87,9 +87,9 @@ class MeanParts:
         A row with a number adds (h, s) with h steps fixed and |s| <= h; any other row adds nothing: l1 <= 2 h and l2 <=
         sqrt(2) h.
 
-    >>> from mosha.core.unit import Event
+    >>> from mosha.core.unit import Reading
     >>> parts = MeanParts(between=(0, 10))
-    >>> (parts.evaluate([5, 10, float("nan")], Event()) * parts.grid).tolist()
+    >>> (parts.evaluate([5, 10, float("nan")], Reading()) * parts.grid).tolist()
     [10.0, 5.0]
     """
 

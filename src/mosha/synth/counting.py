@@ -20,7 +20,7 @@ from mosha.connect.plan.bounding import Bound, NormBound, Unbounded
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
-from mosha.core.unit import Neighbours, Person, Row, Unit
+from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.synth.columns import CodedColumn
 
 __all__ = ["Counted", "count_cells", "counting_question", "reach_of"]
@@ -71,7 +71,7 @@ def reach_of(unit: Unit, relation: Relation) -> tuple[int, Bound]:
         whose sum is at most 2**FRACTION (`bounding.md`, order 1, rows). Either doubles where a unit is
         replaced by another.
     """
-    twice = 2 if unit.neighbours is Neighbours.REPLACE_ONE else 1
+    twice = 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
     if isinstance(unit, Row):
         changed = relation.stability.per_row
         if changed is None:

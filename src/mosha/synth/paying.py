@@ -23,6 +23,7 @@ from mosha.core.events import DiscreteGaussian
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive
 from mosha.core.release import Release
+from mosha.core.unit import write_as_stored
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.synth.axis import Axis, Reals
 from mosha.synth.residuals import Term, cells_of
@@ -151,5 +152,8 @@ def _describe(value: object) -> Any:
     if hasattr(value, "origin_name"):
         return ["source", value.origin_name]
     if is_dataclass(value) and not isinstance(value, type | Event):
-        return [type(value).__name__, *([f.name, _describe(getattr(value, f.name))] for f in fields(value))]
-    return [type(value).__name__, repr(value)]
+        return [
+            getattr(value, "stored_as", type(value).__name__),
+            *([f.name, _describe(getattr(value, f.name))] for f in fields(value)),
+        ]
+    return [getattr(type(value), "stored_as", type(value).__name__), write_as_stored(value)]

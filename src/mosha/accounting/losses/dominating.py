@@ -41,7 +41,7 @@ from mosha.core.events import (
     SparseVector,
     Tree,
 )
-from mosha.core.unit import Neighbours
+from mosha.core.unit import Neighbors
 
 __all__ = ["Cover", "Reading", "cover", "flatten", "open_wrappers", "read"]
 
@@ -283,7 +283,7 @@ def _(event: Sampled) -> Cover | None:
     inside = _cover_as_one(event.event)
     if inside is None:
         return None
-    if event.neighbours is Neighbours.REPLACE_ONE:
+    if event.neighbours is Neighbors.REPLACE_ONE:
         return _exchange(inside, event.rate)
     if event.rate > SURE:
         lower = inside.lower if event.rate == 1 else _sample_pairs(inside.lower, SURE)

@@ -14,7 +14,7 @@ from typing import Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive_integer, real
-from mosha.core.unit import Edge, Neighbours, Node, Person, Row, Unit
+from mosha.core.unit import Edge, Neighbors, Node, Person, Row, Unit
 
 __all__ = ["Proposal", "of_categories", "of_graphs", "of_numbers", "of_own_value", "of_streams"]
 
@@ -47,7 +47,7 @@ def _data(unit: Unit, column: str, rows: Sequence[tuple[str, Any]]) -> Any:
 def _pairs(unit: Unit, column: str, crowd: Sequence[Any], one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any]:
     """The crowd with and without the rows `one`; under replacement, with `one` and with `other`."""
     rows = [(f"p{i}", value) for i, value in enumerate(crowd)]
-    without = rows if unit.neighbours is Neighbours.ADD_REMOVE else [*rows, *(("odd", value) for value in other)]
+    without = rows if unit.neighbours is Neighbors.ADD_REMOVE else [*rows, *(("odd", value) for value in other)]
     return _data(unit, column, [*rows, *(("odd", value) for value in one)]), _data(unit, column, without)
 
 

@@ -11,13 +11,13 @@ from mosha import learning as l
 from mosha import mechanisms as m
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
-from mosha.core.unit import Edge, Example, Neighbours
+from mosha.core.unit import Edge, Example, Neighbors
 from mosha.learning.linear.gaussian_classes import GaussianClasses
 
 __all__ = ["own_entries"]
 
 EXAMPLE = Example()
-REPLACED = Example(neighbours=Neighbours.REPLACE_ONE)
+REPLACED = Example(neighbours=Neighbors.REPLACE_ONE)
 CLASSES = (0, 1)
 
 

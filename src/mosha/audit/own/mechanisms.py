@@ -9,12 +9,12 @@ from mosha import mechanisms as m
 from mosha.audit.claims import neighbours
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
-from mosha.core.unit import Neighbours, Person, Row, Self
+from mosha.core.unit import Neighbors, Own, Person, Row
 
 __all__ = ["own_entries"]
 
 ADD = Row()
-REPLACE = Row(neighbours=Neighbours.REPLACE_ONE)
+REPLACE = Row(neighbours=Neighbors.REPLACE_ONE)
 PERSON = Person("person", at_most=2)
 RANGE = (0.0, 8.0)
 KEYS = ("a", "b", "c")
@@ -103,12 +103,12 @@ def _others() -> list[Entry]:
         ),
         _entry(
             "randomized_response: two categories",
-            lambda: m.randomized_response(["yes", "no"], unit=Self(), epsilon=1),
+            lambda: m.randomized_response(["yes", "no"], unit=Own(), epsilon=1),
             neighbours.of_own_value(["yes", "no", "?"]),
         ),
         _entry(
             "randomized_response: five categories",
-            lambda: m.randomized_response(list("abcde"), unit=Self(), epsilon=1),
+            lambda: m.randomized_response(list("abcde"), unit=Own(), epsilon=1),
             neighbours.of_own_value("ab?"),
         ),
         _entry(

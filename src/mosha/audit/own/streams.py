@@ -8,11 +8,11 @@ from typing import Any
 from mosha import streams as s
 from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
-from mosha.core.unit import Event, Person, Window
+from mosha.core.unit import Person, Reading, Window
 
 __all__ = ["own_entries"]
 
-EVENT = Event()
+EVENT = Reading()
 PERSON = Person("who", at_most=2)
 EVERY_STEP = Person("who")
 WINDOW = Window("who", 2)

@@ -9,14 +9,14 @@ from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.own.tables import rows_of
 from mosha.audit.registry import Entry
 from mosha.core.measurement import Measurement
-from mosha.core.unit import Neighbours, Person, Row, Unit
+from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.tables import Table, protect
 
 __all__ = ["own_entries"]
 
 WORDS: Mapping[str, Any] = {"keys": {"g": ["a", "b"]}, "between": {"x": (0, 8)}, "bins": {"x": 2}, "nulls": []}
 PEOPLE = Person("who")
-REPLACED = Row(neighbours=Neighbours.REPLACE_ONE)
+REPLACED = Row(neighbours=Neighbors.REPLACE_ONE)
 Line = tuple[str | None, str | None, float | None]
 CROWD: list[Line] = [(f"p{i}", "ab"[i % 2], 4.0) for i in range(4)]
 

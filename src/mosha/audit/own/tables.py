@@ -11,7 +11,7 @@ from mosha.audit.registry import Entry
 from mosha.connect.engines.opening import source
 from mosha.connect.engines.source import Engine, Source
 from mosha.core.measurement import Measurement
-from mosha.core.unit import Neighbours, Person, Row, Unit
+from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.sql import statement
 from mosha.tables import Budget, Question, Table, count, distinct, mean, median, protect, variance
 
@@ -20,7 +20,7 @@ __all__ = ["Remembering", "own_entries", "rows_of"]
 TWO = Person("who", at_most=2)
 ANY = Person("who")
 CUT = Person("who", groups=1, per_group=2)
-REPLACED = Row(neighbours=Neighbours.REPLACE_ONE)
+REPLACED = Row(neighbours=Neighbors.REPLACE_ONE)
 BETWEEN = (0.0, 8.0)
 KEYS = ("a", "b")
 PURE, NORMAL = Budget(epsilon=1), Budget(rho=0.5)

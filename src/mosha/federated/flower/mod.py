@@ -62,7 +62,7 @@ def flower_mod(
     if not (account is None or isinstance(account, Account) or callable(account)):
         raise InvalidParameter("account must be an account of the client's own, or a function that makes it.")
     if isinstance(account, Account) and not account.unit.covers(plan.unit):
-        raise InvalidParameter("a client pays from an account for the unit Self(): its own value. Nothing was spent.")
+        raise InvalidParameter("a client pays from an account for the unit Own(): its own value. Nothing was spent.")
     if key is not None and (not isinstance(key, str) or not key):
         raise InvalidParameter("key must be a non-empty string.")
     if isinstance(plan, ClientSide) == (account is None):

@@ -14,7 +14,7 @@ import numpy as np
 
 from mosha.core.errors import DataError, InvalidParameter, Unbounded
 from mosha.core.number import positive_integer
-from mosha.core.unit import Edge, Neighbours, Node, Unit
+from mosha.core.unit import Edge, Neighbors, Node, Unit
 from mosha.exact.statistic import Sensitivity, Steps, root_up
 
 __all__ = [
@@ -45,7 +45,7 @@ def check_unit(unit: object) -> Unit:
     """An Edge or a Node that comes or goes."""
     if not isinstance(unit, Edge | Node):
         raise InvalidParameter("graphs.unit_of_graph", parameter="unit")
-    if unit.neighbours is not Neighbours.ADD_REMOVE:
+    if unit.neighbours is not Neighbors.ADD_REMOVE:
         raise InvalidParameter("graphs.neighbors_of_graphs", parameter="unit")
     return unit
 

@@ -14,7 +14,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer, strict_probability
 from mosha.core.randomness import Rng
 from mosha.core.release import Release
-from mosha.core.unit import Neighbours, Person, Unit
+from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
 from mosha.exact.statistic import Sensitivity, Steps, root_up
 from mosha.learning.linear.rows import label_codes
@@ -63,7 +63,7 @@ class Correct:
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
         rows, count = rows_per_unit(unit), len(self.models)
-        if unit.neighbours is Neighbours.ADD_REMOVE:
+        if unit.neighbours is Neighbors.ADD_REMOVE:
             return Sensitivity(
                 l0=count, l1=count * rows, l2=root_up(count * rows**2), linf=rows, span=rows, monotone=True
             )

@@ -20,7 +20,7 @@ from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
 from mosha.core.randomness import Rng
-from mosha.core.unit import Neighbours, Person, Row, Unit
+from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.exact.bounding import hash_name, identify, rows_per_unit, to_array
 from mosha.exact.statistic import Sensitivity, Steps, fingerprint, root_up
 from mosha.learning.linear.descent import gaussian_budget
@@ -62,7 +62,7 @@ class Votes:
         reached = unit.at_most if isinstance(unit, Row) else 1
         if not isinstance(unit, Person):
             rows_per_unit(unit)  # refuses units that own no rows
-        reached *= 2 if unit.neighbours is Neighbours.REPLACE_ONE else 1
+        reached *= 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
         return Sensitivity(
             l0=min(2 * reached, len(self.classes)),
             l1=2 * reached,

@@ -24,7 +24,7 @@ from mosha.core.events import DiscreteGaussian, Plan
 from mosha.core.measurement import Measurement
 from mosha.core.number import non_negative, positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
-from mosha.core.unit import Neighbours, Person, Unit
+from mosha.core.unit import Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit
 from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.exact.statistic import fingerprint
@@ -127,7 +127,7 @@ class Descent:
 
     def sensitivity(self, unit: Unit) -> int:
         """How far one unit moves the sum of gradients, in steps: `linear_descent.md`, lemma 2."""
-        replaced = unit.neighbours is Neighbours.REPLACE_ONE
+        replaced = unit.neighbours is Neighbors.REPLACE_ONE
         return self.clip_steps * RADIUS * rows_per_unit(unit) * (2 if replaced else 1)
 
     def measurement(
@@ -176,7 +176,7 @@ class Descent:
 
     def _sampled_price(self, unit: Unit, budget: dict[str, float | None]) -> tuple[float, Event]:
         """The same for steps with Poisson samples."""
-        if isinstance(unit, Person) or rows_per_unit(unit) > 1 or unit.neighbours is Neighbours.REPLACE_ONE:
+        if isinstance(unit, Person) or rows_per_unit(unit) > 1 or unit.neighbours is Neighbors.REPLACE_ONE:
             raise InvalidParameter(
                 "a rate below 1 draws examples one by one: it hides units of one example that are added or removed."
             )

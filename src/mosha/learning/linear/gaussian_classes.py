@@ -15,7 +15,7 @@ from mosha.core.account import Account
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer, probability
-from mosha.core.unit import Example, Neighbours, Person, Unit
+from mosha.core.unit import Example, Neighbors, Person, Unit
 from mosha.exact.bounding import keep_at_most, rows_per_unit, to_numbers
 from mosha.exact.clip import clip_vectors
 from mosha.exact.grid import sum_steps
@@ -77,7 +77,7 @@ class ClassMoments:
         return tuple(range(self.coordinates))
 
     def sensitivity(self, unit: Unit) -> Sensitivity:
-        replaced = 2 if unit.neighbours is Neighbours.REPLACE_ONE else 1
+        replaced = 2 if unit.neighbours is Neighbors.REPLACE_ONE else 1
         step = RADIUS**2 * 3 * rows_per_unit(unit) * replaced // 2
         l1 = int(root_up(self.coordinates * step**2))
         return Sensitivity(l0=self.coordinates, l1=l1, l2=float(step), linf=step, span=2 * step)

@@ -19,8 +19,7 @@ from mosha._version import __version__
 from mosha.core.errors import InvalidParameter
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 from mosha.core.language import Phrase, phrase
-from mosha.core.unit import Client, Edge, Example, Member, Node, Person, Row, Self, Unit, Window
-from mosha.core.unit import Event as Reading
+from mosha.core.unit import Client, Edge, Example, Member, Node, Own, Person, Reading, Row, Unit, Window
 
 if TYPE_CHECKING:
     from mosha.ledger.publishing.statement import Statement
@@ -100,7 +99,7 @@ _LEVELS: dict[type, str] = {
     Node: "Node-level",
     Example: "Example-level",
     Client: "Client-level",
-    Self: "User-level",
+    Own: "User-level",
 }
 
 
@@ -245,7 +244,7 @@ def _explain_parameters(statement: Statement) -> str:
 def _model(unit: Unit, kinds: list[str]) -> str:
     if "Shuffled" in kinds:
         return "Shuffle"
-    return "Local" if isinstance(unit, Self) else "Federated" if isinstance(unit, Client) else "Central"
+    return "Local" if isinstance(unit, Own) else "Federated" if isinstance(unit, Client) else "Central"
 
 
 def _releases(statement: Statement) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from mosha.accounting.rules import Rule
 from mosha.core.errors import InvalidParameter
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
-from mosha.core.unit import Client, Edge, Event, Example, Member, Neighbours, Node, Person, Row, Self, Unit, Window
+from mosha.core.unit import Client, Edge, Example, Member, Neighbors, Node, Own, Person, Reading, Row, Unit, Window
 from mosha.ledger.terms.weakness import LARGE_EPSILON, Weakness
 
 __all__ = ["Words", "words_in"]
@@ -186,12 +186,12 @@ class Chinese(Words):
     }
     _kinds: ClassVar[dict[type[Unit], str]] = {
         Member: "任何一个人（其全部数据）",
-        Event: "任何一个事件（某人某时的一次记录）",
+        Reading: "任何一次读数（某人在某一时刻的一次记录）",
         Edge: "图中任何一条边",
         Node: "图中任何一个顶点及其所有边",
         Example: "任何一个训练样本",
         Client: "任何一个客户端及其全部数据",
-        Self: "设备所有者自己的取值",
+        Own: "设备所有者自己的取值",
     }
     _rules: ClassVar[dict[str, str]] = {
         "pure": "ε 与 δ 分别直接相加",
@@ -229,7 +229,7 @@ class Chinese(Words):
     def describe_hidden(self, unit: Unit) -> str:
         who = self._who(unit)
         of = "" if unit.of is None else f"（人群：{unit.of}）"
-        if unit.neighbours is Neighbours.ADD_REMOVE:
+        if unit.neighbours is Neighbors.ADD_REMOVE:
             return f"{who}{of}是否在数据之中"
         return f"{who}{of}是否被换成了另一个"
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from mosha.core.errors import InvalidParameter
-from mosha.core.unit import Neighbours, Row, Unit
+from mosha.core.unit import Neighbors, Row, Unit
 from mosha.ledger.terms.terms import LONGEST, Terms
 
 __all__ = ["Payer", "ancestry", "check_disjoint", "join_name", "payers", "paying_for"]
@@ -58,7 +58,7 @@ def ancestry(name: str) -> list[str]:
 
 def check_disjoint(unit: Unit) -> None:
     """Refuse to call blocks disjoint where one unit can lie in two of them."""
-    if unit.neighbours is not Neighbours.ADD_REMOVE:
+    if unit.neighbours is not Neighbors.ADD_REMOVE:
         raise InvalidParameter("ledger.disjoint_replaced", parameter="disjoint_blocks")
     if isinstance(unit, Row) and unit.at_most > 1:
         raise InvalidParameter("ledger.disjoint_rows", parameter="disjoint_blocks")

@@ -100,8 +100,9 @@ class Policy:
     def violations(self, terms: Terms, now: int) -> list[Phrase]:
         """Why an account of these terms, opened now, is against the policy."""
         kind, child = type(terms.unit).__name__.lower(), "/" in terms.name
+        names = {kind, terms.unit.stored_as.lower()} | ({"person"} if kind == "member" else set())
         found = self._above_ceilings(terms.rule.promise())
-        if self.units is not None and kind not in self.units and not (kind == "member" and "person" in self.units):
+        if self.units is not None and names.isdisjoint(self.units):
             found.append(phrase("ledger.policy_other_unit", kind=kind, units=self.units))
         if self.population_required and terms.unit.of is None:
             found.append(phrase("ledger.policy_no_population"))

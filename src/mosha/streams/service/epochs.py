@@ -25,8 +25,8 @@ class Epochs:
         that come back. What is carried over is an answer, and adding answers is post-processing.
 
     >>> import mosha, tempfile
-    >>> account = mosha.Ledger(f"{tempfile.mkdtemp()}/book.db").account("door", unit=mosha.Event(), epsilon=10)
-    >>> make = lambda steps: mosha.streams.counter(unit=mosha.Event(), horizon=steps, epsilon=1)
+    >>> account = mosha.Ledger(f"{tempfile.mkdtemp()}/book.db").account("door", unit=mosha.Reading(), epsilon=10)
+    >>> make = lambda steps: mosha.streams.counter(unit=mosha.Reading(), horizon=steps, epsilon=1)
     >>> door = Epochs(account, make, first=2)
     >>> [type(door.step([1, 1]).value).__name__ for _ in range(5)], door.epoch
     (['int', 'int', 'int', 'int', 'int'], 1)

@@ -14,7 +14,7 @@ from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
-from mosha.core.unit import Neighbours, Person, Row, Unit
+from mosha.core.unit import Neighbors, Person, Row, Unit
 
 __all__ = [
     "FEW_GROUPS",
@@ -94,7 +94,7 @@ def limits_of(unit: Unit, relation: Relation, *, persons: bool, groups: int | No
 
     With `persons`, a person counts once in each group, so in no more than there are public `groups`.
     """
-    twice = unit.neighbours is Neighbours.REPLACE_ONE
+    twice = unit.neighbours is Neighbors.REPLACE_ONE
     if isinstance(unit, Row):
         changed = relation.stability.per_row
         if persons:

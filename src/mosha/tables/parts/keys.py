@@ -20,7 +20,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
 from mosha.core.events import Approx, DiscreteGaussian, Failure
 from mosha.core.randomness import Rng
-from mosha.core.unit import Neighbours, Person, Row
+from mosha.core.unit import Neighbors, Person, Row
 from mosha.exact.grid import enlarge_scale
 from mosha.mechanisms.gaussian import gaussian_multiplier
 from mosha.mechanisms.partition_selection import keeping_probabilities
@@ -62,7 +62,7 @@ class KeySelection:
         if delta <= 0:
             raise InvalidParameter("tables.keys_cost_delta", parameter="delta")
         unit = frame.unit
-        twice = unit.neighbours is Neighbours.REPLACE_ONE
+        twice = unit.neighbours is Neighbors.REPLACE_ONE
         by_person = isinstance(unit, Person) and frame.relation.person is not None
         if by_person:
             assert isinstance(unit, Person)

@@ -1,0 +1,94 @@
+"""Units that were renamed: books, keys and policies from before mean the same."""
+
+import json
+
+import pytest
+
+import mosha
+from mosha import streams
+from mosha.cli import main
+from mosha.core.fingerprint import fingerprint as fingerprint_of_plan
+from mosha.core.unit import Unit
+from mosha.exact.statistic import fingerprint as fingerprint_of_statistic
+from mosha.ledger.terms.policy import Policy
+from mosha.synth.paying import fingerprint_of as fingerprint_of_synthesis
+
+# written by version 0.2.0 before the renames: the stored form, and what three kinds of fingerprints begin with
+BEFORE = {
+    mosha.Reading(): (
+        '{"unit": "Event", "neighbours": "add-remove"}',
+        ("9ca3c20ba56e6cac", "c33a69da6e2ab35e", "c6e6cdb11e1e49f2"),
+    ),
+    mosha.Reading(neighbours="replace-one"): (
+        '{"unit": "Event", "neighbours": "replace-one"}',
+        ("ebccb801e4d7f881", "fb15858e5f019914", "59d13327d6352048"),
+    ),
+    mosha.Own(): (
+        '{"unit": "Self", "neighbours": "replace-one"}',
+        ("e24bc15b18f23a05", "bd2e14fe933ac7ee", "9feeade94941a67b"),
+    ),
+    mosha.Own(of="owners"): (
+        '{"unit": "Self", "neighbours": "replace-one", "of": "owners"}',
+        ("b3dbf33dea9a496f", "204dacbd151d3d73", "255733e05d924930"),
+    ),
+    mosha.Window("who", 4): (
+        '{"unit": "Window", "neighbours": "add-remove", "column": "who", "steps": 4}',
+        ("5e3b8dc17da547cb", "1916115d222b5d3c", "27b611e3206f7a96"),
+    ),
+    mosha.Row(2, neighbours="replace-one"): (
+        '{"unit": "Row", "neighbours": "replace-one", "at_most": 2}',
+        ("c5e522aecb5eebf0", "42a6ab8e7f95b766", "ba46f8911da3cf00"),
+    ),
+}
+
+
+@pytest.mark.parametrize("unit", BEFORE, ids=repr)
+def test_a_unit_is_stored_and_read_as_before(unit):
+    stored, _ = BEFORE[unit]
+    assert json.dumps(unit.to_dict()) == stored
+    assert Unit.from_dict(json.loads(stored)) == unit
+
+
+@pytest.mark.parametrize("unit", BEFORE, ids=repr)
+def test_the_fingerprints_of_questions_are_those_from_before(unit):
+    _, begin = BEFORE[unit]
+    seen = fingerprint_of_plan(unit), fingerprint_of_statistic("count", unit), fingerprint_of_synthesis(unit)
+    assert tuple(each[:16] for each in seen) == begin
+
+
+def test_a_stream_that_was_begun_before_is_the_same_question():
+    counter = streams.counter(unit=mosha.Reading(), horizon=96, rho=0.5)
+    bell = streams.alarm(unit=mosha.Reading(), threshold=5, alarms=1, horizon=9, rho=0.5)
+    assert (counter.question[:16], bell.question[:16]) == ("45c94b2c3acacef3", "592ea6a799dcdfa6")
+
+
+def test_the_new_name_is_read_as_well():
+    assert Unit.from_dict({"unit": "Reading"}) == mosha.Reading()
+    assert Unit.from_dict({"unit": "Own"}) == mosha.Own()
+
+
+def test_people_meet_the_new_name():
+    assert mosha.Reading().summarize() == "Reading()"
+    assert repr(mosha.Own()) == "Own(neighbours=<Neighbors.REPLACE_ONE: 'replace-one'>)"
+
+
+@pytest.mark.parametrize(("old", "new"), [("Event", "Reading"), ("Self", "Own"), ("Neighbours", "Neighbors")])
+def test_the_old_name_works_and_warns(old, new):
+    with pytest.warns(DeprecationWarning, match=f"now called mosha.{new}"):
+        assert getattr(mosha, old) is getattr(mosha, new)
+
+
+@pytest.mark.parametrize(("old", "new"), [("event", mosha.Reading()), ("self", mosha.Own())])
+def test_the_command_takes_the_old_word_with_a_warning(old, new, tmp_path):
+    book = tmp_path / "book.db"
+    with pytest.warns(DeprecationWarning, match=f"--unit {old} is now called"):
+        assert main(["ledger", "open", str(book), "visits", "--unit", old, "--epsilon", "1"]) == 0
+    assert mosha.Ledger(book).account("visits").unit == new
+
+
+@pytest.mark.parametrize("word", ["event", "reading"])
+def test_a_policy_may_say_either_word(word, tmp_path):
+    ledger = mosha.Ledger(tmp_path / "book.db", policy=Policy(units=[word]))
+    assert ledger.account("door", unit=mosha.Reading(), epsilon=1).unit == mosha.Reading()
+    with pytest.raises(mosha.errors.MoshaError):
+        ledger.account("rows", unit=mosha.Row(), epsilon=1)
