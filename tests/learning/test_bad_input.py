@@ -36,7 +36,6 @@ MISTAKES = {
     "a data set by names": {"data": {"x": INPUTS, "y": TARGETS}},
     "a data set of words": {"data": ["a", "b"]},
     "inputs of another width": {"model": nn.Linear(5, 2)},
-    "inputs in double precision": {"data": (INPUTS.double(), TARGETS)},
     "a model in double precision": {"model": nn.Linear(4, 2).double(), "data": (INPUTS.double(), TARGETS)},
     "a model in half precision": {"model": nn.Linear(4, 2).bfloat16(), "data": (INPUTS.bfloat16(), TARGETS)},
     "a precision by name": {"autocast": "bf16"},

@@ -16,11 +16,11 @@ from mosha.learning import noisy_gradients
 from mosha.learning.batches import Sampler
 from mosha.learning.dropout_randomness import DropoutCoins
 from mosha.learning.exact_sum import ExactSum
-from mosha.learning.examples import Examples, group_by_owner
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.noisy_gradients import Gradients, clipping_rule
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import probe
+from mosha.learning.reading.examples import Examples, group_by_owner
 from mosha.noise import SeededRandom, secure
 from tests.learning.every_layer import MODELS, losses_of
 

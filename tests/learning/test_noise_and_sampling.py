@@ -18,10 +18,10 @@ from mosha.accounting import epsilon
 from mosha.audit.own.learning import _measurement, own_entries
 from mosha.core.events import DiscreteGaussian, Gaussian, Sampled
 from mosha.learning.batches import Sampler
-from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPFTRL, DPSGD
+from mosha.learning.reading.examples import Examples
 from mosha.learning.rounding import grid_of
 from mosha.learning.training import make_losses
 from mosha.learning.updates import Updates

@@ -11,6 +11,7 @@ from torch import nn
 
 import mosha
 from mosha.core.errors import HorizonExceeded, InvalidParameter, RunClosed, StateRefused, StepFailed
+from mosha.learning.batches import Sampler
 from mosha.learning.plan import DPFTRL, DPSGD
 
 torch.set_num_threads(1)
@@ -19,12 +20,12 @@ PLAN = DPSGD(steps=8, rate=0.2, clip=1.0, batch=20).calibrate(epsilon=1, delta=1
 BANDED = DPFTRL(steps=8, rate=0.2, clip=1.0, batch=20, bands=2).calibrate(epsilon=1, delta=1e-5)
 
 
-def begun(plan, account, path, every=1, key="run", dataset=None):
+def begun(plan, account, path, every=1, key="run"):
     model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
     inputs = torch.randn(100, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
     how = {"account": account, "key": key, "checkpoint": {"path": path, "every": every}}
-    return plan.train(model, dataset or (inputs, (inputs[:, 0] > 0).long()), LOSS, optimizer, **how)
+    return plan.train(model, (inputs, (inputs[:, 0] > 0).long()), LOSS, optimizer, **how)
 
 
 def opened(place, epsilon=1):
@@ -224,34 +225,23 @@ def test_what_no_checkpoint_can_hold_is_told_before_anything_is_paid(tmp_path):
     assert account.spent == 0
 
 
-class Failing(torch.utils.data.Dataset):
-    """Rows that cannot be read while `broken`."""
-
-    def __init__(self):
-        self.inputs, self.broken = torch.randn(100, 4), False
-
-    def __len__(self):
-        return len(self.inputs)
-
-    def __getitem__(self, place):
-        if self.broken:
-            raise OSError("the disk")
-        return self.inputs[place], int(self.inputs[place, 0] > 0)
+def fail(*_arguments):
+    raise OSError("the disk")
 
 
 @pytest.mark.parametrize("plan", [PLAN, BANDED], ids=["independent", "correlated"])
-def test_a_step_that_failed_is_lost_and_the_others_go_on(plan, tmp_path):
-    account, dataset = opened(tmp_path), Failing()
-    training = begun(plan, account, tmp_path / "model.pt", dataset=dataset)
+def test_a_step_that_failed_is_lost_and_the_others_go_on(plan, tmp_path, monkeypatch):
+    account = opened(tmp_path)
+    training = begun(plan, account, tmp_path / "model.pt")
     training.step()
-    dataset.broken = True
+    monkeypatch.setattr(Sampler, "draw", fail)
     with pytest.raises(StepFailed) as failed:
         training.step()
     assert "disk" not in str(failed.value)
-    dataset.broken = False
+    monkeypatch.undo()
     assert training.step().number == 3  # the second was paid, and is gone
     training._gradients.engine.detach()
-    with begun(plan, account, tmp_path / "model.pt", dataset=dataset) as again:
+    with begun(plan, account, tmp_path / "model.pt") as again:
         assert again.number == 3
         assert [step.number for step in again] == [4, 5, 6, 7, 8]
         with pytest.raises(HorizonExceeded):
@@ -259,16 +249,16 @@ def test_a_step_that_failed_is_lost_and_the_others_go_on(plan, tmp_path):
     assert account.spent <= 1
 
 
-def test_a_training_whose_last_step_failed_is_over(tmp_path):
-    account, dataset = opened(tmp_path), Failing()
-    training = begun(PLAN, account, tmp_path / "model.pt", dataset=dataset)
+def test_a_training_whose_last_step_failed_is_over(tmp_path, monkeypatch):
+    account = opened(tmp_path)
+    training = begun(PLAN, account, tmp_path / "model.pt")
     for _ in range(7):
         training.step()
-    dataset.broken = True
+    monkeypatch.setattr(Sampler, "draw", fail)
     with pytest.raises(StepFailed):
         training.step()
     training._gradients.engine.detach()
-    dataset.broken = False
-    with begun(PLAN, account, tmp_path / "model.pt", dataset=dataset) as again:
+    monkeypatch.undo()
+    with begun(PLAN, account, tmp_path / "model.pt") as again:
         assert again.number == 7
         assert list(again) == []

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -57,7 +58,7 @@ def test_a_mean_over_the_batch_is_undone_before_clipping(account):
     for reduction in ("mean", "sum"):
         engine = learning.private(model, optimizer, loader, plan=plan, account=account, reduction=reduction)[1]
         inputs, targets = next(iter(loader))
-        engine.begin(len(inputs))
+        engine.begin(np.ones(len(inputs), np.bool_))
         engine.last_piece = False
         nn.CrossEntropyLoss(reduction=reduction)(model(inputs), targets).backward()
         engine.step()

@@ -14,12 +14,12 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
-from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers
 from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_buffers, probe
+from mosha.learning.reading.examples import Examples
 from mosha.learning.training import check_optimizer, check_precision, make_losses
 from mosha.learning.updates import Updates
 

@@ -21,9 +21,11 @@ from mosha.core.randomness import Rng
 from mosha.learning.batches import Sampler
 from mosha.learning.dropout_randomness import DropoutCoins
 from mosha.learning.exact_sum import ExactSum, scale_in_place
-from mosha.learning.examples import Examples
-from mosha.learning.gradients.engine import Batch, Engine, Landing, Rule
+from mosha.learning.gradients.engine import Batch, Engine, Rule
 from mosha.learning.plan import DPSGD, SHARE
+from mosha.learning.reading.examples import Examples
+from mosha.learning.reading.layout import Flat
+from mosha.learning.reading.unfit_rows import find_fit_rows
 from mosha.learning.rounding import Grid, grid_of
 from mosha.mechanisms.adaptive_clip import AdaptiveClip
 from mosha.mechanisms.correlated import SCALE, encode_sums
@@ -102,7 +104,7 @@ class Gradients:
     `reduce` and `share` are for several processes: see `team.py`.
     """
 
-    def __init__(self, plan: DPSGD, engine: Engine, losses: Callable[[nn.Module, Any], Tensor]) -> None:
+    def __init__(self, plan: DPSGD, engine: Engine, losses: Callable[[nn.Module, Flat], Tensor]) -> None:
         self.plan, self.engine, self._losses = plan, engine, losses
         engine.tape.most = plan.at_once
         self.shapes = {name: p.shape for name, p in engine.parameters.items()}
@@ -201,9 +203,31 @@ class Gradients:
         (examples, sampler), coins = data, DropoutCoins(rng)
         for units in sampler.physical(sampler.draw(state.step, rng)):
             rows, counts = self._fill_up(*examples.positions(units, rng))
-            with coins.fresh(), sums.batch() as land:
-                found = self._clip_batch(state, examples.batch(rows), (len(units), len(rows), counts), land)
+            losses = self._record_fit_rows(examples, rows, counts, coins)
+            if losses is None:
+                continue  # not one of these rows can be used
+            with sums.batch() as land:
+                counting = np.arange(self.engine.tape.units) < len(units)
+                found = self.engine.clip_recorded(self.rule(state, counting), losses=losses, into=land)
             self._add_extras(sums.extras, found, state, len(units))
+
+    def _record_fit_rows(
+        self, examples: Examples, rows: NDArray[np.int64], counts: Tensor | None, coins: DropoutCoins
+    ) -> Tensor | None:
+        """Forward and backward pass; rows with which that breaks count as nothing, and others take their places."""
+
+        def record(rows: NDArray[np.int64], counts: Tensor | None = None) -> Tensor:
+            with coins.fresh():
+                return self._record(examples.batch(rows), len(rows), counts)
+
+        try:
+            return record(rows, counts)
+        except Exception:  # noqa: BLE001
+            fit = find_fit_rows(rows, record)
+        if not fit.any():
+            return None
+        counts = torch.from_numpy(fit) if counts is None else counts & torch.from_numpy(fit)
+        return record(np.where(fit, rows, rows[fit.argmax()]), counts)
 
     def _fill_up(self, rows: NDArray[np.int64], counts: Tensor | None) -> tuple[NDArray[np.int64], Tensor | None]:
         """The rows, over and over again, so that every physical batch has as many; see A1 in `rounding.md`."""
@@ -217,25 +241,21 @@ class Gradients:
         self._sums.begin()
         return self._sums
 
-    def _clip_batch(
-        self, state: State, batch: tuple[Any, ...], drawn: tuple[int, int, Tensor | None], land: Landing
-    ) -> Batch:
-        units, rows, counts = drawn
-
+    def _record(self, batch: Flat, rows: int, counts: Tensor | None) -> Tensor:
         def losses(model: nn.Module) -> Tensor:
             values = self._losses(model, batch)
             return values if counts is None else torch.where(counts, values, 0.0)
 
-        return self.engine.clip(losses, rows, self.rule(state, units), each=self.plan.each, into=land)
+        return self.engine.record(losses, rows, each=self.plan.each)
 
-    def rule(self, state: State, units: int) -> Rule:
-        """The rule of the plan for the first units; the others fill a batch up and weigh nothing."""
+    def rule(self, state: State, counting: NDArray[np.bool_]) -> Rule:
+        """The rule of the plan for the units that count; the others fill a batch up and weigh nothing."""
         scale = self.plan.gradient_share * self.grid.target * 2.0**self.grid.bits
         rule = clipping_rule(self.plan.clipping, clip=state.clip, scale=scale)
 
         def count_units(norms: NDArray[np.float64]) -> NDArray[np.float64]:
             weights = rule(norms)
-            weights[..., units:] = 0.0
+            weights[..., ~counting] = 0.0
             return weights
 
         return count_units

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -284,8 +284,18 @@ class DPSGD(PricedPlan):
         progress: bool = False,
         group: Any = None,
         autocast: Any = None,
+        collate: Callable[[list[Any]], object] | None = None,
+        target: str | int | Sequence[str] | None = None,
+        like: object = None,
     ) -> Training:
-        """Pay for the whole plan and begin; iterate over what comes back. See `mosha.learning.Training`."""
+        """Pay for the whole plan and begin; iterate over what comes back. See `mosha.learning.Training`.
+
+        The data set holds pairs, several inputs and a target, or mappings whose entries are handed to the model by
+        name; columns (tensors, arrays, frames) are gathered at once. `target` says what the loss compares with, where
+        it is not the last entry or `labels`: a name, several names, or how many entries at the end. `collate` is asked
+        for a batch of one example at a time. `like` is a public batch for the look before paying, where made-up rows
+        of zeros have no meaning to the model.
+        """
         require_torch()
         from mosha.learning.training import begin  # noqa: PLC0415  (torch)
 
@@ -303,6 +313,9 @@ class DPSGD(PricedPlan):
             progress=progress,
             group=group,
             autocast=autocast,
+            collate=collate,
+            target=target,
+            like=like,
         )
 
     def candidate(self, build: Any, loss: Any, *, like: tuple[Any, ...]) -> Measurement:

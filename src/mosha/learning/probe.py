@@ -8,7 +8,6 @@ is tried (`mixing.py`), not proved: it is assumption A1 of `rounding.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -16,20 +15,25 @@ from mosha.core.errors import InvalidParameter, MoshaError
 from mosha.learning.gradients.engine import Engine, check_losses
 from mosha.learning.gradients.mixing import Losses, check_rows_apart
 from mosha.learning.model_buffers import ModelBuffers
+from mosha.learning.reading.layout import Flat
 
-__all__ = ["Losses", "check_buffers", "probe"]
+__all__ = ["Losses", "Public", "check_buffers", "probe"]
+
+Public = Callable[[int], Flat]
+"""So many made-up rows."""
 
 
-def probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...]], *, rows: int) -> None:
+def probe(engine: Engine, losses: Losses, public: Public, *, rows: int, targets: int = 1) -> None:
     """Refuse a model, a loss or a shape of data with which gradients of single examples cannot be had.
 
-    `rows` is how many a physical batch of the plan has, whoever is drawn (`plan.at_once * plan.each`).
+    `rows` is how many a physical batch of the plan has, whoever is drawn (`plan.at_once * plan.each`); the last
+    `targets` tensors of a batch are what the loss compares with.
 
     Raises:
         InvalidParameter, DataError: naming the layer or the parameter, or what PyTorch said. Nothing was spent.
     """
     try:
-        _probe(engine, losses, public, rows)
+        _probe(engine, losses, public, rows, targets)
     except (RuntimeError, TypeError, IndexError, ValueError, AttributeError) as error:
         if isinstance(error, MoshaError):
             raise
@@ -40,7 +44,7 @@ def probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...
         ) from error
 
 
-def _probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ...]], physical: int) -> None:
+def _probe(engine: Engine, losses: Losses, public: Public, physical: int, targets: int) -> None:
     training, kept = {module: module.training for module in engine.model.modules()}, ModelBuffers(engine.model)
     engine.model.train()
     try:
@@ -49,7 +53,7 @@ def _probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ..
             _check_used(engine, _records(engine, losses, public(number), number))
         check_buffers(kept)
         for number in (few, physical):
-            check_rows_apart(engine, losses, public(number))
+            check_rows_apart(engine, losses, public(number), targets=targets)
         check_buffers(kept)
     finally:
         kept.restore()
@@ -57,7 +61,7 @@ def _probe(engine: Engine, losses: Losses, public: Callable[[int], tuple[Any, ..
             module.training = was
 
 
-def _rows(batch: tuple[Any, ...]) -> int:
+def _rows(batch: Flat) -> int:
     """How many rows to try: no other axis is as long, so that the axis of rows is known by its length."""
     lengths: set[int] = {length for values in batch for length in values.shape[1:]}
     return next(rows for rows in range(3, 1 << 20) if rows not in lengths)
@@ -83,7 +87,7 @@ def _check_used(engine: Engine, seen: set[str]) -> None:
         )
 
 
-def _records(engine: Engine, losses: Losses, batch: tuple[Any, ...], rows: int) -> set[str]:
+def _records(engine: Engine, losses: Losses, batch: Flat, rows: int) -> set[str]:
     """The parameters that were noted; errors of the user's own code pass, for the batch is public."""
     with torch.random.fork_rng(devices=[]), engine.tape.record(rows, 1):
         values = losses(engine.model, batch)

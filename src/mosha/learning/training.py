@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -19,16 +19,21 @@ from mosha.core.release import Receipt
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
 from mosha.learning.checkpoint import Checkpoint
-from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers
 from mosha.learning.noisy_gradients import Answer, Gradients, State
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_buffers, probe
+from mosha.learning.reading.examples import Collate, Examples
+from mosha.learning.reading.layout import Call, Flat, Layout, Target
 from mosha.learning.team import Team
 from mosha.learning.updates import Updates
 
-__all__ = ["Audit", "Step", "Training", "begin", "make_losses"]
+__all__ = ["Audit", "Loss", "Step", "Training", "begin", "make_losses"]
+
+
+Loss = Callable[[Any, Any], Tensor]
+"""From what the model gives and the target to one number an example."""
 
 
 class Audit(Protocol):
@@ -206,7 +211,7 @@ class Training:
         self.close()
 
 
-def make_losses(loss: Any, autocast: Any = None) -> Losses:
+def make_losses(loss: Loss, autocast: torch.dtype | None = None, layout: Layout | None = None) -> Losses:
     """From (output, target) -> one loss an example to (model, batch) -> one loss an example."""
     if getattr(loss, "reduction", "none") != "none":
         raise InvalidParameter(
@@ -216,13 +221,12 @@ def make_losses(loss: Any, autocast: Any = None) -> Losses:
     if not callable(loss):
         raise InvalidParameter("the loss must be a function of (output, target) that gives one number an example.")
 
-    def losses(model: nn.Module, batch: tuple[Any, ...]) -> Tensor:
-        if autocast is None and not torch.is_autocast_enabled(
-            "cpu"
-        ):  # entering a context costs as much as a small layer
-            return loss(model(*batch[:-1]), batch[-1])  # type: ignore[no-any-return]
+    def losses(model: nn.Module, batch: Flat) -> Tensor:
+        call = Call(batch[:-1], {}, batch[-1]) if layout is None else layout.join(batch)
+        if autocast is None and not torch.is_autocast_enabled("cpu"):  # a context costs as much as a small layer
+            return loss(call.ask(model), call.target)
         with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
-            return loss(model(*batch[:-1]), batch[-1])  # type: ignore[no-any-return]
+            return loss(call.ask(model), call.target)
 
     return losses
 
@@ -291,16 +295,19 @@ def begin(
     progress: bool,
     group: Any,
     autocast: Any,
+    collate: Collate | None,
+    target: Target | None,
+    like: object,
 ) -> Training:
     """Check everything that can be checked without data, then pay."""
-    losses = make_losses(loss, autocast)
+    make_losses(loss)  # refuses one that averages
     _check_options(autocast, audit)
     if (owners is not None) != isinstance(plan.unit, Person):
         raise InvalidParameter(
             "owners=... and a Person unit belong together: one says whose an example is, the other how many of a "
             "person's examples are used. Nothing was spent."
         )
-    examples = Examples(dataset, owners=owners, each=plan.each)
+    examples = Examples(dataset, owners=owners, each=plan.each, collate=collate, target=target, like=like)
     team = Team(group)
     if team.leads != isinstance(account, Account):
         raise InvalidParameter("train(account=...) needs an account, in the first process of a team and only there.")
@@ -316,7 +323,11 @@ def begin(
         check_optimizer(optimizer, engine)
         if kept is not None:
             kept.check(plan, key, model, optimizer)
-        probe(engine, losses, examples.shapes, rows=plan.at_once * plan.each)
+        layout = examples.layout
+        losses = make_losses(loss, autocast, layout)
+        if not layout.targets:
+            raise InvalidParameter("learning.no_target", parameter="target", spent="nothing")
+        probe(engine, losses, examples.shapes, rows=plan.at_once * plan.each, targets=layout.targets)
         gradients = Gradients(plan, engine, losses)
         gradients.reduce = team.reduce if team.size > 1 else None
         data = (examples, Sampler(plan, examples.units))

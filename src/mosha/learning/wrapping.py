@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 from torch.utils.data import DataLoader, default_collate
@@ -29,16 +30,18 @@ from mosha.core.errors import InvalidParameter, RunClosed
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
 from mosha.learning.dropout_randomness import DropoutCoins
-from mosha.learning.examples import Examples
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.loading import Pieces, rows_of
 from mosha.learning.model_buffers import ModelBuffers
 from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_buffers, probe
-from mosha.learning.training import check_optimizer, check_precision, make_losses
+from mosha.learning.reading.layout import Call, Flat
+from mosha.learning.reading.loading import Pieces, examples_of
+from mosha.learning.training import Loss, check_optimizer, check_precision, make_losses
 from mosha.learning.updates import Updates
 from mosha.noise import secure
+
+Ask = Callable[[nn.Module, Flat], Call]
 
 __all__ = ["PrivateLoader", "PrivateOptimizer", "private"]
 
@@ -67,7 +70,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
         self._kept = ModelBuffers(gradients.engine.model)
         self.last_piece = True
         self._noted, self._first = False, True  # whether layers noted something, and whether a batch begins
-        self._units = 0
+        self._counting = np.zeros(0, np.bool_)
         self._lock = threading.RLock()  # sums go where the answer before them was, until that was read
 
     param_groups, state, defaults = _of_inside("param_groups"), _of_inside("state"), _of_inside("defaults")
@@ -106,10 +109,10 @@ class PrivateOptimizer(torch.optim.Optimizer):
             self._noted, self._first = False, True
             self._gradients.engine.tape.recording, self._gradients.engine.tape.records = False, {}
 
-    def begin(self, rows: int, units: int | None = None) -> None:
-        """A piece of `rows` rows is about to pass, of which the first `units` count: from now on layers note."""
-        self._gradients.engine.tape.start(rows, 1)
-        self._noted, self._units = True, rows if units is None else units
+    def begin(self, counting: NDArray[np.bool_]) -> None:
+        """A piece is about to pass, of which these rows count: from now on layers note."""
+        self._gradients.engine.tape.start(len(counting), 1)
+        self._noted, self._counting = True, counting
 
     def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002  (PyTorch's own signature)
         """As for any optimiser."""
@@ -137,7 +140,7 @@ class PrivateOptimizer(torch.optim.Optimizer):
         self._first = False
         try:
             with self._sums.batch() as land:
-                rule = self._gradients.rule(self._state, self._units)
+                rule = self._gradients.rule(self._state, self._counting)
                 engine.clip_recorded(rule, scale=engine.tape.units if self._mean else 1, into=land)
             if self.last_piece:
                 self._finish()
@@ -173,11 +176,11 @@ class PrivateLoader:
     def __len__(self) -> int:
         return self._plan.bins
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[Any]:
         for _ in range(min(self._plan.bins, self._plan.steps - self.taken)):
             yield from self._batch()
 
-    def _batch(self) -> Iterator[tuple[Any, ...]]:
+    def _batch(self) -> Iterator[Any]:
         rng, before = secure(), self._optimizer.run.remaining
         pieces = list(self._sampler.physical(self._sampler.draw(self.taken, rng)))
         self.taken += 1
@@ -187,8 +190,8 @@ class PrivateLoader:
         for number, units in enumerate(pieces, start=1):
             self._optimizer.last_piece = number == len(pieces)
             with coins.fresh():
-                batch = next(read)  # filled up with rows that do not count
-                self._optimizer.begin(self._plan.at_once, len(units))
+                batch, fit = next(read)  # filled up with rows that do not count
+                self._optimizer.begin(fit & (np.arange(self._plan.at_once) < len(units)))
                 yield batch
             if self.taken != mine:
                 raise RunClosed("another batch was drawn before this one was over: take one batch at a time.")
@@ -208,8 +211,8 @@ def private(
     plan: DPSGD,
     account: Account,
     reduction: str = "mean",
-    forward: Callable[[nn.Module, tuple[Any, ...]], Any] | None = None,
-    loss: Callable[[Any, Any], Tensor] | None = None,
+    forward: Callable[[nn.Module, Any], object] | None = None,
+    loss: Loss | None = None,
     rows_collated_apart: bool = False,
 ) -> tuple[nn.Module, PrivateOptimizer, PrivateLoader]:
     """Model, optimiser and loader in, private ones out; `reduction` is what the loss does over a batch.
@@ -242,14 +245,21 @@ def private(
             "this loader has a collate_fn of its own: if it pads to the longest example of a batch, one changes all "
             "others. Pad to a fixed length and declare rows_collated_apart=True. Nothing was spent."
         )
-    rows = rows_of(loader)
+    examples = examples_of(loader)
     engine = Engine(model)
     try:
         check_precision(engine)
         check_optimizer(optimizer, engine)
-        shapes = Examples(rows, collate=loader.collate_fn).shapes
-        called = forward or (lambda model, batch: model(*batch[:-1]))
-        probe(engine, _row_by_row(called) if loss is None else _by_loss(called, loss), shapes, rows=plan.at_once)
+        layout = examples.layout
+        make_losses(loss or _not_called)  # refuses one that averages
+
+        def ask(model: nn.Module, flat: Flat) -> Call:
+            call = layout.join(flat)
+            found = call.ask(model) if forward is None else forward(model, layout.restore(flat))
+            return Call((found,), {}, call.target)
+
+        losses = _row_by_row(ask) if loss is None else _by_loss(ask, loss)
+        probe(engine, losses, examples.shapes, rows=plan.at_once, targets=layout.targets)
         gradients = Gradients(plan, engine, _not_called)
         measurement = gradients.measurement_of_sums()
         run = account.open(measurement)
@@ -260,24 +270,28 @@ def private(
     return model, wrapped, PrivateLoader(loader, plan, wrapped)
 
 
-def _row_by_row(forward: Callable[[nn.Module, tuple[Any, ...]], Any]) -> Losses:
+def _row_by_row(ask: Ask) -> Losses:
     """One number a row of all that the model gives: the loop's own loss is not known here."""
 
-    def losses(model: nn.Module, batch: tuple[Any, ...]) -> Tensor:
+    def losses(model: nn.Module, batch: Flat) -> Tensor:
         rows = len(batch[0])
-        given = [v for v in tree_leaves(forward(model, batch)) if isinstance(v, Tensor) and v.is_floating_point()]
+        leaves = tree_leaves(ask(model, batch).arguments)
+        given = [v for v in leaves if isinstance(v, Tensor) and v.is_floating_point()]
         flat = [v.reshape(rows, -1).float() for v in given if v.ndim and v.shape[0] == rows]
         if not flat:
-            raise InvalidParameter("the model gives nothing with one entry a row. Nothing was spent.")
+            raise InvalidParameter("learning.no_output_a_row", spent="nothing")
         return torch.stack([(v * torch.linspace(1, 2, v.shape[1])).sum(dim=1) for v in flat]).sum(dim=0)
 
     return losses
 
 
-def _by_loss(forward: Callable[[nn.Module, tuple[Any, ...]], Any], loss: Any) -> Losses:
-    make_losses(loss)  # refuses one that averages
-    return lambda model, batch: loss(forward(model, batch), batch[-1])
+def _by_loss(ask: Ask, loss: Loss) -> Losses:
+    def losses(model: nn.Module, batch: Flat) -> Tensor:
+        call = ask(model, batch)
+        return loss(call.arguments[0], call.target)
+
+    return losses
 
 
-def _not_called(model: nn.Module, batch: Any) -> Tensor:
+def _not_called(model: object, batch: object) -> Tensor:
     raise AssertionError((model, batch))

@@ -110,7 +110,7 @@ class _Inside:
 
     def __init__(self, training: Any, population: int) -> None:
         from mosha.learning.batches import Sampler  # noqa: PLC0415
-        from mosha.learning.examples import Examples  # noqa: PLC0415
+        from mosha.learning.reading.examples import Examples  # noqa: PLC0415
 
         plan, self._gradients = training.plan, training._gradients  # noqa: SLF001
         if plan.sampling != "poisson" or plan.each > 1:

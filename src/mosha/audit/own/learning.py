@@ -42,9 +42,9 @@ def _measurement(kind: str, options: dict[str, Any]) -> Measurement:
 
     from mosha import learning  # noqa: PLC0415
     from mosha.learning.batches import Sampler  # noqa: PLC0415
-    from mosha.learning.examples import Examples  # noqa: PLC0415
     from mosha.learning.gradients.engine import Engine  # noqa: PLC0415
     from mosha.learning.noisy_gradients import Answer, Gradients, State  # noqa: PLC0415
+    from mosha.learning.reading.examples import Examples  # noqa: PLC0415
 
     plan = getattr(learning, kind)(**({"steps": 2, "rate": 0.5, "clip": 1.0, "noise_multiplier": 1.0} | options))
     model = torch.nn.Linear(2, 1, bias=False)

@@ -56,7 +56,7 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
         kept = not noted.gram_is_cheaper(than_keeping=True) and tape.has_room_to_form(layer.weight, x, g)
         tape.add(weight_key, noted.formed() if kept else noted)
 
-    def forward(x: Tensor) -> Tensor:
+    def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:
             return plain(x)
         if layer.padding_mode != "zeros" or isinstance(layer.padding, str):

@@ -57,7 +57,7 @@ def dense_forward(layer: nn.Linear, name: str, tape: Tape) -> Forward:
         bias = bias_key if layer.bias is not None and layer.bias.requires_grad else None
         tape.affine(name, weight, bias, a, g)
 
-    def forward(x: Tensor) -> Tensor:
+    def forward(x: Tensor, /) -> Tensor:
         return affine(x, layer.weight, layer.bias, note) if tape.recording else plain(x)
 
     return forward

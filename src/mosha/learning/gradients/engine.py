@@ -138,13 +138,18 @@ class Engine:
         into: Landing | None = None,
     ) -> Batch:
         """The weighted sums of one physical batch of `rows` rows, `each` of which belong to one unit."""
+        return self.clip_recorded(rule, losses=self.record(losses, rows, each=each), into=into)
+
+    def record(self, losses: Callable[[nn.Module], Tensor], rows: int, *, each: int = 1) -> Tensor:
+        """Forward and backward pass of one physical batch, noted; returns its losses."""
         for parameter in self.parameters.values():
             parameter.grad = None  # what stands there is older; what appears there now was not clipped
         with self.tape.record(rows, each):
             values = losses(self.model)
             check_losses(values, rows)
             values.sum().backward()  # type: ignore[no-untyped-call]
-        return self.clip_recorded(rule, losses=values.detach(), into=into)
+        self._check_outside()
+        return values.detach()
 
     def clip_recorded(
         self, rule: Rule, *, losses: Tensor | None = None, scale: float = 1.0, into: Landing | None = None

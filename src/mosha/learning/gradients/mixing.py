@@ -18,9 +18,9 @@ from mosha.learning.gradients.engine import Engine
 
 __all__ = ["Losses", "check_rows_apart"]
 
-Losses = Callable[[nn.Module, tuple[Any, ...]], Tensor]
+Batch = tuple[Tensor, ...]
+Losses = Callable[[nn.Module, Batch], Tensor]
 Moves = Callable[[Tensor], Tensor]
-Batch = tuple[Any, ...]
 
 EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
 FEW = 8  # rows up to which every one is changed alone
@@ -32,26 +32,29 @@ MOVES: tuple[Moves, ...] = (
 LABELS = (1, 2, -1, -100)  # other classes, and what losses take for a label that is missing
 
 
-def check_rows_apart(engine: Engine, losses: Losses, batch: Batch) -> None:
+def check_rows_apart(engine: Engine, losses: Losses, batch: Batch, *, targets: int = 1) -> None:
     """Refuse a model or a loss in which rows of this batch have a part in the losses of others.
+
+    The last `targets` tensors of the batch are what the loss compares with.
 
     Raises:
         DataError: where they have. Nothing was spent.
     """
-    for base in _bases(engine.model, losses, batch):
+    inputs = len(batch) - targets
+    for base in _bases(engine.model, losses, batch, inputs):
         for chosen in _choices(len(batch[0])):
-            _check_values(engine.model, losses, base, chosen)
-        _check_gradients(engine, losses, base)
+            _check_values(engine.model, losses, base, chosen, inputs)
+        _check_gradients(engine, losses, base, inputs)
 
 
-def _bases(model: nn.Module, losses: Losses, batch: Batch) -> Iterator[Batch]:
+def _bases(model: nn.Module, losses: Losses, batch: Batch, inputs: int) -> Iterator[Batch]:
     """The batch as it is, whole numbers all zero, and one in which they differ, where the model knows such numbers."""
     yield batch
     if all(values.is_floating_point() for values in batch):
         return
     most = _vocabulary(model)
-    tokens = (_other_tokens(values, slice(None), most) for values in batch[:-1])
-    mixed = (*tokens, _other_tokens(batch[-1], slice(None), 2))
+    tokens = (_other_tokens(values, slice(None), most) for values in batch[:inputs])
+    mixed = (*tokens, *(_other_tokens(values, slice(None), 2) for values in batch[inputs:]))
     if _losses_of(model, losses, mixed, _as_it_is) is not None:
         yield mixed
 
@@ -64,17 +67,17 @@ def _choices(rows: int) -> list[Tensor]:
     return [*single, *(torch.randperm(rows)[: rows // 2] for _ in range(2))]
 
 
-def _check_values(model: nn.Module, losses: Losses, batch: Batch, chosen: Tensor) -> None:
+def _check_values(model: nn.Module, losses: Losses, batch: Batch, chosen: Tensor, inputs: int) -> None:
     """Whatever stands in the chosen rows: the losses of the others stay."""
     others = torch.ones(len(batch[0]), dtype=torch.bool)
     others[chosen] = False
     before = _try_losses(model, losses, batch, _as_it_is)
-    for after in _with_other_rows(model, losses, batch, chosen):
+    for after in _with_other_rows(model, losses, batch, chosen, inputs):
         if not torch.allclose(before[others], after[others], rtol=1e-4, atol=1e-6, equal_nan=True):
             raise _mixes()
 
 
-def _with_other_rows(model: nn.Module, losses: Losses, batch: Batch, chosen: Tensor) -> Iterator[Tensor]:
+def _with_other_rows(model: nn.Module, losses: Losses, batch: Batch, chosen: Tensor, inputs: int) -> Iterator[Tensor]:
     """The losses of batches that differ in the chosen rows; of those only that the model has a meaning for."""
     for move in MOVES:
 
@@ -87,12 +90,13 @@ def _with_other_rows(model: nn.Module, losses: Losses, batch: Batch, chosen: Ten
             model, losses, tuple(move_values(v) if v.is_floating_point() else v for v in batch), move_values
         )
     whole = [
-        (*(_other_tokens(values, chosen, most) for values in batch[:-1]), batch[-1])
+        (*(_other_tokens(values, chosen, most) for values in batch[:inputs]), *batch[inputs:])
         for most in {2, _vocabulary(model)}
-        if not all(v.is_floating_point() for v in batch[:-1])
+        if not all(v.is_floating_point() for v in batch[:inputs])
     ]
-    if not batch[-1].is_floating_point():
-        whole += [(*batch[:-1], _other_labels(batch[-1], chosen, label)) for label in LABELS]
+    if not all(v.is_floating_point() for v in batch[inputs:]):
+        others = ([_other_labels(v, chosen, label) for v in batch[inputs:]] for label in LABELS)
+        whole += [(*batch[:inputs], *labels) for labels in others]
     for found in whole:
         after = _losses_of(model, losses, found, _as_it_is)
         if after is not None:
@@ -104,7 +108,7 @@ def _vocabulary(model: nn.Module) -> int:
     return min((module.num_embeddings for module in model.modules() if isinstance(module, EMBEDDINGS)), default=2)
 
 
-def _other_tokens(values: Tensor, chosen: Any, most: int) -> Tensor:
+def _other_tokens(values: Tensor, chosen: Tensor | slice, most: int) -> Tensor:
     new = values.clone()
     if not values.is_floating_point():
         new[chosen] = torch.randint(most, new[chosen].shape).to(new.dtype)
@@ -113,6 +117,8 @@ def _other_tokens(values: Tensor, chosen: Any, most: int) -> Tensor:
 
 def _other_labels(values: Tensor, chosen: Tensor, label: int) -> Tensor:
     new = values.clone()
+    if values.is_floating_point():
+        return new
     new[chosen] = ~new[chosen] if values.dtype == torch.bool else new[chosen] + label
     return new
 
@@ -155,7 +161,7 @@ def _change_embeddings(model: nn.Module, change: Moves, rows: int) -> Iterator[N
             handle.remove()
 
 
-def _check_gradients(engine: Engine, losses: Losses, batch: Batch) -> None:
+def _check_gradients(engine: Engine, losses: Losses, batch: Batch, inputs: int) -> None:
     """No loss has a derivative by another row: of the inputs, of embeddings, of what layers give.
 
     Many rows are tried together: the losses of a random half, randomly weighted, have none by the other half.
@@ -169,16 +175,16 @@ def _check_gradients(engine: Engine, losses: Losses, batch: Batch) -> None:
             return out + points[-1]
         return out
 
-    inputs = tuple(v.clone().requires_grad_() if v.is_floating_point() else v for v in batch[:-1])
+    given = tuple(v.clone().requires_grad_() if v.is_floating_point() else v for v in batch[:inputs])
     watched = {*engine._changed, *(m for m in engine.model.modules() if isinstance(m, EMBEDDINGS))}  # noqa: SLF001
     handles = [module.register_forward_hook(hook) for module in watched]
     try:
         with torch.random.fork_rng(devices=[]):
-            values = losses(engine.model, (*inputs, batch[-1]))
+            values = losses(engine.model, (*given, *batch[inputs:]))
     finally:
         for handle in handles:
             handle.remove()
-    points += [v for v in inputs if v.is_floating_point()]
+    points += [v for v in given if v.is_floating_point()]
     for chosen in _choices(rows) if points and values.requires_grad else []:
         others = torch.ones(rows, dtype=torch.bool)
         others[chosen] = False
@@ -189,7 +195,4 @@ def _check_gradients(engine: Engine, losses: Losses, batch: Batch) -> None:
 
 
 def _mixes() -> DataError:
-    return DataError(
-        "the loss of one example depends on other examples of its batch: the model or the loss mixes them, so no "
-        "clipping could bound what one example does. Nothing was spent."
-    )
+    return DataError("learning.rows_mixed", spent="nothing")

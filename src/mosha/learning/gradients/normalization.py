@@ -55,7 +55,7 @@ def layer_forward(layer: nn.LayerNorm, name: str, tape: Tape) -> Forward:
         if layer.bias is not None and layer.bias.requires_grad:
             tape.record_gradients(name, bias_key, _sum_positions(g, trailing))
 
-    def forward(x: Tensor) -> Tensor:
+    def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:
             return plain(x)
         arguments = (x.float(), layer.weight, layer.bias, layer.normalized_shape, layer.eps, note)
@@ -87,7 +87,7 @@ def root_forward(layer: nn.RMSNorm, name: str, tape: Tape) -> Forward:
     def note(x: Tensor, g: Tensor) -> None:
         tape.record_gradients(name, key, _sum_positions(tape.rows_of(name, x) * tape.rows_of(name, g), trailing))
 
-    def forward(x: Tensor) -> Tensor:
+    def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:
             return plain(x)
         normalised = functional.rms_norm(x, layer.normalized_shape, None, layer.eps)
@@ -147,7 +147,7 @@ def _record_groups(layer: nn.GroupNorm | nn.InstanceNorm2d, name: str, tape: Tap
             if found is not None:
                 tape.record_gradients(name, key, found.view(tape.units * tape.each, -1))
 
-    def forward(x: Tensor) -> Tensor:
+    def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:
             return plain(x)
         tape.rows_of(name, x)

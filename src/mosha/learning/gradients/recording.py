@@ -23,6 +23,8 @@ class RecordingForward:
         self._layer, self._forward = layer, forward
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if "input" in options and not arguments:  # as PyTorch calls it in layers of one input
+            arguments = (options.pop("input"),)
         return self._forward(*arguments, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
