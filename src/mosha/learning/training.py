@@ -221,6 +221,9 @@ def make_losses(loss: Loss, autocast: torch.dtype | None = None, layout: Layout 
     if not callable(loss):
         raise InvalidParameter("the loss must be a function of (output, target) that gives one number an example.")
 
+    if layout is not None and not layout.targets:
+        raise InvalidParameter("learning.no_target", parameter="target", spent="nothing")
+
     def losses(model: nn.Module, batch: Flat) -> Tensor:
         call = Call(batch[:-1], {}, batch[-1]) if layout is None else layout.join(batch)
         if autocast is None and not torch.is_autocast_enabled("cpu"):  # a context costs as much as a small layer
@@ -325,8 +328,6 @@ def begin(
             kept.check(plan, key, model, optimizer)
         layout = examples.layout
         losses = make_losses(loss, autocast, layout)
-        if not layout.targets:
-            raise InvalidParameter("learning.no_target", parameter="target", spent="nothing")
         probe(engine, losses, examples.shapes, rows=plan.at_once * plan.each, targets=layout.targets)
         gradients = Gradients(plan, engine, losses)
         gradients.reduce = team.reduce if team.size > 1 else None
