@@ -17,8 +17,8 @@ from mosha.core.lazy import loaded_when_used
 if TYPE_CHECKING:
     from mosha.classroom.checks.kinds import Finding as Finding
     from mosha.classroom.exercises.exercise import Exercise as Exercise
-    from mosha.classroom.exercises.exercise import list_exercises as list_exercises
     from mosha.classroom.exercises.exercise import find_exercise as find_exercise
+    from mosha.classroom.exercises.exercise import list_exercises as list_exercises
     from mosha.classroom.lessons import compare_models as compare_models
     from mosha.classroom.lessons import compare_noise as compare_noise
     from mosha.classroom.lessons import compose_questions as compose_questions
@@ -46,8 +46,8 @@ __all__ = [
     "compare_models",
     "compare_noise",
     "compose_questions",
-    "list_exercises",
     "explain_epsilon",
     "find_exercise",
+    "list_exercises",
 ]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

@@ -15,6 +15,7 @@ from mosha._version import __version__
 from mosha.cli import (  # noqa: F401
     audit,
     graph,
+    learn,
     ledger,
     ledger_grants,
     ledger_keys,
@@ -58,6 +59,7 @@ def application() -> typer.Typer:
     app.command("version")(version)
     app.add_typer(ledger.app, name="ledger")
     app.add_typer(graph.app, name="graph")
+    app.add_typer(learn.app, name="learn")
     app.add_typer(audit.app, name="audit")
     app.add_typer(local.app, name="local")
     app.add_typer(stream.app, name="stream")

@@ -99,7 +99,7 @@ def check_k_ary_estimate(answer: Function) -> Iterator[Finding]:
     generator = np.random.default_rng()
 
     def estimate(value: int) -> float:
-        counts = sum(generator.multinomial(truths[place], law[place]) for place in range(3))
+        counts = np.sum([generator.multinomial(truths[place], law[place]) for place in range(3)], axis=0)
         return float(answer([int(count) for count in counts], epsilon)[value])
 
     for value in (2, 0):
@@ -121,8 +121,8 @@ def check_clip_update(answer: Function) -> Iterator[Finding]:
         lambda update: answer(update, 1.0), ((zero, update) for update in strange), allowed=1.0, order=2
     )
     short = [list(case) for case in draw_cases(5, (-0.5, 0.5), (-0.5, 0.5))]
-    yield from compare_numbers(answer, lambda update, clip: update, [(update, 1.0) for update in short])
-    yield from compare_numbers(answer, lambda update, clip: [0.6, 0.8], [([3.0, 4.0], 1.0)])
+    yield from compare_numbers(answer, lambda update, _: update, [(update, 1.0) for update in short])
+    yield from compare_numbers(answer, lambda *_: [0.6, 0.8], [([3.0, 4.0], 1.0)])
 
 
 def check_public_divisor(answer: Function) -> Iterator[Finding]:
@@ -144,16 +144,16 @@ def check_pairwise_masks(answer: Function) -> Iterator[Finding]:
     modulus = 2**16
 
     def sums(values: Sequence[int]) -> int:
-        return sum(answer(list(values), _shared(len(values), modulus), modulus)) % modulus
+        return sum(answer(list(values), _draw_shared(len(values), modulus), modulus)) % modulus
 
     cases = [([_draw.randrange(100) for _ in range(4)],) for _ in range(5)]
     yield from compare_values(sums, lambda values: sum(values) % modulus, cases)
     yield from attack_answer(
-        lambda values: int(answer(values, _shared(3, 16), 16)[0]), ([0, 1, 2], [9, 1, 2]), epsilon=0.1
+        lambda values: int(answer(values, _draw_shared(3, 16), 16)[0]), ([0, 1, 2], [9, 1, 2]), epsilon=0.1
     )
 
 
-def _shared(clients: int, modulus: int) -> list[list[int]]:
+def _draw_shared(clients: int, modulus: int) -> list[list[int]]:
     numbers = [[0] * clients for _ in range(clients)]
     for i in range(clients):
         for j in range(i):

@@ -43,7 +43,7 @@ class Finding:
         return {"code": self.code, "sentence": str(self), **self.fields}
 
 
-class _Raised(Exception):  # noqa: N818  (it stops a check; nobody outside sees it)
+class _AnswerError(Exception):
     """The answer raised an error."""
 
     def __init__(self, finding: Finding) -> None:
@@ -56,7 +56,7 @@ def judge(check: Callable[[Function], Iterator[Finding]], answer: Function) -> t
     found: list[Finding] = []
     try:
         found.extend(check(_watch(answer)))
-    except _Raised as stopped:
+    except _AnswerError as stopped:
         found.append(stopped.finding)
     except (TypeError, ValueError, IndexError, KeyError, AttributeError):  # what came back has another shape
         found.append(Finding("shape"))
@@ -68,11 +68,11 @@ def _watch(answer: Function) -> Function:
         try:
             result = answer(*inputs)
         except Exception as error:
-            raise _Raised(
+            raise _AnswerError(
                 Finding("error", {"inputs": show(inputs), "kind": type(error).__name__, "message": str(error)})
             ) from error
         if result is None or result is ...:
-            raise _Raised(Finding("nothing", {"inputs": show(inputs)}))
+            raise _AnswerError(Finding("nothing", {"inputs": show(inputs)}))
         return result
 
     return call

@@ -43,7 +43,7 @@ def _check_sum(answer: Function) -> Iterator[Finding]:
         yield from try_neighbors(lambda rows: answer(np.array(rows), 1.0), _without_each(before), allowed=1.0, order=2)
     short = _gradients(6)
     short /= 2 * np.linalg.norm(short, axis=1, keepdims=True)
-    yield from compare_numbers(answer, lambda rows, clip: rows.sum(axis=0), [(short, 1.0), (np.zeros((0, 3)), 1.0)])
+    yield from compare_numbers(answer, lambda rows, _: rows.sum(axis=0), [(short, 1.0), (np.zeros((0, 3)), 1.0)])
 
 
 def check_per_example_clip(answer: Function) -> Iterator[Finding]:

@@ -55,7 +55,11 @@ def check_odds(answer: Function) -> Iterator[Finding]:
 
 def check_sum_sensitivity(answer: Function) -> Iterator[Finding]:
     """The largest absolute value, as often as a person has rows."""
-    cases = [(-5.0, 20.0, 3), (-20.0, -5.0, 2), *((*case, _draw.randint(2, 9)) for case in draw_cases(20, (-9, -1), (0, 9)))]
+    cases = [
+        (-5.0, 20.0, 3),
+        (-20.0, -5.0, 2),
+        *((*case, _draw.randint(2, 9)) for case in draw_cases(20, (-9, -1), (0, 9))),
+    ]
     yield from compare_numbers(answer, lambda low, high, rows: rows * max(abs(low), abs(high)), cases)
 
 
@@ -65,7 +69,7 @@ def check_clipped_sum(answer: Function) -> Iterator[Finding]:
     strange = (1e12, -1e12, math.inf, -math.inf, math.nan, 3.0)
     worlds = [(data, [*data, value]) for data in (rows, rows[:1], []) for value in strange]
     yield from try_neighbors(lambda data: answer(data, -2.0, 5.0), worlds, allowed=5.0)
-    yield from compare_numbers(answer, lambda values, low, high: sum(values), [(rows, -2.0, 5.0), ([], 0.0, 1.0)])
+    yield from compare_numbers(answer, lambda values, *_: sum(values), [(rows, -2.0, 5.0), ([], 0.0, 1.0)])
 
 
 def check_replaced_mean(answer: Function) -> Iterator[Finding]:
@@ -115,9 +119,7 @@ def check_response_estimate(answer: Function) -> Iterator[Finding]:
 def check_gaussian_delta(answer: Function) -> Iterator[Finding]:
     """Compared with the library's own."""
     cases = draw_cases(20, (0.5, 4.0), (0.1, 2.0))
-    yield from compare_numbers(
-        answer, lambda sigma, epsilon: gaussian.delta(1 / sigma, epsilon), cases, tolerance=1e-4
-    )
+    yield from compare_numbers(answer, lambda sigma, epsilon: gaussian.delta(1 / sigma, epsilon), cases, tolerance=1e-4)
 
 
 def check_composition(answer: Function) -> Iterator[Finding]:
@@ -133,5 +135,9 @@ def check_two_demands(answer: Function) -> Iterator[Finding]:
     def least(sensitivity: float, deviation: float, distance: float, probability: float) -> float:
         return max(math.sqrt(2) * sensitivity / deviation, sensitivity * math.log(1 / probability) / distance)
 
-    cases = [(1.0, 10.0, 100.0, 0.01), (1.0, 100.0, 10.0, 0.01), *draw_cases(10, (1, 5), (1, 50), (1, 50), (0.001, 0.5))]
+    cases = [
+        (1.0, 10.0, 100.0, 0.01),
+        (1.0, 100.0, 10.0, 0.01),
+        *draw_cases(10, (1, 5), (1, 50), (1, 50), (0.001, 0.5)),
+    ]
     yield from compare_numbers(answer, least, cases)

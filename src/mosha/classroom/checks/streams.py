@@ -68,7 +68,9 @@ def check_bound_people(answer: Function) -> Iterator[Finding]:
     for person in ("Ada", "Bo", "Chen", "Dee"):
         without = [row for row in rows if row[0] != person]
         kept, others = answer(rows, 2), answer(without, 2)
-        if not _same_others(kept, others, person) or any(Counter(name for name, _ in kept)[name] > 2 for name, _ in kept):
+        if not _same_others(kept, others, person) or any(
+            Counter(name for name, _ in kept)[name] > 2 for name, _ in kept
+        ):
             moved = sum((Counter(map(tuple, kept)) - Counter(map(tuple, others))).values()) + sum(
                 (Counter(map(tuple, others)) - Counter(map(tuple, kept))).values()
             )
@@ -160,5 +162,3 @@ def check_decayed_count(answer: Function) -> Iterator[Finding]:
     """A geometric series."""
     cases = [(0.5, 1.0), *draw_cases(10, (0.1, 0.99), (1, 9))]
     yield from compare_numbers(answer, lambda decay, per_step: per_step / (1 - decay), cases)
-
-
