@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mosha import local as local
     from mosha import mechanisms as mechanisms
     from mosha import noise as noise
+    from mosha import reports as reports
     from mosha import sql as sql
     from mosha import streams as streams
     from mosha import synth as synth
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from mosha.core.weakness import WeakPromise as WeakPromise
     from mosha.ledger import Ledger as Ledger
     from mosha.protection import protect as protect
+    from mosha.reports.report import Report as Report
     from mosha.sql import query as query
 
 _MODULES = [
@@ -70,6 +72,7 @@ _MODULES = [
     "local",
     "mechanisms",
     "noise",
+    "reports",
     "sql",
     "streams",
     "synth",
@@ -81,6 +84,7 @@ _NAMES = {
     "Measurement": "core.measurement",
     "Receipt": "core.release",
     "Release": "core.release",
+    "Report": "reports.report",
     "Run": "core.account",
     "WeakPromise": "core.weakness",
     "col": "connect.language.expression",

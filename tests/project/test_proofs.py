@@ -26,6 +26,7 @@ EVERY = {
     "local/protocols": "projective",
     "mechanisms": "correlated mean noisy_max partition_selection smooth_sensitivity sparse_vector",
     "noise": "box envelope unbounded",
+    "reports": "together",
     "streams": "alarms",
     "streams/noise": "exact_toeplitz",
     "streams/service": "service",

@@ -22,6 +22,7 @@ from mosha.cli import (  # noqa: F401
     ledger_notes,
     ledger_statement,
     local,
+    report,
     server,
     stream,
 )
@@ -64,6 +65,7 @@ def application() -> typer.Typer:
     app.add_typer(local.app, name="local")
     app.add_typer(stream.app, name="stream")
     app.add_typer(server.app, name="server")
+    app.add_typer(report.app, name="report")
     return app
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["BAND", "INK", "LINE", "begin_figure", "has_chinese_font", "style_axes", "use_style", "write_footer"]
 
 LINE, BAND, INK = "#2f6f8f", "#8fb8cc", "#1c2430"
+LETTERS = 19
+"""Letters of the footer in an inch of the figure."""
+
 CHINESE_FONTS = (
     "Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC", "Microsoft YaHei",
     "SimHei", "Heiti SC", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Noto Sans CJK JP",
@@ -77,8 +81,21 @@ def style_axes(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
+def _break_line(text: str, most: int) -> str:
+    """A line in pieces of at most so many letters, of which Chinese ones count twice."""
+    lines, line, width = [], "", 0
+    for word in re.findall(r"[\u2e80-\uffee]|[^\s\u2e80-\uffee]+\s*|\s+", text):
+        size = sum(2 if letter > "\u2e80" else 1 for letter in word)
+        if width + size > most and line:
+            lines.append(line.rstrip())
+            line, width = "", 0
+        line, width = line + word, width + size
+    return "\n".join([*lines, line])
+
+
 def write_footer(figure: Figure, text: str, *, labels: str = "") -> None:
     """One small line beneath; where a label is Chinese and no font has it, how to get one."""
     missing = any("\u2e80" <= letter <= "\u9fff" for letter in labels + text) and not has_chinese_font()
     said = f"{text}\n{say('mechanisms.no_chinese_font', 'en')}" if missing else text
+    said = "\n".join(_break_line(line, int(figure.get_figwidth() * LETTERS)) for line in said.split("\n"))
     figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color="#5b6675")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.randomness import Rng
+from mosha.core.release import Receipt
 from mosha.mechanisms.error_bars import gaussian_width
 from mosha.synth.axis import Axis, Reals
 from mosha.synth.columns import Between, Bins, CodedColumn, Hierarchy, Keys, coded_column
@@ -266,10 +267,13 @@ class MarginalsQuestion(Ask):
             budget = self.plan(within=within, delta=delta, confidence=confidence)
         else:
             budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-        noise = self._noise(budget)
         release = self.pay(self._measurement(budget), key=key, deadline=deadline)
-        measured = self._read_residuals(noise, np.asarray(release.value["residuals"], np.float64))
-        return Marginals(columns=self.columns, sets=self.sets, measured=measured, receipt=release.receipt)
+        return self.read_answer(budget, release.value, release.receipt)
+
+    def read_answer(self, budget: Budget, value: Mapping[str, Any], receipt: Receipt) -> Marginals:
+        """The marginals that a release for this budget holds: post-processing of what its step answered."""
+        measured = self._read_residuals(self._noise(budget), np.asarray(value["residuals"], np.float64))
+        return Marginals(columns=self.columns, sets=self.sets, measured=measured, receipt=receipt)
 
 
 def normal_quantile(confidence: float) -> float:

@@ -22,6 +22,7 @@ from mosha.core.fingerprint import fingerprint
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive, strict_probability
 from mosha.core.question import choose_budget, find_least_budget
+from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
@@ -34,7 +35,7 @@ from mosha.tables.parts.part import Frame, Part
 from mosha.tables.parts.quantiles import Quantile
 from mosha.tables.question_reader import ProtectedTable, Tables, read_question
 from mosha.tables.question_writer import write_question
-from mosha.tables.release_plan import ReleasePlan, check_parts, plan_parts, plan_release
+from mosha.tables.release_plan import Released, ReleasePlan, check_parts, plan_parts, plan_release
 from mosha.tables.retry import EARLIER, notice_data, take_answer
 from mosha.tables.showing import make_question_card
 
@@ -256,13 +257,24 @@ class Question(Shown):
             run = self.account.open(measurement, key=key)
             release = take_answer(run, key)
         run.close()
+        return self.read_answer(plan, release.value, release.receipt, earlier=not met)
+
+    def read_answer(self, plan: ReleasePlan, value: Released, receipt: Receipt, *, earlier: bool = False) -> Answer:
+        """The answer that a release of this plan holds: post-processing.
+
+        Args:
+            plan: as `plan_release` made it.
+            value: what the measurement's step answered.
+            receipt: for its payment.
+            earlier: whether it was answered before, under the same key.
+        """
         answer = Answer(
             keys=tuple(name for name, _ in self.keys),
-            rows=plan.rows(release.value),
-            columns=plan.answers(release.value),
-            receipt=release.receipt,
-            notes=tuple(plan.notes(release.value) + ([] if met else [EARLIER])),
-            errors=lambda level: plan.errors(release.value, level),
+            rows=plan.rows(value),
+            columns=plan.answers(value),
+            receipt=receipt,
+            notes=tuple(plan.notes(value) + ([EARLIER] if earlier else [])),
+            errors=lambda level: plan.errors(value, level),
             in_rows=tuple(n for n, a in self.aggregates.items() if isinstance(a, Quantile) and not a.in_values),
             whole=tuple(n for n, a in self.aggregates.items() if isinstance(a, Count | CountPersons | Distinct)),
         )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.plain_columns import read_plain_columns
 from mosha.connect.engines.source import Engine, Source
 from mosha.core.errors import DataError, InvalidParameter
 
@@ -56,6 +58,8 @@ def source(
         raise InvalidParameter("connect.option_for_csv", parameter="separator")
     if table is not None:
         raise InvalidParameter("connect.table_of_frame", parameter="table")
+    if isinstance(data, Mapping):
+        return _open_duckdb(engine).frame(read_plain_columns(data))
     if type(data).__module__.startswith("pyspark."):
         from mosha.connect.engines.spark import Spark  # noqa: PLC0415  (Spark is heavy)
 

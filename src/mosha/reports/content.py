@@ -1,0 +1,46 @@
+"""What a report of one period holds: its sections, each with an answer or none, and what was planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mosha.core.language import Language
+from mosha.core.release import Receipt
+from mosha.reports.parts import Part
+from mosha.reports.period import Period
+from mosha.reports.split import Split
+from mosha.tables import Answer
+
+__all__ = ["Content", "Section"]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One question of a report with its answer; None where its step broke, which stays paid."""
+
+    part: Part
+    answer: Answer | None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Content:
+    """The answers of one period, in the order of the questions."""
+
+    title: str
+    period: Period
+    language: Language
+    sections: tuple[Section, ...]
+    split: Split
+
+    def __iter__(self) -> Iterator[Section]:
+        return iter(self.sections)
+
+    def __len__(self) -> int:
+        return len(self.sections)
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """One for each account that paid."""
+        found = {s.answer.receipt.account: s.answer.receipt for s in self.sections if s.answer is not None}
+        return tuple(found.values())
