@@ -94,7 +94,7 @@ class Analytics(PricedPlan):
     def _share(self) -> Fraction:
         whole = enlarge_scale(Fraction(self.chosen_noise) * Fraction(self._sensitivity))
         if whole * 8 > _MOST or self.clients * self.units > _MOST:
-            raise InvalidParameter("so many clients, or so much noise, do not fit into sums modulo 2**32.")
+            raise InvalidParameter("federated.sums_too_large")
         return Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
 
     def encode(self, value: Any, rng: Rng) -> Ring:
@@ -124,11 +124,9 @@ class Analytics(PricedPlan):
     def check(self, session: Session) -> None:
         """Refuse another question, other terms, and a sum of fewer clients than the noise is calibrated for."""
         if session.agreed != self.agreed:
-            raise RunError("client refuses: it was asked another question, or on other terms, than it agreed to.")
+            raise RunError("federated.other_question")
         if session.survivors < self.survivors or session.width != self.coordinates:
-            raise RunError(
-                "client refuses: this round would open sums of fewer clients than the question is noised for."
-            )
+            raise RunError("federated.question_of_too_few")
 
     def measurement(self) -> Measurement:
         """The question as a measurement.
@@ -159,7 +157,7 @@ class Analytics(PricedPlan):
 
     def _check_enough(self, clients: int) -> None:
         if clients < max(3, self.survivors):
-            raise SourceUnavailable("fewer clients answered than this question is noised for. Nothing was opened.")
+            raise SourceUnavailable("federated.too_few_answered")
 
 
 def _ask(
@@ -178,7 +176,7 @@ def _ask(
     budget = {"epsilon": positive("epsilon", epsilon), "delta": strict_probability("delta", delta)}
     people, least = check_count("clients", clients), check_count("survivors", survivors)
     if not 2 <= least <= people:
-        raise InvalidParameter("survivors must lie between 2 and the number of clients.")
+        raise InvalidParameter("federated.survivors_of_clients", parameter="survivors")
     asked = Analytics(
         name=name,
         coordinates=coordinates,
@@ -205,9 +203,9 @@ def histogram(*, keys: Sequence[Hashable], clients: int, survivors: int, epsilon
         places = {} if isinstance(keys, str) else {key: i for i, key in enumerate(keys)}
         alike = len(keys) - len(places)
     except TypeError:
-        raise InvalidParameter("keys must be a list of public values such as names or numbers.") from None
+        raise InvalidParameter("federated.keys_not_public_values", parameter="keys") from None
     if not places or alike:
-        raise InvalidParameter("keys must be a list of distinct public values, at least one; a text is no list.")
+        raise InvalidParameter("federated.keys_not_distinct", parameter="keys")
 
     def encode(value: Any, units: int) -> NDArray[np.int64]:
         steps = np.zeros(len(places), np.int64)

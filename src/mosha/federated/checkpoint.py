@@ -29,19 +29,16 @@ class Checkpoint:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not isinstance(folder, str | os.PathLike) or "\0" in os.fspath(folder):
-            raise InvalidParameter("checkpoint must be the path of a folder. Nothing was spent.")
+            raise InvalidParameter("federated.checkpoint_not_a_folder", parameter="checkpoint", spent="nothing")
         self.folder = Path(folder)
 
     def initial(self, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
         """The model that this training began with: the one on disk if there is one, else `arrays`, which is stored."""
         if not isinstance(arrays, Mapping):
-            raise InvalidParameter("a model is a mapping from names to arrays. Nothing was spent.")
+            raise InvalidParameter("federated.model_not_a_mapping", spent="nothing")
         found = self._read("initial")
         if found is None and (self.folder / "initial.npz").exists():
-            raise InvalidParameter(
-                "this checkpoint folder was written by an earlier version of Mosha: finish that training with it, or "
-                "give another folder. Nothing was spent."
-            )
+            raise InvalidParameter("federated.checkpoint_of_earlier_version", parameter="checkpoint", spent="nothing")
         if found is None:
             self._write("initial", arrays)
             found = self._read("initial")
@@ -70,5 +67,5 @@ class Checkpoint:
             return dict(self._store(name).read())
         except (OSError, ValueError, TypeError, StateRefused):
             raise InvalidParameter(
-                f"{name}.sealed in the checkpoint folder cannot be read. Nothing was spent."
+                "federated.checkpoint_unreadable", parameter="checkpoint", file=f"{name}.sealed", spent="nothing"
             ) from None

@@ -94,7 +94,7 @@ class ClientSide(FederatedPlan):
     def _scale(self) -> Fraction:
         scale = enlarge_scale(Fraction(self.chosen_noise) * 2 * STEPS)
         if not 1 << 10 <= scale <= LARGEST_SCALE:
-            raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**29.")
+            raise InvalidParameter("federated.noise_out_of_range", parameter="noise_multiplier")
         return scale
 
     def report(self, updates: NDArray[Any], rng: Rng) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ def clip_in_range(clip: float) -> float:
     """
     value = positive("clip", clip)
     if not SMALLEST_CLIP <= value <= LARGEST_CLIP:
-        raise InvalidParameter("clip must lie between 1e-30 and 1e30: choose another unit for the model's weights.")
+        raise InvalidParameter("federated.clip_out_of_range", parameter="clip")
     return value
 
 
@@ -86,9 +86,9 @@ def scaled_steps(
     """
     limit = clip_in_range(clip)
     if updates.ndim != 2 or updates.dtype not in (np.float32, np.float64):
-        raise InvalidParameter("updates must be rows of 32-bit or 64-bit floats, one row for each client.")
+        raise InvalidParameter("federated.updates_not_rows", parameter="updates")
     if updates.shape[1] > _LARGEST_DIMENSION:
-        raise InvalidParameter("a model may have at most 2**30 weights.")
+        raise InvalidParameter("federated.model_too_large", most="2**30")
     with np.errstate(all="ignore"):
         scale = np.where(np.isfinite(norms), STEPS * _MARGIN / np.maximum(norms, limit), 0.0)
         scale = scale if shares is None else scale * np.clip(np.nan_to_num(shares), 0.0, 1.0)

@@ -49,7 +49,7 @@ class CorrelatedRounds:
     ) -> tuple[dict[str, Any], tuple[Past, Turn]]:
         past, turn = state
         if turn.broken:
-            raise RunError("a round broke, and the noise of later ones leans on it: this run is over.")
+            raise RunError("federated.round_broke")
         clip = self.sums.first_clip()
         with turn.round() as number:
             exact = np.clip(self.sums.of(federation, ask, clip, number, rng), -_LARGEST_SUM, _LARGEST_SUM)
@@ -76,10 +76,7 @@ class CorrelatedRounds:
         """The state after a round that an earlier process answered: its noise is made again and taken away."""
         assert self.marked is not None
         if "mark" not in answer or np.abs(answer["steps"]).max() >= LARGEST_STEPS:
-            raise StateRefused(
-                "this run was begun without a secret, or its numbers left their range: it cannot go on. No client was "
-                "asked and nothing was spent."
-            )
+            raise StateRefused("federated.begun_without_secret", spent="nothing")
         noise = self._draw(self.marked.source(answer["mark"]))
         self.marked.check(answer["mark"], noise, answer["seal"])
         known = encode_sums((np.zeros_like(noise), *state[0]), self.bands)

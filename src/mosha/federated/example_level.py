@@ -51,15 +51,15 @@ class ExampleLevel:
         optimiser: Callable[[Any], Any],
     ) -> None:
         if not (isinstance(data, Mapping) and isinstance(accounts, Mapping) and set(data) == set(accounts) and data):
-            raise InvalidParameter("every client needs data and an account of its own. Nothing was spent.")
+            raise InvalidParameter("federated.client_without_account", parameter="accounts", spent="nothing")
         if not all(isinstance(account, Account) for account in accounts.values()):
-            raise InvalidParameter("accounts are those of ledgers: see mosha.Ledger. Nothing was spent.")
+            raise InvalidParameter("federated.not_accounts", parameter="accounts", spent="nothing")
         if not isinstance(plan, DPSGD):
-            raise InvalidParameter("plan must be a mosha.learning.DPSGD: it is run inside each client.")
+            raise InvalidParameter("federated.plan_not_for_examples", parameter="plan")
         if plan.noise_multiplier is None:
-            raise InvalidParameter("the local plan has no noise yet: calibrate it. Nothing was spent.")
+            raise InvalidParameter("federated.plan_without_noise", parameter="plan", spent="nothing")
         if not callable(getattr(model, "parameters", None)) or not callable(loss) or not callable(optimiser):
-            raise InvalidParameter("a client needs a torch module, a loss, and a function that makes its optimiser.")
+            raise InvalidParameter("federated.client_without_model")
         self.model, self.loss, self.data, self.plan = model, loss, dict(data), plan
         self.accounts, self.optimiser = dict(accounts), optimiser
 
@@ -101,10 +101,10 @@ def averaged(
     """The weights after each round of plain averaging: the updates are private already, so nothing is paid here."""
     chosen = FedAvg() if outer is None else outer
     if not isinstance(federation, ExampleLevel) or not callable(getattr(chosen, "advance", None)):
-        raise InvalidParameter("averaged(ExampleLevel(...), weights, rounds=...) with an optimiser such as FedAvg().")
+        raise InvalidParameter("federated.averaged_wrongly")
     weights, rounds = first_weights(initial), check_count("rounds", rounds)
     if weights.size != federation.coordinates:
-        raise InvalidParameter("initial weights must be as many as the model has. Nothing was spent.")
+        raise InvalidParameter("federated.initial_of_other_size", parameter="initial", spent="nothing")
     return _average_rounds(federation, weights, rounds, chosen)
 
 

@@ -35,7 +35,7 @@ class Layout:
         shapes = tuple((name, array.shape, array.dtype.str) for name, array in arrays.items())
         layout = Layout(shapes)
         if layout.coordinates == 0:
-            raise InvalidParameter("this model has no floating-point weights: there is nothing to train.")
+            raise InvalidParameter("federated.model_without_weights")
         return layout
 
     @property

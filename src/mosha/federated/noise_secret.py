@@ -28,7 +28,7 @@ def load_secret(place: str | os.PathLike[str]) -> bytes:
         replaced. One that others may read is refused: who has it and the ledger can take the noise away.
     """
     if not isinstance(place, str | os.PathLike):
-        raise InvalidParameter("secret must be the path of a file. Nothing was spent.")
+        raise InvalidParameter("federated.secret_not_a_path", parameter="secret", spent="nothing")
     path = Path(place)
     try:
         if not path.exists():
@@ -37,11 +37,11 @@ def load_secret(place: str | os.PathLike[str]) -> bytes:
             shared = is_open_to_others(file.fileno())
             found = file.read(_SIZE + 1)
     except (OSError, ValueError):
-        raise InvalidParameter("the file of the secret cannot be read or written. Nothing was spent.") from None
+        raise InvalidParameter("federated.secret_unreadable", parameter="secret", spent="nothing") from None
     if shared:
-        raise InvalidParameter("the file of the secret may be read by others: chmod 600 it. Nothing was spent.")
+        raise InvalidParameter("federated.secret_open_to_others", parameter="secret", spent="nothing")
     if len(found) != _SIZE:
-        raise InvalidParameter(f"the file of the secret must hold {_SIZE} bytes. Nothing was spent.")
+        raise InvalidParameter("federated.secret_of_other_size", parameter="secret", size=_SIZE, spent="nothing")
     return found
 
 
@@ -68,7 +68,4 @@ class MarkedNoise:
     def check(self, mark: bytes, noise: NDArray[Any], seal: bytes) -> None:
         """Refuse noise that is not what was sealed."""
         if not hmac.compare_digest(self.seal(mark, noise), seal):
-            raise StateRefused(
-                "this secret is not the one that the run began with, or the noise is made in another way by now: the "
-                "run cannot go on. No client was asked and nothing was spent."
-            )
+            raise StateRefused("federated.other_secret", spent="nothing")

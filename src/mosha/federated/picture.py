@@ -25,7 +25,7 @@ def accuracy_against_epsilon(histories: Sequence[History], *, metric: str | None
     except ImportError:
         raise MissingExtra("plot", needed_for="a picture of a training") from None
     if not isinstance(histories, Sequence) or not histories or not all(hasattr(h, "rounds") for h in histories):
-        raise InvalidParameter("a picture needs a list of histories, at least one.")
+        raise InvalidParameter("federated.picture_without_histories", parameter="histories")
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     drawn = 0
@@ -38,7 +38,7 @@ def accuracy_against_epsilon(histories: Sequence[History], *, metric: str | None
         elif points:
             axes.axhline(points[-1][1], linestyle="--", color="grey", label=f"{history.name} (no price)")
     if not drawn:
-        raise InvalidParameter("no round has metrics: train with evaluate=..., on public data.")
+        raise InvalidParameter("federated.picture_without_metrics")
     axes.set_xlabel("epsilon paid so far")
     axes.set_ylabel(metric or "metric")
     axes.grid(alpha=0.3)
@@ -53,5 +53,5 @@ def _value(metrics: Any, metric: str | None) -> float:
         return float(metrics)
     except (KeyError, StopIteration, TypeError, ValueError):
         raise InvalidParameter(
-            f"the rounds have no number called {metric or 'metric'!r} among their metrics."
+            "federated.picture_of_unknown_metric", parameter="metric", metric=metric or "metric"
         ) from None

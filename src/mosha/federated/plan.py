@@ -34,7 +34,7 @@ def check_count(name: str, value: Any, *, at_most: int = MOST) -> int:
     """
     number = positive_integer(name, value)
     if number > at_most:
-        raise InvalidParameter(f"{name} must be at most {at_most}. Nothing was spent.")
+        raise InvalidParameter("federated.above_most", parameter=name, most=at_most, spent="nothing")
     return number
 
 
@@ -46,7 +46,7 @@ def first_weights(initial: Any) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         weights = np.empty(0)
     if weights.ndim != 1 or weights.size == 0 or not np.isfinite(weights).all():
-        raise InvalidParameter("initial weights must be a flat array of finite numbers. Nothing was spent.")
+        raise InvalidParameter("federated.initial_not_flat", parameter="initial", spent="nothing")
     return weights
 
 
@@ -107,4 +107,4 @@ class FederatedPlan(PricedPlan):
             object.__setattr__(self, name, value)
         outer = self.outer
         if isinstance(outer, type) or not all(callable(getattr(outer, do, None)) for do in ("begin", "advance")):
-            raise InvalidParameter("outer must be an optimizer such as FedAvg() or FedAdam().")
+            raise InvalidParameter("federated.not_an_optimizer", parameter="outer")

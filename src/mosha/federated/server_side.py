@@ -94,17 +94,14 @@ class ServerSide(FederatedPlan):
         if self.cohort is not None:
             object.__setattr__(self, "cohort", positive_integer("cohort", self.cohort))
         if sum(choice is not None for choice in (self.rate, self.cohort, self.period)) > 1:
-            raise InvalidParameter("a round chooses clients by one of rate=..., cohort=... and period=...")
+            raise InvalidParameter("federated.how_clients_are_chosen", parameter="rate")
         object.__setattr__(self, "bands", positive_integer("bands", self.bands))
         if self.bands > 1 and (isinstance(self.clip, AdaptiveClip) or self.bands > min(self.period or 1, MOST_BANDS)):
-            raise InvalidParameter(
-                f"correlated noise needs a fixed clip and a period of at least as many rounds as bands, {MOST_BANDS} "
-                "at most: a client must not be met twice within them."
-            )
+            raise InvalidParameter("federated.correlated_needs_period", parameter="bands", most=MOST_BANDS)
         if not (self.weights is None or isinstance(self.weights, Weights)):
-            raise InvalidParameter("weights must be Weights(at_most=..., typical=...), or left out.")
+            raise InvalidParameter("federated.not_weights", parameter="weights")
         if self.expected_size <= 0:
-            raise InvalidParameter("nobody would ever take part: plan with more clients or a larger rate.")
+            raise InvalidParameter("federated.nobody_takes_part", parameter="rate")
         if self.noise_multiplier is not None:
             self._sigma(self.noise_multiplier)
 
@@ -132,7 +129,7 @@ class ServerSide(FederatedPlan):
         least = noise * self.sampling.moves / 2
         wanted = self.clip.count_noise or max(self.expected_size / 20, 2 * least)
         if wanted <= least * 1.0001:
-            raise InvalidParameter(f"count_noise must be above {least:.4g}, half the noise multiplier of an update.")
+            raise InvalidParameter("federated.count_noise_too_low", parameter="count_noise", least=least)
         return max(1, math.floor(STEPS / math.sqrt((wanted / least) ** 2 - 1)))
 
     def _sensitivity(self, noise: float) -> float:
@@ -149,7 +146,7 @@ class ServerSide(FederatedPlan):
     def _sigma(self, noise: float) -> Fraction:
         sigma = enlarge_scale(Fraction(noise) * Fraction(self._sensitivity(noise)))
         if not _FINEST <= sigma <= _COARSEST:
-            raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**29.")
+            raise InvalidParameter("federated.noise_out_of_range", parameter="noise_multiplier")
         return sigma
 
     def measurement(self, coordinates: int, *, about: str = "", secret: bytes | None = None) -> Measurement:
@@ -159,7 +156,7 @@ class ServerSide(FederatedPlan):
         """
         width = positive_integer("coordinates", coordinates)
         if width >= COORDINATES:
-            raise InvalidParameter("a model may have fewer than 2**40 weights.")
+            raise InvalidParameter("federated.model_too_large", most="2**40 - 1")
         sums = _Sums(self, width, self._half(self.chosen_noise))
         sigma = self._sigma(self.chosen_noise)
         rounds = CorrelatedRounds(sums, self.bands, sigma, secret) if self.bands > 1 else _Rounds(sums, sigma)

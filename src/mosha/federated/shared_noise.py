@@ -98,9 +98,9 @@ class Distributed(FederatedPlan):
             object.__setattr__(self, name, check_count(name, getattr(self, name), at_most=most))
         object.__setattr__(self, "clip", clip_in_range(self.clip))
         if self.neighbours < 2:
-            raise InvalidParameter("every client needs at least 2 neighbours.")
+            raise InvalidParameter("federated.too_few_partners", parameter="neighbours")
         if not 2 <= self.survivors <= self.sampling.expected_size(self.clients):
-            raise InvalidParameter("survivors must lie between 2 and the expected number of clients in a round.")
+            raise InvalidParameter("federated.survivors_of_round", parameter="survivors")
         if self.noise_multiplier is not None:
             self._share(self.noise_multiplier)
 
@@ -131,16 +131,14 @@ class Distributed(FederatedPlan):
         share = Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
         if not share >= _FINEST_SHARE or whole > 1 << 28:
             raise InvalidParameter(
-                f"the noise of one client must be at least {_FINEST_SHARE} steps of its grid and that of all at most "
-                "2**28: plan with another noise_multiplier, or with fewer clients."
+                "federated.share_of_noise_off_grid", parameter="noise_multiplier", least=_FINEST_SHARE
             )
         return share
 
     def _check_width(self, width: int) -> None:
         if width > self.coordinates:
             raise InvalidParameter(
-                f"this plan is for models of at most {self.coordinates} weights, in blocks: say coordinates=... "
-                "Nothing was spent."
+                "federated.more_weights_than_planned", parameter="coordinates", most=self.coordinates, spent="nothing"
             )
 
     def session(self, members: Sequence[int], width: int, rng: Rng) -> Session:
@@ -160,9 +158,9 @@ class Distributed(FederatedPlan):
     def check(self, session: Session) -> None:
         """Refuse a round that is paid for under another plan, or that could open a sum with less noise than planned."""
         if session.agreed != self.agreed:
-            raise RunError("client refuses: the server pays for another plan than the one that this client noises for.")
+            raise RunError("federated.other_plan")
         if session.survivors < self.survivors or session.width > self.coordinates:
-            raise RunError("client refuses: this round would open sums of fewer clients than the plan is noised for.")
+            raise RunError("federated.plan_of_too_few")
 
     def encode(self, update: NDArray[Any], label: bytes, rng: Rng) -> Ring:
         """What a client sums up with the others: clipped, rotated, rounded, with its share of the noise; modulo 2**32.
@@ -198,7 +196,7 @@ class Distributed(FederatedPlan):
                 else:
                     opened = self._simulate(federation, chosen, ask, width, rng)
             if opened.survivors < self.survivors:
-                raise SourceUnavailable("fewer clients than planned with survived the round: it was not opened.")
+                raise SourceUnavailable("federated.fewer_than_planned_survived")
             steps = opened.total.view(np.int32).astype(np.int64)
             known = {"survivors": opened.survivors, "label": opened.label, "coordinates": width}
             return {"steps": steps, "clip": self.clip, **known}, turn.after()

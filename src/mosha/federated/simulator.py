@@ -65,11 +65,11 @@ class Simulation:
         self.sizes = np.full(len(self.inputs), self.inputs.shape[1]) if sizes is None else np.asarray(sizes)
         whole = self.sizes.shape == (len(self.inputs),) and self.sizes.dtype.kind in "iu"
         if not whole or self.sizes.min() < 1 or self.sizes.max() > self.inputs.shape[1]:
-            raise InvalidParameter("sizes must say how many examples each client owns, at least one.")
+            raise InvalidParameter("federated.sizes_wrong", parameter="sizes")
         if isinstance(seed, bool) or not isinstance(seed, int):
-            raise InvalidParameter("seed must be a whole number.")
+            raise InvalidParameter("federated.seed_not_whole", parameter="seed")
         if not (vectorised in (True, False) or vectorised == "auto"):
-            raise InvalidParameter("vectorised must be True, False or 'auto'.")
+            raise InvalidParameter("federated.vectorised_option", parameter="vectorised")
         self.model, self.loss, self.seed = model, loss, seed
         self._shapes = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
         self._buffers = dict(model.named_buffers())
@@ -92,7 +92,7 @@ class Simulation:
         """The model with these weights."""
         flat = np.asarray(weights, np.float32)
         if flat.shape != (self.coordinates,):
-            raise InvalidParameter(f"this model has {self.coordinates} weights, in one flat array.")
+            raise InvalidParameter("federated.weights_of_other_size", parameter="weights", size=self.coordinates)
         named = self._unflat(self._torch.as_tensor(flat))
         with self._torch.no_grad():
             for name, parameter in self.model.named_parameters():
@@ -104,7 +104,7 @@ class Simulation:
 
     def updates(self, chosen: Sequence[Any], ask: Ask) -> Iterator[Block]:
         if np.shape(ask.weights) != (self.coordinates,):
-            raise InvalidParameter(f"this model has {self.coordinates} weights, in one flat array.")
+            raise InvalidParameter("federated.weights_of_other_size", parameter="weights", size=self.coordinates)
         sent = self._torch.as_tensor(np.asarray(ask.weights, np.float32))
         most = max(1, min(_AT_ONCE, _NUMBERS_AT_ONCE // self.coordinates))
         size = -(-len(chosen) // max(1, -(-len(chosen) // most))) or 1  # blocks of one size, where that can be
@@ -244,15 +244,15 @@ class Simulation:
 def _check_parts(torch: Any, model: Any, loss: Any, examples: Any) -> tuple[Tensor, Tensor]:
     """Inputs and targets, where they, the model and the loss are what they should be."""
     if not isinstance(model, torch.nn.Module) or next(model.parameters(), None) is None:
-        raise InvalidParameter("model must be a torch module with weights to train.")
+        raise InvalidParameter("federated.not_a_model", parameter="model")
     if not callable(loss):
-        raise InvalidParameter("loss must be a function of outputs and targets.")
+        raise InvalidParameter("federated.loss_not_a_function", parameter="loss")
     pair: Any = examples if isinstance(examples, tuple | list) and len(examples) == 2 else (None, None)
     if not all(isinstance(part, torch.Tensor) and part.ndim >= 2 and part.numel() for part in pair):
-        raise InvalidParameter("examples must be two tensors (inputs, targets) with one row for each client.")
+        raise InvalidParameter("federated.examples_not_tensors", parameter="examples")
     inputs, targets = pair
     if inputs.shape[:2] != targets.shape[:2]:
-        raise InvalidParameter("inputs and targets must have as many clients, and each client as many examples.")
+        raise InvalidParameter("federated.examples_disagree", parameter="examples")
     return inputs, targets
 
 

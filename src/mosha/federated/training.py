@@ -54,7 +54,7 @@ class History:
     def weights(self) -> NDArray[np.float64]:
         """The last weights."""
         if not self.rounds:
-            raise InvalidParameter("this training has had no round yet.")
+            raise InvalidParameter("federated.no_round_yet")
         return self.rounds[-1].weights
 
     def table(self) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def train(
     weights = first_weights(initial)
     _check(plan, federation, account, evaluate, retries)
     if getattr(federation, "coordinates", weights.size) != weights.size:
-        raise InvalidParameter("initial weights must be as many as the clients' model has. Nothing was spent.")
+        raise InvalidParameter("federated.initial_of_other_size", parameter="initial", spent="nothing")
     about = hashlib.sha256(weights.tobytes()).hexdigest()
     measurement = plan.measurement(weights.size, about=about, **_secret_option(plan, key, secret))
     run = account.open(measurement, key=key)
@@ -115,28 +115,25 @@ def train(
 def _check(plan: Any, federation: Any, account: Any, evaluate: Any, retries: Any) -> None:
     """Refuse what could not be run, before anything is paid."""
     if not all(hasattr(plan, part) for part in ("rounds", "outer", "event_after", "measurement", "decoder")):
-        raise InvalidParameter("plan must be ServerSide(...), ClientSide(...) or Distributed(...). Nothing was spent.")
+        raise InvalidParameter("federated.not_a_plan", parameter="plan", spent="nothing")
     asks = any(callable(getattr(federation, do, None)) for do in ("updates", "secure_sum"))
     if not (callable(getattr(federation, "clients", None)) and asks):
-        raise InvalidParameter("federation must have clients() and updates(...): see Federation. Nothing was spent.")
+        raise InvalidParameter("federated.not_a_federation", parameter="federation", spent="nothing")
     if not isinstance(account, Account):
-        raise InvalidParameter("account must be an account of a ledger: see mosha.Ledger. Nothing was spent.")
+        raise InvalidParameter("federated.not_an_account", parameter="account", spent="nothing")
     if evaluate is not None and not callable(evaluate):
-        raise InvalidParameter("evaluate must be a function of the weights. Nothing was spent.")
+        raise InvalidParameter("federated.evaluate_not_a_function", parameter="evaluate", spent="nothing")
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise InvalidParameter("retries must be a whole number, zero or above. Nothing was spent.")
+        raise InvalidParameter("federated.retries_not_whole", parameter="retries", spent="nothing")
 
 
 def _secret_option(plan: FederatedPlan, key: str | None, secret: str | os.PathLike[str] | None) -> dict[str, bytes]:
     """The secret of correlated noise, where a run that is killed shall go on."""
     correlated = getattr(plan, "bands", 1) > 1
     if secret is not None and not correlated:
-        raise InvalidParameter("only correlated noise (bands=... above 1) has a secret. Nothing was spent.")
+        raise InvalidParameter("federated.secret_without_correlation", parameter="secret", spent="nothing")
     if correlated and key is not None and secret is None:
-        raise InvalidParameter(
-            "with key=..., a training that is killed goes on; with correlated noise that takes secret=..., the path of "
-            "a file for the secret of its noise. Nothing was spent."
-        )
+        raise InvalidParameter("federated.key_without_secret", parameter="secret", spent="nothing")
     return {} if secret is None else {"secret": load_secret(secret)}
 
 

@@ -45,7 +45,7 @@ class MaskedSteps:
         if stage == "keys":
             return self._keys(message, context, config)
         if stage not in ("letters", "masked", "unmask") or self._client not in context.state.config_records:
-            raise RunError("client refuses: this client answers the steps of secure aggregation alone, in their turn.")
+            raise RunError("federated.out_of_turn")
         client = SecureClient.from_bytes(context.state.config_records[self._client]["client"], secure())
         if stage == "letters":
             reply = answer(message, _to_lists("letter", client.share(_roster(config))))
@@ -67,7 +67,7 @@ class MaskedSteps:
         """One round more in which an input leaves, opened or not."""
         rounds = int(context.state.config_records.get(self.name, {}).get("rounds", 0))
         if rounds >= self.at_most:
-            raise RunError("client refuses: it has taken part in as many rounds as are paid for.")
+            raise RunError("federated.rounds_used_up")
         context.state[self.name] = ConfigRecord({"rounds": rounds + 1})
 
     def _keys(self, message: Any, context: Any, config: dict[str, Any]) -> Any:

@@ -56,17 +56,15 @@ def flower_mod(
         report, or a masked sum with noise. A Distributed client takes part in no more rounds than the plan pays for.
     """
     if not isinstance(plan, ClientSide | Distributed):
-        raise InvalidParameter(
-            "a client keeps ClientSide(...) or Distributed(...) plans; with ServerSide it needs nothing."
-        )
+        raise InvalidParameter("federated.plan_not_for_clients", parameter="plan")
     if not (account is None or isinstance(account, Account) or callable(account)):
-        raise InvalidParameter("account must be an account of the client's own, or a function that makes it.")
+        raise InvalidParameter("federated.not_a_clients_account", parameter="account")
     if isinstance(account, Account) and not account.unit.covers(plan.unit):
-        raise InvalidParameter("a client pays from an account for the unit Own(): its own value. Nothing was spent.")
+        raise InvalidParameter("federated.account_not_for_own_value", parameter="account", spent="nothing")
     if key is not None and (not isinstance(key, str) or not key):
-        raise InvalidParameter("key must be a non-empty string.")
+        raise InvalidParameter("federated.empty_key", parameter="key")
     if isinstance(plan, ClientSide) == (account is None):
-        raise InvalidParameter("a ClientSide plan is paid from account=...; a Distributed one takes none here.")
+        raise InvalidParameter("federated.account_and_plan_disagree", parameter="account")
     if isinstance(plan, ClientSide):
         return _Reporting(plan, account, key)
     return _Masking(plan)
@@ -113,7 +111,7 @@ class _Reporting:
         except MoshaError:
             raise
         except Exception:  # noqa: BLE001  (its text would leave with the reply)
-            raise RunError("client refuses: its account could not be opened.") from None
+            raise RunError("federated.account_not_opened") from None
         return found
 
 

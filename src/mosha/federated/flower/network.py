@@ -40,5 +40,5 @@ class Network:
         try:
             replies = self.grid.send_and_receive(messages(contents, self.kind), timeout=self.timeout)
         except (ConnectionError, TimeoutError, OSError):
-            raise SourceUnavailable("the SuperLink did not answer. A retry under the same key is free.") from None
+            raise SourceUnavailable("federated.no_superlink") from None
         return replies_by_node(replies, contents)

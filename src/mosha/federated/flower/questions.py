@@ -55,20 +55,17 @@ def flower_ask(
         too few answer (SourceUnavailable) nothing is opened and the price is handed back.
     """
     if not isinstance(question, Analytics):
-        raise InvalidParameter("a question is made by histogram(...), mean(...) or quantile(...). Nothing was spent.")
+        raise InvalidParameter("federated.not_a_question", parameter="question", spent="nothing")
     if not isinstance(account, Account):
-        raise InvalidParameter("account must be an account of a ledger: see mosha.Ledger. Nothing was spent.")
+        raise InvalidParameter("federated.not_an_account", parameter="account", spent="nothing")
     wanted = question.clients if wait_for is None else positive_integer("wait_for", wait_for)
     if action is not None and not (isinstance(action, str) and action.isidentifier()):
-        raise InvalidParameter("action must be the name of a query function of the app. Nothing was spent.")
+        raise InvalidParameter("federated.action_not_a_name", parameter="action", spent="nothing")
     kind = MessageType.QUERY if action is None else f"{MessageType.QUERY}.{action}"
     nodes = Network(grid, positive("timeout", timeout), kind)
     nodes.wait(wanted, positive("patience", patience))
     if len(nodes.clients()) > 2 * question.clients:
-        raise InvalidParameter(
-            f"more than twice the {question.clients} clients that the question is planned with are connected: their "
-            "sum might not fit. Nothing was spent."
-        )
+        raise InvalidParameter("federated.more_connected_than_planned", clients=question.clients, spent="nothing")
     with account.open(question.measurement(), key=key) as run:
         return run.step(_Asked(question, nodes))
 
@@ -102,9 +99,9 @@ def flower_answer(question: Analytics, value: Callable[[Any], Any], *, at_most: 
         not be had is told to anybody.
     """
     if not isinstance(question, Analytics):
-        raise InvalidParameter("a question is made by histogram(...), mean(...) or quantile(...).")
+        raise InvalidParameter("federated.not_a_question", parameter="question")
     if not callable(value):
-        raise InvalidParameter("value must be a function that gives this client's value from Flower's context.")
+        raise InvalidParameter("federated.value_not_a_function", parameter="value")
     steps = MaskedSteps(f"mosha-{question.question[:24]}", question.check, positive_integer("at_most", at_most))
 
     def answering(message: Any, context: Any) -> Any:

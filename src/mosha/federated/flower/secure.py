@@ -89,7 +89,7 @@ def opened_sum(
 
 def _enough(there: Sized, wanted: int) -> None:
     if len(there) < wanted:
-        raise SourceUnavailable("fewer clients are connected than a round needs. Wait for more; a retry is free.")
+        raise SourceUnavailable("federated.too_few_connected")
 
 
 def _terms(session: Session) -> dict[str, Any]:

@@ -68,17 +68,12 @@ def flower(
         clients is not run, for the same reason; `evaluate_fn` runs on the server, on public data, and is free.
     """
     if not isinstance(plan, FederatedPlan):
-        raise InvalidParameter(
-            "flower(plan, account) takes ServerSide(...), ClientSide(...) or Distributed(...); questions without "
-            "training are asked by flower_ask. Nothing was spent."
-        )
+        raise InvalidParameter("federated.plan_not_for_flower", parameter="plan", spent="nothing")
     if isinstance(plan, ClientSide) != (account is None) or not isinstance(account, Account | None):
-        raise InvalidParameter(
-            "ServerSide and Distributed plans are paid by account=..., ClientSide plans by the accounts of the clients."
-        )
+        raise InvalidParameter("federated.who_pays", parameter="account")
     wait_for, patience = positive_integer("wait_for", wait_for), non_negative("patience", patience)
     if on_round is not None and not callable(on_round):
-        raise InvalidParameter("on_round must be a function of a Round. Nothing was spent.")
+        raise InvalidParameter("federated.on_round_not_a_function", parameter="on_round", spent="nothing")
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     return FlowerStrategy(plan, account, key, kept, wait_for, patience, on_round, secret)
 
@@ -115,7 +110,9 @@ class FlowerStrategy(Strategy):
         del evaluate_config
         rounds = self.plan.rounds if num_rounds is None else positive_integer("num_rounds", num_rounds)
         if rounds > self.plan.rounds:
-            raise InvalidParameter(f"num_rounds must lie between 1 and the {self.plan.rounds} rounds of the plan.")
+            raise InvalidParameter(
+                "federated.more_rounds_than_planned", parameter="num_rounds", rounds=self.plan.rounds
+            )
         _check(grid, initial_arrays, train_config, evaluate_fn)
         timeout = positive("timeout", timeout)
         initial = arrays_of(initial_arrays)
@@ -168,11 +165,11 @@ class FlowerStrategy(Strategy):
 
     def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
         del server_round, arrays, config, grid
-        raise InvalidParameter("call start(...): choosing clients and adding noise are one step here.")
+        raise InvalidParameter("federated.call_start")
 
     def aggregate_train(self, server_round: int, replies: Any) -> Any:
         del server_round, replies
-        raise InvalidParameter("call start(...): choosing clients and adding noise are one step here.")
+        raise InvalidParameter("federated.call_start")
 
     def configure_evaluate(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
         del server_round, arrays, config, grid
@@ -185,13 +182,13 @@ class FlowerStrategy(Strategy):
 def _check(grid: Any, initial: Any, config: Any, evaluate: Any) -> None:
     """Refuse what could not be run, before anything is paid."""
     if not callable(getattr(grid, "send_and_receive", None)):
-        raise InvalidParameter("grid must be the Grid that Flower gives to a ServerApp. Nothing was spent.")
+        raise InvalidParameter("federated.not_a_grid", parameter="grid", spent="nothing")
     if not isinstance(initial, ArrayRecord):
-        raise InvalidParameter("initial_arrays must be an ArrayRecord. Nothing was spent.")
+        raise InvalidParameter("federated.not_an_array_record", parameter="initial_arrays", spent="nothing")
     if not isinstance(config, Mapping | None):
-        raise InvalidParameter("train_config must be a ConfigRecord. Nothing was spent.")
+        raise InvalidParameter("federated.not_a_config_record", parameter="train_config", spent="nothing")
     if evaluate is not None and not callable(evaluate):
-        raise InvalidParameter("evaluate_fn must be a function of a round and its arrays. Nothing was spent.")
+        raise InvalidParameter("federated.evaluate_fn_not_a_function", parameter="evaluate_fn", spent="nothing")
 
 
 class _Nodes(Network):

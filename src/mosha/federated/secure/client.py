@@ -58,9 +58,9 @@ class SecureClient:
 
     def __init__(self, member: int, session: Session, rng: Rng) -> None:
         if not isinstance(session, Session):
-            raise InvalidParameter("session must be a Session: see Session.begin.")
+            raise InvalidParameter("federated.not_a_session", parameter="session")
         if member not in session.order:
-            raise DataError("this client is no member of the round.")
+            raise DataError("federated.not_a_member")
         self.member, self.session, self._rng = member, session, rng
         self._letters, letters = fresh_pair(rng)
         self._masks, masks = fresh_pair(rng)
@@ -114,7 +114,7 @@ class SecureClient:
 
     def _step(self, number: int, name: str) -> None:
         if self._done != number - 1:
-            raise RunError(f"client refuses: {name} is answered once in a round, in its turn. Begin a new round.")
+            raise RunError("federated.answered_once", step=name)
         self._done = number
 
     def share(self, roster: Mapping[int, PublicKeys]) -> dict[int, bytes]:
@@ -124,9 +124,9 @@ class SecureClient:
         self._roster = {other: roster[other] for other in around if other in roster}
         shown = [key for pair in (self.keys, *self._roster.values()) for key in (pair.letters, pair.masks)]
         if len(set(shown)) < len(shown):  # its own keys among them: they may be sent back to it as a neighbour's
-            raise RunError("client refuses: two members of this round show the same key.")
+            raise RunError("federated.same_key")
         if len(self._roster) < self.session.threshold:
-            raise RunError("client refuses: fewer neighbours than the threshold take part.")
+            raise RunError("federated.too_few_partners_take_part")
         points = sorted(self._roster)
         made = {"threshold": self.session.threshold, "points": points, "rng": self._rng}
         seeds, keys = split(self._seed, **made), split(self._masks.private_bytes_raw(), **made)  # type: ignore[arg-type]
@@ -141,16 +141,16 @@ class SecureClient:
         """The input under all its masks, given the letters of those neighbours who wrote one."""
         self._step(2, "masked")
         if values.shape != (self.session.width,) or values.dtype != np.uint32:
-            raise DataError(f"the input must be {self.session.width} integers modulo 2**32.")
+            raise DataError("federated.input_of_other_size", width=self.session.width)
         for other in sorted(set(letters) & set(self._roster)):
             context = letter_context(self.session, other, self.member)
             key = agree_secret(self._letters, self._roster[other].letters, *context)
             text = open_letter(key, letters[other], b"".join(context))
             if len(text) != 2 * SHARE_BYTES:
-                raise DataError("a letter of this round does not hold two shares.")
+                raise DataError("federated.letter_without_shares")
             self._held[other] = text
         if len(self._held) < self.session.threshold:
-            raise RunError("client refuses: fewer neighbours than the threshold are left.")
+            raise RunError("federated.too_few_partners_left")
         total = values.copy()
         add_mask(total, self._seed)
         for other in self._held:
@@ -164,12 +164,9 @@ class SecureClient:
         alive = set(survivors)
         enough = len(alive) >= self.session.survivors and len(alive) == len(survivors)
         if self.member not in alive or not enough or not alive <= set(self.session.order):
-            raise RunError(
-                "client refuses: fewer members survived than this round was noised for, or the list is not one of "
-                "members with this client among them. Nothing is opened."
-            )
+            raise RunError("federated.too_few_members_survived")
         if len(alive & set(self._held)) < self.session.threshold:
-            raise RunError("client refuses: fewer neighbours than the threshold survived. Nothing is opened.")
+            raise RunError("federated.too_few_partners_survived")
         seeds = {other: text[:SHARE_BYTES] for other, text in self._held.items() if other in alive}
         keys = {other: text[SHARE_BYTES:] for other, text in self._held.items() if other not in alive}
         return Shares(seeds, keys)

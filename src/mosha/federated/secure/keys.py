@@ -56,7 +56,7 @@ def agree_secret(private: PrivateKey, public: bytes, *context: bytes) -> bytes:
     try:
         secret = private.exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
-        raise DataError("a public key of this round is not valid: its owner is left out.") from None
+        raise DataError("federated.bad_public_key") from None
     info = b"".join(len(part).to_bytes(4) + part for part in context)
     return HKDF(algorithm=hashes.SHA256(), length=32, salt=_SALT, info=info).derive(secret)
 
@@ -71,7 +71,7 @@ def open_letter(key: bytes, letter: bytes, about: bytes) -> bytes:
     try:
         return AESGCM(key).decrypt(_NONCE, letter, about)
     except InvalidTag:
-        raise DataError("a letter of this round was changed on its way, or is not for this client.") from None
+        raise DataError("federated.letter_changed") from None
 
 
 def add_mask(total: Ring, seed: bytes, *, negative: bool = False) -> None:

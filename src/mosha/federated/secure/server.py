@@ -25,7 +25,7 @@ class SecureServer:
 
     def __init__(self, session: Session) -> None:
         if not isinstance(session, Session):
-            raise InvalidParameter("session must be a Session: see Session.begin.")
+            raise InvalidParameter("federated.not_a_session", parameter="session")
         self.session = session
         self.roster: dict[int, PublicKeys] = {}
         self._letters: dict[int, dict[int, bytes]] = {}
@@ -68,10 +68,7 @@ class SecureServer:
     def survivors(self) -> list[int]:
         """Whose input arrived; refused where they are too few to be opened."""
         if len(self._arrived) < self.session.survivors:
-            raise SourceUnavailable(
-                "fewer clients than the least number survived this round: their sum stays masked and nothing was "
-                "learned. Run the round again."
-            )
+            raise SourceUnavailable("federated.fewer_than_least_survived")
         return sorted(self._arrived)
 
     def add_shares(self, member: int, shares: Shares) -> None:
@@ -110,7 +107,4 @@ class SecureServer:
         try:
             return combine(held, threshold=self.session.threshold)
         except DataError:
-            raise SourceUnavailable(
-                "too few clients answered to open this round: its sum stays masked and nothing was learned. Run the "
-                "round again."
-            ) from None
+            raise SourceUnavailable("federated.too_few_to_open") from None

@@ -42,18 +42,15 @@ class Session:
         for name in ("neighbours", "threshold", "survivors", "width"):
             object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
         if not all(type(member) is int for member in self.order) or self.width > _WIDEST:
-            raise InvalidParameter("members are whole numbers, and at most 2**30 numbers are summed.")
+            raise InvalidParameter("federated.members_not_numbers", parameter="members")
         if len(self.order) < 3 or len(set(self.order)) != len(self.order) or min(self.order) < 1:
-            raise InvalidParameter("a round needs at least 3 members, each named once by a number above zero.")
+            raise InvalidParameter("federated.too_few_members", parameter="members")
         if self.neighbours < 2:
-            raise InvalidParameter("everybody needs at least 2 neighbours.")
+            raise InvalidParameter("federated.too_few_partners", parameter="neighbours")
         if self.degree < self.threshold or 2 * self.threshold <= self.degree:
-            raise InvalidParameter(
-                f"threshold must be above half of the {self.degree} neighbours and at most all of them: with less, a "
-                "server could open two masks of one client by asking two halves."
-            )
+            raise InvalidParameter("federated.threshold_too_low", parameter="threshold", degree=self.degree)
         if not 2 <= self.survivors <= len(self.order):
-            raise InvalidParameter("survivors must lie between 2 and the number of members: a sum of one is no sum.")
+            raise InvalidParameter("federated.survivors_of_members", parameter="survivors")
 
     @staticmethod
     def begin(
@@ -68,7 +65,7 @@ class Session:
     ) -> Session:
         """A session with a fresh label and a fresh random graph; the threshold is the least that is allowed."""
         if not isinstance(members, Sequence) or not isinstance(rng, Rng):
-            raise InvalidParameter("a round needs a list of members, and a generator such as mosha.noise.secure().")
+            raise InvalidParameter("federated.round_without_members", parameter="members")
         order, neighbours = list(members), positive_integer("neighbours", neighbours)
         for i in range(len(order) - 1, 0, -1):
             j = uniform(i + 1, rng=rng)

@@ -35,11 +35,11 @@ def split(secret: bytes, *, threshold: int, points: Sequence[int], rng: Rng) -> 
     b'kkkk'
     """
     if len(secret) != SECRET_BYTES:
-        raise InvalidParameter(f"a secret has {SECRET_BYTES} bytes.")
+        raise InvalidParameter("federated.secret_size", size=SECRET_BYTES)
     if len(set(points)) != len(points) or not all(0 < point <= 1 << 31 for point in points):
-        raise InvalidParameter("points must be distinct whole numbers between 1 and 2**31.")
+        raise InvalidParameter("federated.points_not_distinct", parameter="points")
     if not 1 <= threshold <= len(points):
-        raise InvalidParameter("threshold must lie between 1 and the number of shares.")
+        raise InvalidParameter("federated.threshold_of_shares", parameter="threshold")
     drawn = rng.bytes(_DRAWN_BYTES * (threshold - 1))
     higher = [int.from_bytes(drawn[i : i + _DRAWN_BYTES]) % PRIME for i in range(0, len(drawn), _DRAWN_BYTES)]
     constant = int.from_bytes(secret)
@@ -55,12 +55,12 @@ def split(secret: bytes, *, threshold: int, points: Sequence[int], rng: Rng) -> 
 def combine(shares: Mapping[int, bytes], *, threshold: int) -> bytes:
     """The secret that these shares (the first `threshold` of them by point) are of."""
     if len(shares) < threshold:
-        raise DataError("there are too few shares to give a secret back.")
+        raise DataError("federated.too_few_shares")
     points = tuple(sorted(shares)[:threshold])
     weights = _weights(points)
     total = sum(w * int.from_bytes(shares[p]) for w, p in zip(weights, points, strict=True)) % PRIME
     if total >> (8 * SECRET_BYTES):
-        raise DataError("these shares are not of one secret.")
+        raise DataError("federated.shares_of_two_secrets")
     return total.to_bytes(SECRET_BYTES)
 
 

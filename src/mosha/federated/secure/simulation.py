@@ -27,7 +27,7 @@ def securely_summed(session: Session, inputs: Mapping[int, Ring], rng: Rng, vani
     [6, 3]
     """
     if not isinstance(session, Session) or not isinstance(inputs, Mapping):
-        raise InvalidParameter("give a Session, and for each of its members its numbers modulo 2**32.")
+        raise InvalidParameter("federated.simulation_without_numbers", parameter="session")
     server = SecureServer(session)
     clients = {member: SecureClient(member, session, rng) for member in inputs}
     for member, client in clients.items():
