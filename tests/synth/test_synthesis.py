@@ -223,6 +223,22 @@ def test_forecasts_need_no_data_and_no_account(rows):
         question.release(**BUDGET)
 
 
+@pytest.mark.parametrize("method", ["independent", "selected pairs", "all pairs"])
+def test_a_method_that_is_asked_for_is_the_one_that_is_used(method, table):
+    made = table.synthesize(**WORDS, method=method).release(**BUDGET)
+    assert made.method == method
+    assert len(made.sample(20)["sex"]) == 20
+
+
+def test_all_methods_cost_the_same(table):
+    spent = []
+    for method in ("automatic", "independent", "selected pairs", "all pairs"):
+        before = table.account.spent
+        table.synthesize(**WORDS, method=method).release(epsilon=1, delta=1e-9)
+        spent.append(table.account.spent - before)
+    assert max(spent) <= 1 + 1e-9
+
+
 def test_certified_bars_hold_in_95_of_100_releases(table, rows):
     """200 releases, one query on one column and one on two: false alarms below 1e-9 (binomial), power by half bars."""
     question = table.synthesize(**WORDS)

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from mosha.synth.residuals import Measured, Term
 __all__ = [
     "MOST_GROUPS",
     "STAGES",
+    "Choice",
     "Design",
     "Method",
     "axes_of",
@@ -31,25 +33,37 @@ __all__ = [
     "design_oneways",
     "design_pairs",
     "pair_targets",
+    "stages_of",
 ]
 
-STAGES = {"one-ways": 0.15, "pairs": 0.73, "fine": 0.06, "look": 0.06}
+Choice = Literal["automatic", "independent", "selected pairs", "all pairs"]
+"""What a caller may ask for."""
+
+STAGES = {"one-ways": 0.15, "pairs": 0.70, "fine": 0.10, "look": 0.05}
 """What each stage has of the squared mu."""
 
+SELECTED = {"one-ways": 0.15, "pairs": 0.40, "fine": 0.40, "look": 0.05}
+"""The same where a caller asks for selected pairs."""
+
 MOST_GROUPS = 128
-ROUGH, ROUGHEST = 0.2, 0.35
+ROUGH, ROUGHEST, ROUGH_FINE = 0.2, 0.35, 0.8
 """Groups are made so fine that the noise of a pair table is about this large a share of all rows."""
+
+MANY_GROUPS, MOST_FINER = (12, 24), 2.0
+"""From the first number of groups on columns are cut finer, by this factor at the second: the fit shares strength."""
 
 FEWEST = 3
 ONE_WAY_WEIGHT, PAIR_WEIGHT = 1.4, 0.3
 """What errors of one-ways and of pairs do to a pair table of the model, fitted to three public tables."""
 
-STRONG, MOST_STRONG = 0.2, 0.03
-"""Pairs that are at least so far from independence are measured again in finer groups; at most this share of all."""
+STRONG, MOST_STRONG, FEW_GROUPS = 0.2, 0.03, 6
+"""Pairs that are at least so far from independence are measured again in finer groups; at most this share of all.
+
+Where pairs have fewer groups than `FEW_GROUPS`, the budget is better spent on measuring all of them once more."""
 
 LEAST_SHARE = 1e-5
-Method = str
-"""independent, selected pairs or all pairs."""
+Method = Literal["independent", "selected pairs", "all pairs"]
+"""What the rule chose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +141,25 @@ def _split(shares: Sequence[Reals], total: float, multiplier: float) -> float:
     return float(parts[int(np.argmin(costs))])
 
 
+def stages_of(choice: Choice) -> Mapping[str, float]:
+    """What each stage has of the squared mu: fixed by what the caller asks for, before anything is measured."""
+    return SELECTED if choice == "selected pairs" else STAGES
+
+
+def _count_groups(choice: Choice, total: float, deviation: float) -> int:
+    """How many groups a column may have in pair tables; 0 where noise would drown them."""
+    most = math.floor(math.sqrt(ROUGH * total / (0.4 * deviation)))
+    few, many = MANY_GROUPS
+    most = math.floor(most * (1 + (MOST_FINER - 1) * min(1.0, max(0.0, (most - few) / (many - few)))))
+    if choice in {"all pairs", "selected pairs"}:
+        return max(most, 2)
+    if most < FEWEST <= math.sqrt(ROUGHEST * total / (0.4 * deviation)):
+        most = FEWEST
+    return most if most >= FEWEST else 0
+
+
 def design_pairs(
-    columns: Sequence[CodedColumn], measured: Measured, multiplier: float, *, method: str = "automatic"
+    columns: Sequence[CodedColumn], measured: Measured, multiplier: float, *, method: Choice = "automatic"
 ) -> Design:
     """The second stage: all pairs in groups, and one-ways once more, each with what helps most.
 
@@ -139,16 +170,16 @@ def design_pairs(
         method: "independent" measures one-ways alone; "automatic" decides.
     """
     total, shares = clean_oneways(columns, measured)
-    part = _split(shares, total, multiplier)
-    here = STAGES["pairs"]
-    for_pairs = min(1.0, max(0.0, 1 - part - STAGES["look"] - STAGES["fine"]) / here)
+    part, stages = _split(shares, total, multiplier), stages_of(method)
+    here = stages["pairs"]
+    for_pairs = min(1.0, max(0.0, 1 - part - stages["look"] - stages["fine"]) / here)
+    if method in {"all pairs", "selected pairs"}:
+        for_pairs = max(for_pairs, 0.5)
     pairs = len(columns) * (len(columns) - 1) / 2
     deviation = multiplier / math.sqrt(max(for_pairs * here, 1e-9)) * math.sqrt(0.8 * max(pairs, 1))
-    most = math.floor(math.sqrt(ROUGH * total / (0.4 * deviation)))
-    if most < FEWEST <= math.sqrt(ROUGHEST * total / (0.4 * deviation)):
-        most = FEWEST
+    most = 0 if len(columns) < 2 or method == "independent" else _count_groups(method, total, deviation)
     whole = _one_group_each(columns)
-    if most < FEWEST or len(columns) < 2 or method == "independent":
+    if not most:
         return Design(axes_of(columns, whole, whole), _oneway_shares(columns, 1.0), whole, whole, "independent")
     groups = tuple(
         group_cells(s * total, min(most, MOST_GROUPS), ordered=c.is_ordered, hierarchy=_hierarchy(c))
@@ -160,7 +191,7 @@ def design_pairs(
     )
     found = _oneway_shares(columns, 1 - for_pairs)
     found.update({term: for_pairs * share for term, share in raw.items()})
-    return Design(axes, found, groups, whole, "all pairs")
+    return Design(axes, found, groups, whole, "selected pairs" if method == "selected pairs" else "all pairs")
 
 
 def _hierarchy(column: CodedColumn) -> Wholes | None:
@@ -190,21 +221,15 @@ def pair_targets(design: Design, measured: Measured, total: float, level: int) -
 
 def design_fine(columns: Sequence[CodedColumn], design: Design, measured: Measured, multiplier: float) -> Design:
     """The third stage: the pairs that depend most on each other in finer groups; else the second stage once more."""
-    total, shares = clean_oneways(columns, measured)
     if design.method == "independent":
         return design
-    grouped = [np.asarray(np.bincount(g, s), np.float64) for g, s in zip(design.groups, shares, strict=True)]
-    strength = {}
-    for target in pair_targets(design, measured, total, 1):
-        excess = shrink_towards_independence(target, grouped)[1]
-        strength[target.first, target.second] = 0.5 * float(np.abs(excess).sum())
-    most = max(1, math.ceil(MOST_STRONG * len(strength)))
-    chosen = [pair for pair in sorted(strength, key=lambda pair: -strength[pair])[:most] if strength[pair] >= STRONG]
-    coarse = [(a, b) for a, b in chosen if _is_merged(design, a) or _is_merged(design, b)]
+    total, shares = clean_oneways(columns, measured)
+    coarse = _choose_pairs(design, measured, total, shares)
     if not coarse:
         return design
-    deviation = multiplier / math.sqrt(STAGES["fine"]) * math.sqrt(0.9 * len(coarse))
-    finest = min(MOST_GROUPS, max(FEWEST, math.floor(math.sqrt(ROUGH * total / (0.4 * deviation)))))
+    stages = stages_of("selected pairs" if design.method == "selected pairs" else "automatic")
+    deviation = multiplier / math.sqrt(stages["fine"]) * math.sqrt(0.9 * len(coarse))
+    finest = min(MOST_GROUPS, max(FEWEST, math.floor(math.sqrt(ROUGH_FINE * total / (0.4 * deviation)))))
     fine = []
     for place, (column, share) in enumerate(zip(columns, shares, strict=True)):
         numbers = design.groups[place]
@@ -215,9 +240,24 @@ def design_fine(columns: Sequence[CodedColumn], design: Design, measured: Measur
         fine.append(np.asarray(numbers, np.int64))
     axes = axes_of(columns, design.groups, fine)
     shift = 2 * len(columns)
-    return Design(
-        axes, _pair_shares(axes, [(a + shift, b + shift) for a, b in coarse]), design.groups, tuple(fine), "all pairs"
-    )
+    terms = _pair_shares(axes, [(a + shift, b + shift) for a, b in coarse])
+    return Design(axes, terms, design.groups, tuple(fine), design.method)
+
+
+def _choose_pairs(design: Design, measured: Measured, total: float, shares: Sequence[Reals]) -> list[tuple[int, int]]:
+    """The pairs to be measured in finer groups: the farthest from independence, by what was released already."""
+    selected = design.method == "selected pairs"
+    if not selected and max(int(groups.max()) + 1 for groups in design.groups) < FEW_GROUPS:
+        return []
+    grouped = [np.asarray(np.bincount(g, s), np.float64) for g, s in zip(design.groups, shares, strict=True)]
+    strength = {}
+    for target in pair_targets(design, measured, total, 1):
+        excess = shrink_towards_independence(target, grouped)[1]
+        strength[target.first, target.second] = 0.5 * float(np.abs(excess).sum())
+    most = design.columns - 1 if selected else max(1, math.ceil(MOST_STRONG * len(strength)))
+    least = 0.0 if selected else STRONG
+    chosen = [pair for pair in sorted(strength, key=lambda pair: -strength[pair])[:most] if strength[pair] > least]
+    return [(a, b) for a, b in chosen if _is_merged(design, a) or _is_merged(design, b)]
 
 
 def _is_merged(design: Design, place: int) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -23,7 +23,18 @@ from mosha.mechanisms.error_bars import gaussian_width
 from mosha.synth.axis import Axis, Reals
 from mosha.synth.columns import Between, Bins, CodedColumn, Hierarchy, Keys, Wholes
 from mosha.synth.counting import Counted, count_cells, grain_of, reach_of
-from mosha.synth.design import MOST_GROUPS, STAGES, Design, axes_of, combine, design_fine, design_oneways, design_pairs
+from mosha.synth.design import (
+    MOST_GROUPS,
+    Choice,
+    Design,
+    Method,
+    axes_of,
+    combine,
+    design_fine,
+    design_oneways,
+    design_pairs,
+    stages_of,
+)
 from mosha.synth.model import fit_model
 from mosha.synth.paying import Ask, fingerprint_of, pack, stage_multipliers, unpack
 from mosha.synth.residuals import Counts, Measured, ResidualNoise, Term, cells_of
@@ -33,7 +44,7 @@ from mosha.tables import Budget, Table
 
 __all__ = ["METHODS", "SynthesisQuestion", "ask_synthesis"]
 
-METHODS = ("automatic", "independent")
+METHODS: tuple[Choice, ...] = get_args(Choice)
 FINEST, LEAST = 16, 1e-5
 
 
@@ -49,7 +60,7 @@ def ask_synthesis(
     never: Sequence[Expression] = (),
     nulls: Iterable[str] | None = None,
     rows: int | None = None,
-    method: str = "automatic",
+    method: Choice = "automatic",
 ) -> SynthesisQuestion:
     """A question for a synthetic table.
 
@@ -65,7 +76,8 @@ def ask_synthesis(
         nulls: the columns in which missing values are a value of their own; all where left out. A row that misses
             another column is left out.
         rows: how many rows the synthetic table has; the noisy number of rows (or persons) where left out.
-        method: "automatic" chooses between independent columns and pairs from public and noisy numbers.
+        method: "automatic" chooses between independent columns and all pairs from public and noisy numbers; "selected
+            pairs" spends more on the strongest pairs; "independent" and "all pairs" are what they say.
     """
     derived = dict(derived or {})
     if columns is not None:
@@ -103,7 +115,7 @@ class SynthesisQuestion(Ask):
     derived: Mapping[str, Expression] = field(default_factory=dict)
     never: tuple[Expression, ...] = ()
     count_of_rows: int | None = None
-    method: str = "automatic"
+    method: Choice = "automatic"
 
     def __post_init__(self) -> None:
         if self._numbers > MOST_NUMBERS:
@@ -128,10 +140,11 @@ class SynthesisQuestion(Ask):
         reach, _ = reach_of(self.unit, self.relation)
         largest = max(*(column.size for column in self.columns), (2 * MOST_GROUPS) ** 2)
         resolution = 1 << max(12, math.ceil(math.log2(FINEST * largest * reach / math.sqrt(LEAST))))
-        multipliers = stage_multipliers(budget, list(STAGES.values()), resolution=resolution, coordinates=self._numbers)
+        stages = stages_of(self.method)
+        multipliers = stage_multipliers(budget, list(stages.values()), resolution=resolution, coordinates=self._numbers)
         return {
             stage: ResidualNoise(multiplier, reach, resolution, self._numbers)
-            for stage, multiplier in zip(STAGES, multipliers, strict=True)
+            for stage, multiplier in zip(stages, multipliers, strict=True)
         }
 
     def measurement_for(
@@ -178,7 +191,7 @@ class SynthesisQuestion(Ask):
     def _whole_multiplier(self, noises: Mapping[str, ResidualNoise]) -> float:
         """The multiplier of all stages together, times what one unit counts for."""
         noise = noises["pairs"]
-        return noise.multiplier * math.sqrt(STAGES["pairs"]) * noise.reach
+        return noise.multiplier * math.sqrt(stages_of(self.method)["pairs"]) * noise.reach
 
     def forecast(
         self,
@@ -312,7 +325,7 @@ def _read_design(columns: Sequence[CodedColumn], plain: Mapping[str, Any]) -> De
     groups, fine = (tuple(np.asarray(g, np.int64) for g in plain[name]) for name in ("groups", "fine"))
     terms: list[Term] = [tuple((int(c), int(v)) for c, v in term) for term in plain["terms"]]
     shares = dict(zip(terms, (float(share) for share in plain["shares"]), strict=True))
-    return Design(axes_of(columns, groups, fine), shares, groups, fine, str(plain["method"]))
+    return Design(axes_of(columns, groups, fine), shares, groups, fine, cast("Method", str(plain["method"])))
 
 
 def _in_rows(noise: ResidualNoise, design: Design, whole: Reals, grain: int) -> Measured:
