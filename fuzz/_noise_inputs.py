@@ -14,8 +14,8 @@ import contextlib
 import itertools
 import math
 import random
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any
 from unittest import mock
@@ -24,7 +24,7 @@ import numpy as np
 
 import mosha
 from mosha.tables.parts import bought_range as ranges
-from mosha.tables.parts import joint_noise, keys, norm_choice, quantiles, top
+from mosha.tables.parts import counted_keys, joint_noise, keys, norm_choice, quantiles, top
 from mosha.tables.parts import quantile_width as windows
 from mosha.tables.parts import rank_choice as points
 
@@ -87,6 +87,10 @@ class Listener:
         """The sum of exact numbers and noise."""
         if isinstance(self.stages[-1][0], keys.KeySelection):
             return self._selected(exact, scale)
+        if any(isinstance(stage, counted_keys.CountedKeys) for stage, _ in self.stages) and isinstance(
+            self.stages[-1][0], joint_noise.BoxNoise | joint_noise.GaussianNoise
+        ):
+            return self._counted(kind, exact, scale)
         self.note(kind, exact.astype(object), scale)
         outcome = self.decide(lambda: exact + np.round(self._noise(kind, float(scale), exact.shape)).astype(np.int64))
         if outcome.shape != exact.shape:
@@ -115,6 +119,37 @@ class Listener:
         self.note("threshold", dict(zip(groups, weights.tolist(), strict=True)), scale)
         shown = self._shown(groups)
         return np.array([FAR if repr(group) in shown else -FAR for group in groups], np.int64)
+
+    def _counted(self, kind, exact, scale):
+        """Noise on groups from the data: those that are shown get the same noisy numbers on both tables."""
+        groups = self._groups()
+        flat = exact.reshape(len(groups), -1)
+        stage = next(stage for stage, _ in self.stages if isinstance(stage, counted_keys.CountedKeys))
+        counter = list(stage.sums.values).index(stage._counter)
+        given = {g: row for g, row in zip(groups, flat.tolist(), strict=True) if row[counter] > 0}
+        self.note(f"counted {kind}", given, scale)
+        shown = self._shown(list(given))
+
+        def rows():
+            noisy = flat + np.round(self._noise(kind, float(scale), flat.shape)).astype(np.int64)
+            noisy[:, counter] = FAR
+            return {repr(g): row for g, row in zip(groups, noisy.tolist(), strict=True)}
+
+        known = self.decide(rows)
+        hidden = [-FAR] * flat.shape[1]
+        noisy = [known.get(repr(g), hidden) if repr(g) in shown else hidden for g in groups]
+        return np.array(noisy, np.int64).reshape(exact.shape)
+
+    def judged(self, original):
+        """The threshold of noisy counts, with the exact counts of the groups that it judges."""
+
+        def find(noise, reach, blocks, failing):
+            level = original(noise, reach, blocks, failing)
+            counts = self.totals[self.stages[-1][0]._counter].tolist()
+            self.note("level", (noise, reach, level, dict(zip(self._groups(), counts, strict=True))), level)
+            return level
+
+        return find
 
     def coins(self, chance, size, *, rng):
         """The coins of groups that hold equally many people."""
@@ -248,6 +283,7 @@ STAGES = (
     (joint_noise.BoxNoise, "add"),
     (joint_noise.GaussianNoise, "add"),
     (keys.KeySelection, "select"),
+    (counted_keys.CountedKeys, "select"),
     (top.TopSelection, "select"),
     (quantiles.QuantilesPart, "points"),
     (quantiles.QuantilesPart, "around"),
@@ -279,7 +315,9 @@ def listening(listener):
         put(quantiles, "descend", descend)
         put(keys, "bernoulli", listener.coins)
         put(keys.KeySelection, "_kept_few", listener.kept_few(keys.KeySelection._kept_few))
-        put(keys, "answer", listener.heard(keys.answer))
+        put(counted_keys, "find_threshold", listener.judged(counted_keys.find_threshold))
+        for module in (keys, counted_keys):
+            put(module, "answer", listener.heard(module.answer))
         yield
 
 
@@ -328,20 +366,37 @@ def losses(event, one, other):
         if (a.kind, a.label, type(a.stage)) != (b.kind, b.label, type(b.stage)) or a.scale != b.scale:
             raise Apart(f"draws of another kind or scale: {a} and {b}")
         stages[id(a.stage)].append((a, b))
-    left = dict(event.parts())
+    left = Counter()
+    for part, count in _open(event):
+        left[part] += count
     found = {}
     for pairs in stages.values():
         stage = pairs[0][0].stage
         for name, share in LOSSES[type(stage)](stage, pairs):
             found[name] = max(found.get(name, 0.0), share)
         for paid, count in _charged(stage, pairs).parts():
-            left[paid] = left.get(paid, 0) - count
+            left[paid] -= count
     if any(count < 0 for count in left.values()):
         raise Apart(f"draws that were not charged: {left}")
     return found
 
 
+def _open(event):
+    """The parts of an event; noise whose counts show groups is looked at together with its failure.
+
+    Where one of two noises was paid for, either may be drawn.
+    """
+    for part, count in event.parts():
+        yield part, count
+        inner = part.event if isinstance(part, mosha.events.Failure) else part
+        for one in inner.events if isinstance(inner, mosha.events.Parallel) else [inner]:
+            if one is not part:
+                yield from one.parts()
+
+
 def _charged(stage, pairs):
+    if isinstance(stage, counted_keys.CountedKeys):
+        return mosha.events.Failure(stage.sums.noise_event, stage.delta)
     if not isinstance(stage, quantiles.QuantilesPart):
         return stage.event
     kinds = {a.label[0] for a, _ in pairs}
@@ -366,17 +421,43 @@ def _histograms(stage, pairs):
         yield name, float(moved(a, b).sum()) / a.scale / epsilon
 
 
+def _counts(stage, pairs, budget):
+    """Noisy counts that show groups: what both tables have is compared as noise is, the rest as a failure."""
+    ((a, b),) = pairs
+    both = sorted(set(a.given) & set(b.given), key=repr)
+    first, second = (replace(each, given=np.array([each.given[g] for g in both], object)) for each in (a, b))
+    kind = a.kind.removeprefix("counted ")
+    if both:
+        yield from budget(stage, [(replace(first, kind=kind), replace(second, kind=kind))])
+
+
+def _alone(stage, pairs):
+    """How likely a group is shown that one table alone has, over the delta that was charged."""
+    ((a, b),) = pairs
+    for one, other in ((a, b), (b, a)):
+        noise, reach, level, counts = one.given
+        alone = {group for group, count in counts.items() if count > 0 and not other.given[3].get(group)}
+        chance = sum(noise.exceed(reach, level - counts[group]) for group in alone)
+        yield "counted groups of one alone", chance / stage.delta
+
+
 def _boxes(stage, pairs):
+    if pairs[0][0].kind.startswith("counted"):
+        yield from _counts(stage, pairs, _boxes)
+        return
     event = stage.event
     epsilon = event.epsilon if isinstance(event, mosha.events.Pure) else 1 / event.noise_multiplier
     for a, b in pairs:
-        change = moved(a, b)
+        change = moved(a, b).reshape(len(a.given), -1)
         together = change.sum() if a.kind == "laplace" else change.max(axis=1, initial=0.0).sum()
         yield f"{a.kind} noise", float(together) / a.scale / epsilon
     yield "draws of box noise", float(len(pairs))
 
 
 def _normals(stage, pairs):
+    if pairs[0][0].kind.startswith("counted"):
+        yield from _counts(stage, pairs, _normals)
+        return
     ((event, _),) = stage.event.parts()
     for a, b in pairs:
         each = np.sqrt((moved(a, b) ** 2).sum(axis=0)) / a.scale
@@ -437,7 +518,7 @@ def _selection(stage, pairs):
     both = set(a.given) & set(b.given)
     size = math.sqrt(sum((a.given[g] - b.given[g]) ** 2 for g in both))
     yield "groups by weight", size / a.scale * gauss.noise_multiplier
-    level = stage.threshold * (1 << keys.BITS)
+    level = stage.threshold * (1 << stage.bits)
     for given in (a.given, b.given):
         hidden = sum(math.log1p(-(1 - NormalDist().cdf((level - given[g]) / a.scale))) for g in set(given) - both)
         yield "groups of one alone", -math.expm1(hidden) / stage.event.probability
@@ -467,6 +548,7 @@ LOSSES = {
     joint_noise.BoxNoise: _boxes,
     joint_noise.GaussianNoise: _normals,
     keys.KeySelection: _selection,
+    counted_keys.CountedKeys: _alone,
     top.TopSelection: _top,
     quantiles.QuantilesPart: _quantiles,
 }

@@ -65,7 +65,9 @@ BAD = {
     "groups by the person": lambda t: t.group_by("who").count(),
     "a confidence without a width": lambda t: t.count().release(epsilon=1, confidence=0.9),
     "rows without a width": lambda t: t.count().release(epsilon=1, rows=10),
-    "too small a price for groups": lambda t: t.group_by("ward").count().release(epsilon=1e-6, delta=1e-9),
+    "too small a price for groups": lambda t: (
+        t.group_by("ward").mean("days", between=(0, 30)).release(epsilon=1e-6, delta=1e-9)
+    ),
     "a mean that needs a guess of rows": lambda t: t.mean("days", between=(0, 30)).release(within=1),
     "edges that fall": lambda t: t.histogram({"days": [3, 1]}),
     "edges for three": lambda t: t.histogram({"days": [0, 1], "who": [0, 1], "x": [0, 1]}),

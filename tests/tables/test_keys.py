@@ -1,5 +1,7 @@
 """Groups that come from the data: seldom shown when one person alone is in them, and paid for."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -56,9 +58,10 @@ def test_a_lone_persons_groups_are_shown_with_probability_delta_at_most():
     for twice in (False, True):
         selection = KeySelection(100, 1.0, 1e-6, twice, True)
         sigma = selection._multiplier * (2 if twice else 1)
-        for groups in (1, 2, 3, 7, 50, 1000, 10**6):
+        for groups in (1, 2, 3, 7, 50, 1000, 4**selection.bits):
             shown = -np.expm1(groups * norm.logsf(-(selection.threshold - groups**-0.5) / sigma))
             assert shown <= 1e-6 / (4 if twice else 2)
+        assert (1 << selection.bits) // (math.isqrt(4**selection.bits) + 1) == 0  # in more groups nobody has a weight
 
 
 def test_an_answer_without_groups_is_empty():

@@ -18,7 +18,7 @@ from mosha.connect.language.value import Clamped
 from mosha.core.errors import MoshaError
 from mosha.tables import Budget, protect
 from mosha.tables.parts import bought_range as ranges
-from mosha.tables.parts import keys, norm_choice, quantiles, sums, top
+from mosha.tables.parts import counted_keys, joint_noise, keys, norm_choice, quantiles, sums, top
 from mosha.tables.parts import quantile_width as windows
 from mosha.tables.parts import rank_choice as points
 from mosha.tables.parts.bounds import Limits
@@ -127,8 +127,16 @@ FAULTS = {
         (ROW, PURE, ONE), "top",
     ),
     "groups are kept for far more than their delta": (
-        (keys, "keeping_probabilities", _generous), lambda t: t.group_by("ward").count(),
+        (keys, "keeping_probabilities", _generous), lambda t: t.group_by("ward").mean("days", between=(0, 30)),
         (mosha.Person("who", at_most=1), WITH, [(99, "Z", 1.0)]), "groups by coins",
+    ),
+    "groups are shown for small counts": (
+        (counted_keys, "find_threshold", lambda *_: 5.0), lambda t: t.group_by("ward").count(),
+        (mosha.Person("who", at_most=1), WITH, [(99, "Z", 1.0)]), "counted groups of one alone",
+    ),
+    "counts that show groups have too little noise": (
+        (joint_noise, "enlarge_scale", lambda scale: scale / 2), lambda t: t.group_by("ward").count(),
+        (mosha.Person("who", at_most=1), WITH, [(99, "A", 1.0)]), "laplace noise",
     ),
 }  # fmt: skip
 

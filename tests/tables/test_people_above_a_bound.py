@@ -52,7 +52,7 @@ def drawn(rows, epsilon):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(norm_choice, "answer", once)
         rng = mosha.noise.secure()
-        found = [part.bound(question.frame, rng) for _ in range(DRAWS)]
+        found = [part.buy(question.frame, rng)[1].tail for _ in range(DRAWS)]
     return part.choice, found
 
 
@@ -62,7 +62,7 @@ def test_the_number_of_people_above_the_bound_lies_in_its_interval(people, epsil
     rows = people(np.random.default_rng())
     choice, found = drawn(rows, epsilon)
     held = narrow = 0
-    for _, (mark, above, buckets) in found:
+    for mark, above, buckets in found:
         low, high = people_above(choice, above, int(buckets))
         truth = np.sum(rows > mark)
         held += low <= truth <= high

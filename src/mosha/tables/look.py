@@ -8,6 +8,7 @@ from dataclasses import replace
 from mosha.connect.engines.asking import look_only
 from mosha.core.errors import InvalidParameter
 from mosha.noise import secure
+from mosha.tables.parts.counted_keys import CountedKeys
 from mosha.tables.parts.part import Frame, Part, Selection
 
 __all__ = ["look"]
@@ -35,10 +36,13 @@ def look(frame: Frame, selection: Selection | None, parts: Sequence[Part]) -> No
 def _ask(frame: Frame, selection: Selection | None, parts: Sequence[Part]) -> None:
     rng = secure()
     key = rng.bytes(32)
+    rest = list(parts)
+    nobody = ((None,) * len(frame.keys),)
     if selection is not None:
-        found = selection.select(frame, key, rng)
-        frame = replace(frame, only=found or ((None,) * len(frame.keys),))
-    for part in parts:
+        frame = replace(frame, only=selection.select(frame, key, rng) or nobody)
+    elif isinstance(first := rest[0], CountedKeys):
+        frame, rest = replace(frame, only=first.select(frame, key, rng)[0] or nobody), rest[1:]
+    for part in rest:
         part.ask(frame, key, rng)
 
 

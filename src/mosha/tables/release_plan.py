@@ -18,12 +18,13 @@ from mosha.core.randomness import Rng
 from mosha.tables.parts.additive import Additive, Aggregate, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import limits_of
+from mosha.tables.parts.counted_keys import CountedKeys
 from mosha.tables.parts.distinct_values import DistinctPart
 from mosha.tables.parts.key_values import from_plain, to_plain
 from mosha.tables.parts.keys import KeySelection
 from mosha.tables.parts.part import Frame, Noisy, Part, Rows, Selection
 from mosha.tables.parts.quantiles import Quantile, QuantilesPart, columns_of
-from mosha.tables.parts.sums import Sums, prefers_gaussian, share_for_noise
+from mosha.tables.parts.sums import Sums, compares_noises, prefers_gaussian, share_for_noise
 from mosha.tables.parts.top import TopSelection
 
 __all__ = ["ReleasePlan", "Released", "check_parts", "plan_parts", "plan_release"]
@@ -71,10 +72,18 @@ class ReleasePlan:
 
     def _ask(self, frame: Frame, rng: Rng) -> Released:
         key = rng.bytes(32)
+        parts, noisy = list(self.parts), []
         if self.selection is not None:
             frame = replace(frame, only=self.selection.select(frame, key, rng))
-        noisy = [part.ask(frame, key, rng) for part in self.parts] if frame.groups else []
-        return {"parts": noisy, "keys": [] if self.selection is None else [to_plain(row) for row in frame.only or ()]}
+        elif isinstance(first := parts[0], CountedKeys):
+            shown, counts = first.select(frame, key, rng)
+            frame, parts, noisy = replace(frame, only=shown), parts[1:], [counts]
+        noisy += [part.ask(frame, key, rng) for part in parts] if frame.groups else []
+        return {"parts": noisy, "keys": [to_plain(row) for row in frame.only or ()] if self._finds_keys else []}
+
+    @property
+    def _finds_keys(self) -> bool:
+        return self.selection is not None or isinstance(self.parts[0], CountedKeys)
 
     def answers(self, value: Released) -> Columns:
         """What each aggregate says about each group; nothing if no group is shown."""
@@ -98,7 +107,7 @@ class ReleasePlan:
         """The keys of the groups that are shown."""
         if not self.frame.keys:
             return ((),)
-        if self.selection is None:
+        if not self._finds_keys:
             return self.frame.only or ()
         return tuple(from_plain(row, self.frame.relation, self.frame.keys) for row in value["keys"])
 
@@ -133,10 +142,26 @@ def plan_release(
         rest = budget.scale(1 - SHARE_FOR_TOP)
     elif frame.keys and frame.only is None:
         delta = budget.delta / 2
+        if counted := _plan_counted_keys(frame, aggregates, weights, budget):
+            return ReleasePlan(frame, tuple(aggregates), budget, None, counted, best)
         selection = KeySelection.plan(frame, budget, SHARE_FOR_KEYS, delta)
         rest = budget.scale(1 - SHARE_FOR_KEYS)
         rest = replace(rest, delta=delta if rest.epsilon is not None else 0.0)
     return ReleasePlan(frame, tuple(aggregates), budget, selection, plan_parts(frame, aggregates, weights, rest), best)
+
+
+def _plan_counted_keys(
+    frame: Frame, aggregates: Mapping[str, Aggregate], weights: Mapping[str, float], budget: Budget
+) -> list[Part]:
+    """All parts, the first of which shows groups by their noisy counts; none if no count can do that."""
+    if budget.delta <= 0:
+        return []
+    delta = budget.delta / 2
+    parts = plan_parts(frame, aggregates, weights, replace(budget, delta=delta if budget.epsilon is not None else 0.0))
+    for place, part in enumerate(parts):
+        if isinstance(part, Sums) and (counted := CountedKeys.plan(part, delta)):
+            return [counted, *parts[:place], *parts[place + 1 :]]
+    return []
 
 
 def plan_parts(
@@ -144,12 +169,13 @@ def plan_parts(
 ) -> list[Part]:
     """The parts of a release: sums of rows, counts of persons, distinct values, quantiles of each column."""
     sums = [(group, _share(group, aggregates, weights)) for group in _split_sums(aggregates)]
-    gaussian = [prefers_gaussian(frame, group, budget, share) for group, share in sums]
+    other = len(sums) == 1 and compares_noises(frame, sums[0][0], budget)
+    gaussian = [not other and prefers_gaussian(frame, group, budget, share) for group, share in sums]
     noise = sum(
         share * share_for_noise(frame, group) for (group, share), normal in zip(sums, gaussian, strict=True) if normal
     )
     parts: list[Part] = [
-        Sums.plan(frame, group, budget, share, noise if normal else None)
+        Sums.plan(frame, group, budget, share, noise if normal else None, other=other)
         for (group, share), normal in zip(sums, gaussian, strict=True)
     ]
     for name, aggregate in aggregates.items():

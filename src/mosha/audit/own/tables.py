@@ -124,6 +124,10 @@ def _entry(name: str, ask: Callable[[Table], Question], unit: Unit, budget: Budg
     return Entry(f"tables: {name}", build, tuple(pairs), "tables", how)
 
 
+def _means_by_private_keys(table: Table) -> Question:
+    return table.group_by("g").mean("x", between=BETWEEN)
+
+
 def _sql(text: str) -> Callable[[Table], Question]:
     return lambda table: statement(text, {"visits": table}).question
 
@@ -155,8 +159,10 @@ def own_entries() -> list[Entry]:
         _entry("quartiles", lambda t: t.quantiles("x", [0.25, 0.5, 0.75], between=BETWEEN), TWO, PURE, added),
         _entry("distinct", lambda t: t.aggregate(d=distinct("g")), TWO, PURE, added),
         _entry("top", lambda t: t.top("g", k=1, candidates=("a", "b", "c")), TWO, PURE, added),
-        _entry("private keys, few", lambda t: t.group_by("g").count(), CUT, SELECTED, _propose_new_groups()),
-        _entry("private keys, many", lambda t: t.group_by("g").count(), ANY, SELECTED, _propose_new_groups()),
+        _entry("private keys, few", _means_by_private_keys, CUT, SELECTED, _propose_new_groups()),
+        _entry("private keys, many", _means_by_private_keys, ANY, SELECTED, _propose_new_groups()),
+        _entry("private keys, counted", lambda t: t.group_by("g").count(), CUT, SELECTED, _propose_new_groups()),
+        _entry("private keys, both bought", lambda t: t.group_by("g").count(), ANY, SELECTED, _propose_new_groups()),
         _entry("count, bound bought", lambda t: t.count(), ANY, PURE, added),
         _entry("SQL", _sql(awkward), TWO, PURE, added),
     ]  # fmt: skip

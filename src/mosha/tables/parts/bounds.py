@@ -23,7 +23,6 @@ __all__ = [
     "Norm",
     "bound_question",
     "by_own_norm",
-    "fraction_bits",
     "limits_of",
 ]
 
@@ -48,6 +47,8 @@ class Limits:
     norm: int | None = None
     by_person: bool = False
     twice: bool = False
+    finest: int | None = None
+    """The most that a norm may be in units of the answers: whoever is in more groups than its square counts nothing."""
 
     @property
     def automatic(self) -> bool:
@@ -71,16 +72,25 @@ class Limits:
             return self.rows
         if self.truncation is None:
             assert norm is not None
-            return norm * (1 << fraction_bits(norm, values))
+            return norm * (1 << self.fraction_bits(norm, values))
         rows, groups, per_group = self.truncation
         spread = groups * per_group if order == 1 else math.isqrt(groups * per_group**2 - 1) + 1
         return spread if rows is None else min(spread, rows)
 
+    def fraction_bits(self, norm: Norm, values: Sequence[Value]) -> int:
+        """So many bits after the point that scaled-down rows keep their fractions and sums keep their room."""
+        if self.finest is not None:
+            return max(0, min(16, (self.finest // math.ceil(norm)).bit_length() - 1))
+        largest = math.ceil(max(value.magnitude for value in values) * norm).bit_length()
+        return max(0, min(16, _ROOM - largest), min(_FEWEST, _MOST_ROOM - largest))
 
-def fraction_bits(norm: Norm, values: Sequence[Value]) -> int:
-    """So many bits after the point that scaled-down rows keep their fractions and sums keep their room."""
-    largest = math.ceil(max(value.magnitude for value in values) * norm).bit_length()
-    return max(0, min(16, _ROOM - largest), min(_FEWEST, _MOST_ROOM - largest))
+    def keep_whole_rows(self, norm: Norm | None, *, persons: bool) -> Limits:
+        """So many rows of a person in place of scaled-down ones; so many groups where persons are counted."""
+        if not self.by_person or self.truncation is not None or norm is None:
+            return self
+        most = max(1, math.floor(norm))
+        truncation = (None, most, 1) if persons else (most, most, most)
+        return Limits(truncation=truncation, by_person=True, twice=self.twice)
 
 
 def by_own_norm(values: Sequence[Value]) -> Value | None:
@@ -139,10 +149,11 @@ def bound_question(
         return Aggregation(relation, keys, tuple(values.items()), bound=Unbounded(), only=only), 0
     if limits.truncation is not None:
         rows, groups, per_group = limits.truncation
-        bound = Truncate(key, rows=rows, groups=groups, per_group=per_group)
+        needed = [limit if rows is None or limit < rows else None for limit in (groups, per_group)]
+        bound = Truncate(key, rows=rows, groups=needed[0], per_group=needed[1])
         return Aggregation(relation, keys, tuple(values.items()), bound=bound, only=only), 0
     assert norm is not None
-    bits = fraction_bits(norm, listed)
+    bits = limits.fraction_bits(norm, listed)
     if len(listed) == 1:
         single = listed[0]
         limit = math.floor(norm * single.magnitude)

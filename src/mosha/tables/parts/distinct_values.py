@@ -78,7 +78,7 @@ class DistinctPart:
         if self.choice is not None:
             pairs: Keys = (*frame.keys, ("value that is counted", self.asked.of))
             anyone = replace(frame, relation=within(frame, frame.relation), only=None)
-            chosen = self.choice.choose(anyone, pairs, Persons(), self.noise.deviation, rng, groups=frame.groups)
+            chosen = self.choice.choose(anyone, pairs, Persons(), {1: self.noise.deviation}, rng, groups=frame.groups)
             norm = chosen.norm
         totals = np.asarray(answer(self.question(frame, norm, key))["distinct"]).astype(object)
         exact = totals if len(totals) == frame.groups else np.array([0] * frame.groups, object)

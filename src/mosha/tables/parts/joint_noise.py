@@ -33,8 +33,14 @@ FINE = 1 << 10
 REACH = 1 << 26
 """Where a box or Gaussian noise is used, every channel is counted in parts of so much of its reach."""
 
+EXACT = 1 << 10
+"""A channel of at most this reach is counted in whole parts under Gaussian noise: nothing is rounded."""
+
 HELD = 1 << 59
 """Channels are held within this size before and after noise (see `joint_noise.md`)."""
+
+_MORE = 1 + 2.0**-20
+"""More than the rounding of floats and the slack of scales, where a bound on a probability is computed."""
 
 FINE_SHAPE, ROUGH_SHAPE, FEW_GROUPS = 64, 8, 64
 """Coefficients of a width are rounded up to so many steps: to fine ones for a few groups, to rough ones for many.
@@ -55,19 +61,34 @@ class JointNoise(Protocol):
     def deviation(self, reach: float) -> float:
         """Standard deviation of the noise on a channel with this reach."""
 
+    def exceed(self, reach: int, size: float) -> float:
+        """An upper bound on the chance that the noise on a channel with this reach is at least `size`."""
+
     def width(self, terms: Sequence[Any], confidence: float) -> Any:
         """A w with P(|sum of terms_j * noise_j| <= w) >= confidence; a term is a coefficient times a reach."""
 
 
-def _in_parts(exact: NDArray[np.object_], reach: Sequence[int]) -> NDArray[np.int64]:
+Reach = int | Fraction
+
+
+def _in_parts(exact: NDArray[np.object_], reach: Sequence[Reach]) -> NDArray[np.int64]:
     """Each channel in whole parts of reach / REACH, rounded down, held within HELD."""
-    parts = [[min(max(n * REACH // r, -HELD), HELD) for n, r in zip(row, reach, strict=True)] for row in exact.tolist()]
+    sizes = [(REACH * r.denominator, r.numerator) for r in reach]
+    parts = [
+        [min(max(n * k // r, -HELD), HELD) for n, (k, r) in zip(row, sizes, strict=True)] for row in exact.tolist()
+    ]
     return np.array(parts, np.int64).reshape(exact.shape)
 
 
-def _in_units(parts: NDArray[np.int64], reach: Sequence[int]) -> NDArray[np.float64]:
+def _in_units(parts: NDArray[np.int64], reach: Sequence[Reach]) -> NDArray[np.float64]:
+    sizes = [(REACH * r.denominator, r.numerator) for r in reach]
     held = np.clip(parts, -HELD, HELD).tolist()
-    return np.array([[n * r / REACH for n, r in zip(row, reach, strict=True)] for row in held]).reshape(parts.shape)
+    return np.array([[n * r / k for n, (k, r) in zip(row, sizes, strict=True)] for row in held]).reshape(parts.shape)
+
+
+def _reach_in_whole_parts(reach: int) -> Fraction:
+    """The reach for which a part is the inverse of a whole number, if the channel's own is small."""
+    return Fraction(REACH, REACH // reach) if reach <= EXACT else Fraction(reach)
 
 
 def _check(scale: Fraction) -> None:
@@ -118,6 +139,17 @@ class BoxNoise:
     def deviation(self, reach: float) -> float:
         d = self.channels
         return reach / self.epsilon * math.sqrt((d + 1) * (d + 2) / 3)
+
+    def exceed(self, reach: int, size: float) -> float:
+        if self.channels == 1 and reach <= REACH:
+            scale = float(Fraction(laplace_multiplier(self.epsilon)) * reach) * _MORE
+            return _MORE * math.exp(-size / scale) / (1 + math.exp(-1 / scale)) if size >= 1 else 1.0
+        d, scale = self.channels, float(self._scale) * _MORE
+        point = np.array([(size * REACH / reach - 1) / scale])
+        if point[0] <= d + 1:
+            return 1.0
+        beyond = _beyond(d + 1, point) - point / d * _beyond(d, point)
+        return _MORE * math.exp(1 / scale) * float(beyond[0]) / 2
 
     def width(self, terms: Sequence[Any], confidence: float) -> Any:
         tall = np.broadcast_arrays(*(np.abs(np.asarray(term, np.float64)) for term in terms))
@@ -228,7 +260,12 @@ class GaussianNoise:
         return compose([(DiscreteGaussian(self._each, float(self._sensitivity), self.groups), self.channels)])
 
     def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
-        return _in_units(_in_parts(exact, reach) + discrete_gaussian(self._sigma, exact.shape, rng=rng), reach)
+        sizes = [_reach_in_whole_parts(r) for r in reach]
+        return _in_units(_in_parts(exact, sizes) + discrete_gaussian(self._sigma, exact.shape, rng=rng), sizes)
+
+    def exceed(self, reach: int, size: float) -> float:
+        parts = size * REACH / float(_reach_in_whole_parts(reach)) - 4
+        return _MORE * math.erfc(parts / (float(self._sigma) * _MORE * math.sqrt(2))) / 2 if parts > 0 else 1.0
 
     def deviation(self, reach: float) -> float:
         return reach * self._each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -15,6 +16,7 @@ from mosha.connect.language.checking import type_of
 from mosha.connect.language.value import Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
+from mosha.connect.plan.totals import Totals
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -30,14 +32,14 @@ from mosha.tables.parts.part import Frame
 from mosha.tables.parts.part import Rows as Keys
 from mosha.tables.parts.shares import pure_epsilon
 
-__all__ = ["MOST_KEYS", "KeySelection"]
+__all__ = ["MOST_KEYS", "KeySelection", "read_groups", "sort_groups"]
 
 MOST_KEYS = 1 << 20
 """A release shows no more groups than this; noise is priced for so many."""
 
 FEW = 3
 MOST_ROWS = 1000
-BITS = 16
+UNLIMITED = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,12 @@ class KeySelection:
     def event(self) -> Event:
         if self.few:
             return Approx(*self._each) * self._moved if self.by_person else Approx(self.epsilon, self.delta)
-        return Failure(DiscreteGaussian(self._multiplier, 2.0**BITS, MOST_KEYS), self.delta / 2)
+        return Failure(DiscreteGaussian(self._multiplier, 2.0**self.bits, MOST_KEYS), self.delta / 2)
+
+    @property
+    def bits(self) -> int:
+        """Of a weight after the point, three more than the declared number of groups needs: tiny weights are none."""
+        return min(10, (math.isqrt(self.limit - 1) + 1).bit_length() + 3) if self.limit > FEW + 1 else UNLIMITED
 
     @property
     def threshold(self) -> float:
@@ -121,11 +128,11 @@ class KeySelection:
         failing = self.delta / (4 if self.twice else 2)
         sigma = self._multiplier * (2 if self.twice else 1)
         least = 0.0
-        for exponent in range(4 * 40):  # nobody is in more than 2**39 groups
+        for exponent in range(8 * self.bits + 1):  # in more than 4**bits groups nobody has a weight
             m = 2 ** (exponent / 4)
             quantile = -float(ndtri_exp(math.log(-math.expm1(math.log1p(-failing) / m))))
             least = max(least, 2 ** (1 / 8) / math.sqrt(m) + sigma * quantile)
-        return least * (1 + 2.0**-20) + 2.0 ** (2 - BITS)
+        return least * (1 + 2.0**-20) + 2.0 ** (2 - self.bits)
 
     def select(self, frame: Frame, key: bytes, rng: Rng) -> Keys:
         """The groups that are shown, in the order of their names."""
@@ -133,14 +140,11 @@ class KeySelection:
         bound: Bound = Unbounded()
         if self.by_person:
             few = Truncate(key, groups=self.limit, per_group=1)
-            bound = few if self.few else NormBound(2, {"people": 1}, BITS)
+            bound = few if self.few else NormBound(2, {"people": 1}, self.bits)
         totals = answer(Aggregation(frame.relation, frame.keys, (("people", value),), bound=bound))
-        kinds = [type_of(expression, frame.relation.schema) for _, expression in frame.keys]
-        groups = in_utc(zip(*(column.tolist() for column in totals.keys), strict=True), kinds)
         people = np.asarray(totals["people"]).astype(np.int64)
         kept = self._kept_few(people, rng) if self.few else self._kept_many(people, rng)
-        shown = [groups[i] for i in kept if _can_be_named(groups[i])]
-        return tuple(sorted(shown, key=_order))[:MOST_KEYS]
+        return sort_groups(read_groups(frame, totals), kept)[0]
 
     def _kept_few(self, people: Any, rng: Rng) -> list[int]:
         probabilities = keeping_probabilities(*self._each)
@@ -152,14 +156,26 @@ class KeySelection:
         return kept
 
     def _kept_many(self, weights: Any, rng: Rng) -> list[int]:
-        sigma = enlarge_scale(Fraction(self._multiplier) * (2 if self.twice else 1) * (1 << BITS))
+        sigma = enlarge_scale(Fraction(self._multiplier) * (2 if self.twice else 1) * (1 << self.bits))
         noisy = weights + discrete_gaussian(sigma, len(weights), rng=rng)
         present = weights > 0
-        return np.flatnonzero(present & (noisy > math.ceil(self.threshold * (1 << BITS)))).tolist()
+        return np.flatnonzero(present & (noisy > math.ceil(self.threshold * (1 << self.bits)))).tolist()
 
     def note(self) -> str:
         how = "few people" if self.few else "little weight"
         return f"Groups with {how} are not shown: keys came from the data and cost delta {self.delta:.3g}."
+
+
+def read_groups(frame: Frame, totals: Totals) -> Keys:
+    """The keys of all groups that an engine found."""
+    kinds = [type_of(expression, frame.relation.schema) for _, expression in frame.keys]
+    return in_utc(zip(*(column.tolist() for column in totals.keys), strict=True), kinds)
+
+
+def sort_groups(groups: Keys, places: Iterable[int]) -> tuple[Keys, list[int]]:
+    """The groups at these places that a constant can name, and their places, in the order of their names."""
+    named = sorted((place for place in places if _can_be_named(groups[place])), key=lambda i: _order(groups[i]))
+    return tuple(groups[place] for place in named[:MOST_KEYS]), named[:MOST_KEYS]
 
 
 def _can_be_named(key: tuple[Any, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -37,6 +37,9 @@ _BELOW = 6
 _MARKS = 64
 """No histogram has more marks than this."""
 
+_UNLISTED = 8
+"""How many groups a choice reckons with where their number is not known yet."""
+
 _UNTOLD = 8
 """The bound in rows where too few people are there to tell one."""
 
@@ -67,6 +70,7 @@ class Chosen:
     mark: int
     above: float
     buckets: int
+    order: int = 1
 
     @property
     def plain(self) -> list[float]:
@@ -105,41 +109,58 @@ class NormChoice:
         frame: Frame,
         keys: Keys,
         leader: Value,
-        spread: Callable[[float], float],
+        spreads: Mapping[int, Callable[[float], float]],
         rng: Rng,
         *,
         groups: int | None = None,
     ) -> Chosen:
-        """A norm in units of `leader`; `spread(norm)` is the deviation that noise would have in each of the groups."""
+        """A norm in units of `leader`, of the order that promises less error.
+
+        Args:
+            frame: the rows.
+            keys: what the norms of order 2 are taken over.
+            leader: the value whose norms are bounded.
+            spreads: for each order that is possible, the deviation that noise would have in each group at a norm.
+            rng: the randomness.
+            groups: how many groups there are, if that is another number than the frame says.
+        """
         marks = thresholds(leader.magnitude)
-        noisy = self._histogram(frame, keys, leader, self.order, marks, rng)
-        others = noisy if self.order == 1 else self._histogram(frame, keys, leader, 1, marks, rng)
-        norm = self._best(leader, marks, noisy, others, spread, frame.groups if groups is None else groups)
+        first = None if self.order == 1 else self._histogram(frame, keys, leader, 2, marks, rng)
+        sums = self._histogram(frame, keys, leader, 1, marks, rng)
+        count = (frame.groups if groups is None else groups) if frame.only is not None or not frame.keys else _UNLISTED
+        found = {}
+        for order, spread in spreads.items():
+            noisy = sums if order == 1 or first is None else first
+            found[order] = self._best(leader, marks, noisy, sums if order == 2 else None, spread, count)
+        order = min(found, key=lambda each: found[each][0])
+        norm = found[order][1]
         place = int(np.searchsorted(marks, norm))
-        tail = others[place + 1 :]
-        return Chosen(norm, marks[min(place, len(marks) - 1)], float(tail.sum()), len(tail))
+        tail = sums[place + 1 :]
+        return Chosen(norm, marks[min(place, len(marks) - 1)], float(tail.sum()), len(tail), order)
 
     def _best(
         self,
         leader: Value,
         marks: tuple[int, ...],
         noisy: NDArray[np.float64],
-        others: NDArray[np.float64],
+        others: NDArray[np.float64] | None,
         spread: Callable[[float], float],
         count: int,
-    ) -> int:
-        """The norm with the least bias and noise together, by the histograms of norms and of sums."""
+    ) -> tuple[float, int]:
+        """The norm with the least bias and noise together, by the histograms of norms and of sums, after its cost."""
         middles = np.array(_middles(marks))
         people = self._fill_buckets(noisy, marks)
-        totals = None if self.order == 1 else self._fill_buckets(others, marks)
+        totals = None if others is None else self._fill_buckets(others, marks)
         if people is None:
-            return round(leader.magnitude * math.pow(_UNTOLD, 1 / self.order))
+            norm = round(leader.magnitude * math.pow(_UNTOLD, 1 / (1 if others is None else 2)))
+            return count * spread(float(norm)) ** 2, norm
         sums = middles if totals is None else _match_totals(people, totals, middles, leader.magnitude)
         last = marks[int(np.flatnonzero(people)[-1])] if people.any() else marks[0]
         norms = _candidates(marks[0], last)
         lost = [float(np.sum(people * sums * (1 - np.minimum(1.0, norm / middles)))) for norm in norms]
         costs = [gone**2 / count + count * spread(float(norm)) ** 2 for gone, norm in zip(lost, norms, strict=True)]
-        return norms[int(np.argmin(costs))]
+        best = int(np.argmin(costs))
+        return costs[best], norms[best]
 
     @property
     def scale(self) -> Fraction:
@@ -205,22 +226,26 @@ def people_above(choice: NormChoice, above: float, buckets: int, confidence: flo
     return max(0.0, above - width), max(0.0, above + width)
 
 
-def bounded_note(most: str, choice: NormChoice | None, tail: tuple[str, float, int] | None = None) -> str:
+def bounded_note(
+    most: str, choice: NormChoice | None, tail: tuple[str, float, int] | None = None, *, whole: bool = False
+) -> str:
     """What an answer says about the bound: `most` is the bound with its unit, `tail` what was bought with it.
 
     Args:
         most: the bound, in words.
         choice: how it was bought; None where it was declared.
         tail: a mark in words, and the noisy number of persons above it with the number of buckets it is made of.
+        whole: whether whole rows are picked at random and not scaled down.
     """
+    cut = "of larger parts some are picked at random" if whole else "larger parts are scaled down"
     if choice is None:
         return (
-            f"Nobody counts for more than {most}, as declared: larger parts are scaled down, and the answer and its "
+            f"Nobody counts for more than {most}, as declared: {cut}, and the answer and its "
             "error bars are about what is left."
         )
     said = (
-        f"Nobody counts for more than {most} (chosen with {choice.share:.0%} of the budget): larger parts are scaled "
-        "down, and error bars are about what is left."
+        f"Nobody counts for more than {most} (chosen with {choice.share:.0%} of the budget): {cut}, and error "
+        "bars are about what is left."
     )
     if tail is None:
         return said

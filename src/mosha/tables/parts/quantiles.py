@@ -193,7 +193,7 @@ class QuantilesPart:
         del key
         norm, ranges, asked = self.limits.norm, {}, self
         if self.choice is not None:
-            norm = self.choice.choose(frame, frame.keys, Rows(), lambda bound: bound / self.epsilon, rng).norm
+            norm = self.choice.choose(frame, frame.keys, Rows(), {1: lambda bound: bound / self.epsilon}, rng).norm
         if self.ranges is not None:
             measured = self._first.measured
             ranges = {measured.key: list(self.ranges.choose(frame, measured, self.limits, rng))}

@@ -15,22 +15,42 @@ from mosha.connect.language.value import Clamped, Persons, Rows, Value
 from mosha.connect.plan.aggregation import Aggregation
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
-from mosha.core.event import Event
+from mosha.core.event import NOTHING, Event
+from mosha.core.events import Parallel
 from mosha.core.randomness import Rng
 from mosha.tables.parts.additive import Additive, Channels, Sum
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, limits_of
-from mosha.tables.parts.joint_noise import BoxNoise, GaussianNoise, JointNoise
+from mosha.tables.parts.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note, share_for_bounds
 from mosha.tables.parts.part import Columns, Frame, Noisy
 from mosha.tables.parts.shares import noise_multiplier, pure_epsilon
 
-__all__ = ["Sums", "prefers_gaussian", "share_for_noise", "values_of"]
+__all__ = ["Bought", "Sums", "compares_noises", "prefers_gaussian", "share_for_noise", "values_of"]
 
 MOST_CHANNELS = 16
+TOO_FEW = 8
+"""In so many groups Gaussian noise cannot be better than the pure kind."""
+
 TYPICAL = 50
 """Rows of a person with much, where nothing is known before the bound is bought."""
+
+
+@dataclass(frozen=True)
+class Bought:
+    """What a part has bought before its sums are asked: ranges, a bound, and which of two noises suits it."""
+
+    norm: Norm | None
+    ranges: Mapping[str, list[float]]
+    tail: list[float] | None = None
+    gaussian: bool = False
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """As a release holds it."""
+        norm = None if self.norm is None else float(self.norm)
+        return {"norm": norm, "ranges": dict(self.ranges), "tail": self.tail, "gaussian": self.gaussian}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +68,28 @@ class Sums:
     noise: JointNoise
     choice: NormChoice | None
     ranges: RangeChoice | None
+    other: GaussianNoise | None = None
+    counted: bool = False
 
     @staticmethod
     def plan(
-        frame: Frame, aggregates: Mapping[str, Additive], budget: Budget, share: float, gaussian: float | None
+        frame: Frame,
+        aggregates: Mapping[str, Additive],
+        budget: Budget,
+        share: float,
+        gaussian: float | None,
+        *,
+        other: bool = False,
     ) -> Sums:
-        """Within a share of the budget; `gaussian` is what all Gaussian noise has of it, None for the pure kind."""
+        """Within a share of the budget; `gaussian` is what all Gaussian noise has of it, None for the pure kind.
+
+        With `other` (this part alone, nothing else Gaussian) the better of the two kinds is taken when the bound is
+        known.
+        """
         values, limits = values_of(aggregates), Sums.check(frame, aggregates)
         choice, ranges = None, None
         if limits.automatic:
-            order = 1 if gaussian is None else 2
+            order = 1 if gaussian is None and not other else 2
             choice = NormChoice.plan(budget, share, order, frame.most_groups, twice=limits.twice)
         if bought := unknown(aggregates):
             ranges = RangeChoice.plan(budget, share * SHARE_FOR_RANGES, len(bought))
@@ -68,7 +100,11 @@ class Sums:
         else:
             multiplier = noise_multiplier(budget, share * left, gaussian=gaussian)
             noise = GaussianNoise(multiplier, len(values), frame.most_groups)
-        return Sums(aggregates, limits, noise, choice, ranges)
+        second = None
+        if other:
+            multiplier = noise_multiplier(budget, share * left, gaussian=share * left)
+            second = GaussianNoise(multiplier, len(values), frame.most_groups)
+        return Sums(aggregates, limits, noise, choice, ranges, second)
 
     @staticmethod
     def check(frame: Frame, aggregates: Mapping[str, Additive]) -> Limits:
@@ -88,58 +124,80 @@ class Sums:
 
     @property
     def event(self) -> Event:
-        bought = (stage.event for stage in (self.choice, self.ranges) if stage is not None)
-        return sum(bought, start=self.noise.event)
+        return self.bought + self.noise_event
+
+    @property
+    def bought(self) -> Event:
+        """What the choices of a norm and of ranges cost."""
+        return sum((stage.event for stage in (self.choice, self.ranges) if stage is not None), start=NOTHING)
+
+    @property
+    def noise_event(self) -> Event:
+        """One of two noises is drawn, which one is known from what was bought before: the dearer one is the price."""
+        return self.noise.event if self.other is None else Parallel((self.noise.event, self.other.event))
 
     @property
     def order(self) -> int:
         return 1 if isinstance(self.noise, BoxNoise) else 2
 
+    def limits_at(self, norm: Norm | None) -> Limits:
+        """What bounds a unit; where counts show groups, a unit must be in few of them (`counted_keys.md`)."""
+        if not self.counted or not self.limits.by_person or self.limits.truncation is not None:
+            return self.limits
+        if self.order == 1:
+            return self.limits.keep_whole_rows(norm, persons=_counts_people(self.values))
+        return replace(self.limits, finest=EXACT)
+
     def question(self, frame: Frame, norm: Norm | None, key: bytes) -> tuple[Aggregation, int]:
+        limits = self.limits_at(norm)
         return bound_question(
-            frame.relation,
-            frame.keys,
-            frame.only,
-            self.values,
-            limits=self.limits,
-            order=self.order,
-            norm=norm,
-            key=key,
+            frame.relation, frame.keys, frame.only, self.values, limits=limits, order=self.order, norm=norm, key=key
         )
 
     def reach(self, frame: Frame, norm: Norm | None) -> list[int]:
-        return self.limits.reach(list(self.values.values()), self.order, norm, split=frame.split)
+        return self.limits_at(norm).reach(list(self.values.values()), self.order, norm, split=frame.split)
 
     def fill_ranges(self, ranges: Mapping[str, Any]) -> Sums:
         """With the ranges that were bought."""
         bought = {key: (float(low), float(high)) for key, (low, high) in ranges.items()}
         return replace(self, aggregates={name: a.fill_ranges(bought) for name, a in self.aggregates.items()})
 
-    def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
+    def take(self, noisy: Noisy) -> Sums:
+        """With the ranges and the noise of a release."""
+        asked = self.fill_ranges(noisy["ranges"])
+        return replace(asked, noise=self.other, other=None) if noisy.get("gaussian") and self.other else asked
+
+    def buy(self, frame: Frame, rng: Rng) -> tuple[Sums, Bought]:
+        """The ranges and the bound that are yet to be bought, and what will be asked with them."""
         ranges = {}
         if self.ranges is not None:
             for number in unknown(self.aggregates):
                 ranges[number.key] = list(self.ranges.choose(frame, number, self.limits, rng))
         asked = self.fill_ranges(ranges)
-        norm, tail = asked.bound(frame, rng)
-        shown = None if norm is None else float(norm)
-        return asked.noisy(frame, key, norm, rng) | {"norm": shown, "ranges": ranges, "tail": tail}
-
-    def norm(self, frame: Frame, rng: Rng) -> Norm | None:
-        """The declared bound, or one that is bought: in rows, or for a single sum in its own units."""
-        return self.bound(frame, rng)[0]
-
-    def bound(self, frame: Frame, rng: Rng) -> tuple[Norm | None, list[float] | None]:
-        """The bound, and what was bought with it about persons above it (the mark in rows, or as the bound is)."""
-        if self.choice is None:
-            return self.limits.norm, None
-        values = list(self.values.values())
-        leader = by_own_norm(values) or (Persons() if _counts_people(self.values) else Rows())
-        chosen = self.choice.choose(frame, frame.keys, leader, self.noise.deviation, rng)
+        if asked.choice is None:
+            return asked, Bought(asked.limits.norm, ranges)
+        leader = by_own_norm(list(asked.values.values())) or (Persons() if _counts_people(asked.values) else Rows())
+        noises = [noise for noise in (asked.noise, asked.other) if noise is not None]
+        spreads = {1 if isinstance(noise, BoxNoise) else 2: noise.deviation for noise in noises}
+        chosen = asked.choice.choose(frame, frame.keys, leader, spreads, rng)
+        gaussian = chosen.order == 2 and asked.other is not None
+        if gaussian and asked.other is not None:
+            asked = replace(asked, noise=asked.other, other=None)
         found, (mark, *tail) = chosen.norm, chosen.plain
         if isinstance(leader, Persons) and frame.only is not None:
             found = min(found, len(frame.only))
-        return Fraction(found, leader.magnitude), [mark / leader.magnitude, *tail]
+        if self.counted and asked.order == 2:
+            found = min(found, EXACT)
+        norm = Fraction(found, leader.magnitude)
+        return asked, Bought(norm, ranges, [mark / leader.magnitude, *tail], gaussian=gaussian)
+
+    def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
+        asked, bought = self.buy(frame, rng)
+        return asked.noisy(frame, key, bought.norm, rng) | bought.plain
+
+    def norm(self, frame: Frame, rng: Rng) -> Norm | None:
+        """The declared bound, or one that is bought: in rows, or for a single sum in its own units."""
+        return self.buy(frame, rng)[1].norm
 
     def noisy(self, frame: Frame, key: bytes, norm: Norm | None, rng: Rng) -> dict[str, Any]:
         """The exact sums with noise."""
@@ -156,12 +214,12 @@ class Sums:
         return Channels(columns, dict(zip(self.values, noisy["reach"], strict=True)), self.noise)
 
     def answers(self, noisy: Noisy) -> Columns:
-        asked = self.fill_ranges(noisy["ranges"])
+        asked = self.take(noisy)
         channels = asked.read_channels(noisy)
         return {name: aggregate.answer(channels) for name, aggregate in asked.aggregates.items()}
 
     def errors(self, noisy: Noisy, confidence: float) -> Columns:
-        asked = self.fill_ranges(noisy["ranges"])
+        asked = self.take(noisy)
         channels = asked.read_channels(noisy)
         return {name: aggregate.error(channels, confidence) for name, aggregate in asked.aggregates.items()}
 
@@ -178,12 +236,14 @@ class Sums:
         return {"channels": columns, "reach": reach, "norm": None if norm is None else float(norm), "ranges": ranges}
 
     def notes(self, noisy: Noisy) -> list[str]:
-        kind = "Gaussian" if isinstance(self.noise, GaussianNoise) else "Laplace" if len(self.values) == 1 else "Box"
+        noise = self.take(noisy).noise
+        kind = "Gaussian" if isinstance(noise, GaussianNoise) else "Laplace" if len(self.values) == 1 else "Box"
         notes = [f"{kind} noise for {', '.join(self.names)}."]
         if self.limits.by_person and self.limits.truncation is None:
             tail = noisy.get("tail")
             told = None if tail is None else (self._most({**noisy, "norm": tail[0]}), tail[1], int(tail[2]))
-            notes.append(bounded_note(self._most(noisy), self.choice, told))
+            whole = self.counted and isinstance(noise, BoxNoise)
+            notes.append(bounded_note(self._most(noisy), self.choice, told, whole=whole))
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def _most(self, noisy: Noisy) -> str:
@@ -222,6 +282,16 @@ def share_for_noise(frame: Frame, aggregates: Mapping[str, Additive]) -> float:
     automatic = _limits(frame, values_of(aggregates)).automatic
     bounds = share_for_bounds(frame.most_groups) if automatic else 0.0
     return 1.0 - bounds - (SHARE_FOR_RANGES if unknown(aggregates) else 0.0)
+
+
+def compares_noises(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget) -> bool:
+    """Whether pure and Gaussian noise are compared when the bound is known, and not before.
+
+    Norms of order 1 are at most sqrt(groups) times those of order 2: in few groups the pure kind always wins.
+    """
+    limits = _limits(frame, values_of(aggregates))
+    possible = budget.epsilon is not None and budget.delta > 0 and not limits.twice
+    return possible and limits.automatic and frame.most_groups > TOO_FEW
 
 
 def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: Budget, share: float) -> bool:
