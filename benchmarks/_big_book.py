@@ -25,7 +25,7 @@ class _Inside:
         return getattr(self._storage, name)
 
 
-def fill(ledger: mosha.Ledger, name: str, measurement: mosha.Measurement, times: int) -> None:
+def fill(ledger: mosha.Ledger, name: str, measurement: mosha.Measurement, times: int, data: Any = None) -> None:
     """Open and step `measurement` so many times on the account `name`."""
     storage = ledger._storage  # noqa: SLF001
     account = ledger.account(name)
@@ -34,7 +34,7 @@ def fill(ledger: mosha.Ledger, name: str, measurement: mosha.Measurement, times:
         ledger._storage = _Inside(storage, transaction)  # type: ignore[assignment]  # noqa: SLF001
         try:
             for _ in range(count):
-                account.open(measurement).step(None)
+                account.open(measurement).step(data)
         finally:
             ledger._storage = storage  # noqa: SLF001
 

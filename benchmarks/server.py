@@ -114,17 +114,17 @@ def growth():
 
 
 def kills():
-    """Server and workers killed at random moments; three questions a round."""
+    """Server and workers killed at random moments; a question before each kill."""
     from tests.server.processes import prepare
     from tests.server.test_kills import check_books, kill_at_random
 
-    rounds = int(os.environ.get("MOSHA_KILLS", "500"))
+    many = int(os.environ.get("MOSHA_KILLS", "500"))
     folder = Path(tempfile.mkdtemp())
     tokens = prepare(folder, timing="off")
-    asked = kill_at_random(folder, tokens, rounds=rounds, draw=random.Random())
+    asked = kill_at_random(folder, tokens, kills=many, draw=random.Random())
     states = check_books(folder, tokens, asked)
     said = f"{len(states)} requests: " + ", ".join(f"{states.count(s)} {s}" for s in sorted(set(states)))
-    return [Row(f"{rounds} kills: unpaid, paid twice, lost", "none", 1.0, 1.0, said)]
+    return [Row(f"{many} kills: unpaid, paid twice, lost", "none", 1.0, 1.0, said)]
 
 
 PIECES = {"ready": ready, "preview": preview_and_ask, "growth": growth, "kills": kills}

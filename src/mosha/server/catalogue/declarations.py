@@ -29,6 +29,10 @@ def check_declaration(said: Mapping[str, Any], found: Mapping[str, str]) -> dict
     """
     columns = dict(said.get("columns") or {})
     for name, column in columns.items():
+        if not isinstance(column, str | Mapping):
+            raise BadRequest(
+                "server.field_wrong", parameter=f"declaration.columns.{name}"[:200], expected="string | object"
+            )
         bounds = isinstance(column, Mapping) and ("between" in column or "keys" in column)
         if bounds and column.get("origin") not in ORIGINS:
             raise BadRequest("server.bound_origin", parameter=f"declaration.columns.{name}.origin", name=name)

@@ -151,7 +151,10 @@ class Slots:
             return "refused", {"problem": {"code": "server.approval_stale"}}
         try:
             said = worker.do(job | {"op": "ask"}, until=begun + job["kill"])
-        except (Lost, TooLate):
+        except Lost:
+            ended = self._give_up(worker, job, begun + job["end"] - WRITING)
+            return ("again", {}) if ended[0] == "refused" and row["attempts"] < MOST_ATTEMPTS else ended
+        except TooLate:
             return self._give_up(worker, job, begun + job["end"] - WRITING)
         if said["outcome"] == "unreached" and row["attempts"] < MOST_ATTEMPTS:
             return "again", {}

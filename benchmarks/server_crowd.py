@@ -1,0 +1,230 @@
+"""A server with many people: how long asking takes with 20 asking, who waits for whom, memory, statements, clocks.
+
+`python -m benchmarks server_crowd` runs all but the clock, which takes minutes: `server_crowd:clock`.
+Milliseconds are by the clock, with the clients on the same processors: on a busy machine they are upper bounds.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from benchmarks._rows import Row
+
+PEOPLE, ASKING, EACH = 200, 20, 20
+PRICE = 0.00001
+RATES = {"requests_per_minute": 10**6, "previews_per_minute": 10**6, "waiting_per_principal": 10**6}
+
+
+def _make_people(folder):
+    """The demo and so many analysts with a grant each; their tokens."""
+    from mosha.server.catalogue.grants import make_grant
+    from mosha.server.demo import make_demo
+    from mosha.server.people.credentials import issue
+    from mosha.server.people.principals import create_principal
+    from mosha.server.service import Service
+    from mosha.server.settings import read_settings
+
+    with Service(read_settings(folder, environment={}, demo=True, timing="off")) as service:
+        make_demo(service)
+        tokens = []
+        for number in range(PEOPLE):
+            name = f"analyst {number}"
+            identity = create_principal(service.database, kind="person", name=name)
+            said = {"principal": name, "epsilon": 0.5, "delta": 1e-7, "expires": "2099-01-01"}
+            make_grant(service.database, service.ledger, "visits", said, "wang")
+            tokens.append(issue(service.database, identity, "token", seconds=86_400).secret)
+    return tokens
+
+
+def _quantile(times, share):
+    return sorted(times)[min(len(times) - 1, int(share * len(times)))]
+
+
+def crowd():
+    """200 people look at their page, 20 of them ask once a second; one of them asks ten times as much."""
+    from tests.server.processes import ServerProcess
+
+    folder = Path(tempfile.mkdtemp())
+    tokens = _make_people(folder)
+    server = ServerProcess(folder, timing="off", workers=2, **RATES)
+    asking, looking, over = [], [], threading.Event()
+
+    def ask(token, number):
+        for turn in range(EACH):
+            begun = time.perf_counter()
+            reply = server.ask(token, f"{number} {turn}", PRICE)
+            asking.append(time.perf_counter() - begun)
+            assert reply.status_code == 202, reply.text
+            time.sleep(max(0.0, 1 - (time.perf_counter() - begun)))
+
+    def look(numbers):
+        while not over.is_set():
+            for number in numbers:
+                begun = time.perf_counter()
+                assert server.call(tokens[number], "GET", "/grants").status_code == 200
+                looking.append(time.perf_counter() - begun)
+                over.wait(1.0)
+
+    threads = [threading.Thread(target=ask, args=(tokens[n], n)) for n in range(ASKING)]
+    others = [threading.Thread(target=look, args=(range(n, PEOPLE, 4),)) for n in range(4)]
+    process = psutil.Process(server.process.pid)
+    for token in tokens:  # everybody is there
+        assert server.call(token, "GET", "/me").status_code == 200
+    for thread in (*threads, *others):
+        thread.start()
+        time.sleep(1 / ASKING)
+    for thread in threads:
+        thread.join()
+    over.set()
+    for thread in others:
+        thread.join()
+    memory = process.memory_info().rss / 1e6
+    server.kill()
+    tail = _quantile(asking, 0.95) * 1e3
+    said = f"{tail:.0f} ms (median {statistics.median(asking) * 1e3:.0f})"
+    return [
+        Row("asking with 20 asking, p95", "the bar of 25 ms", 25 / tail, 1.0, said),
+        Row("memory with 200 people, without workers", "the bar of 120 MB", 120 / memory, 1.0, f"{memory:.0f} MB"),
+        Row("looking at a page, p95", "", 1.0, None, f"{_quantile(looking, 0.95) * 1e3:.0f} ms"),
+    ]
+
+
+def fairness():
+    """20 people hand in questions at once, one of them ten times as many: in which order they are begun."""
+    from tests.server.house import opened
+
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = _make_people(Path(folder))
+        with opened(Path(folder), workers=2, **RATES) as house:
+            house.tokens |= {str(n): token for n, token in enumerate(tokens)}
+            house.service.slots.stop()  # all are in the queue before the first begins
+            for turn in range(30):
+                for number in range(ASKING):
+                    if turn < 3 or number == 0:
+                        assert house.ask(str(number), key=f"f {turn}", epsilon=PRICE).status_code == 202
+        with opened(Path(folder), workers=2, **RATES) as house:
+            find = "SELECT principal, started FROM requests WHERE state = 'done' ORDER BY started"
+            while house.service.database.row("SELECT 1 AS more FROM requests WHERE state <> 'done'"):
+                time.sleep(0.2)
+            order = [row["principal"] for row in house.service.database.rows(find)]
+    worst, seen = 0.0, {}
+    for place, who in enumerate(order, start=1):
+        seen[who] = seen.get(who, 0) + 1
+        active = min(ASKING, len(order))
+        if seen[who] <= 3:
+            worst = max(worst, place / (seen[who] * active))
+    return [Row("waits longer than one's share, at most", "the bar of 2", 2 / worst, 1.0, f"{worst:.2f} times")]
+
+
+def statement():
+    """CPU of the statement of a dataset whose book has 100,000 releases, and payments beside somebody who reads it."""
+    import mosha
+    from benchmarks._big_book import fill
+    from mosha.server.api.operation import Call, perform
+    from mosha.server.api.table import BY_NAME
+    from mosha.server.demo import make_demo
+    from mosha.server.people.credentials import find_by_secret
+    from mosha.server.service import Service
+    from mosha.server.settings import read_settings
+
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(read_settings(Path(folder), environment={}, demo=True, timing="off"))
+        tokens = make_demo(service)
+        unit = service.ledger.account("visits").unit
+        tiny = mosha.mechanisms.laplace(mosha.mechanisms.Count(), unit=unit, epsilon=1e-7)
+        data = ([1], [1])
+        fill(service.ledger, "visits/li", tiny, 100_000, data)
+        sun = find_by_secret(service.database, tokens["sun"], "token")
+        account = service.ledger.account("visits/zhang")
+
+        def read(form):
+            query = {"account": "visits", "format": form}
+            return perform(BY_NAME["readStatement"], Call(service, sun, query=query))
+
+        costs = {}
+        for form in ("json", "html"):
+            begun = time.process_time()
+            read(form)
+            costs[form] = time.process_time() - begun
+
+        def pay():
+            begun = time.perf_counter()
+            account.open(tiny).step(data)
+            return time.perf_counter() - begun
+
+        quiet = [pay() for _ in range(300)]
+        over = threading.Event()
+
+        def go_on():
+            while not over.is_set():
+                read("html")
+                over.wait(0.5)
+
+        reader = threading.Thread(target=go_on)
+        reader.start()
+        beside = [pay() for _ in range(300)]
+        over.set()
+        reader.join()
+        service.close()
+    slow = _quantile(beside, 0.99) / _quantile(quiet, 0.99)
+    most = max(costs.values())
+    said = ", ".join(f"{form} {cost * 1e3:.0f} ms" for form, cost in costs.items())
+    return [
+        Row("statement of 100,000 releases, CPU", "the bar of 100 ms", 0.1 / most, 1.0, said),
+        Row("payments' p99 while it is read", "the bar of 2 times quiet", 2 / slow, 1.0, f"{slow:.2f} times"),
+    ]
+
+
+def clock():
+    """Neighbouring tables (one person more), asked about as often as MOSHA_PAIRS says (1,000), under each rule."""
+    from tests.server.clocked import add_dataset, advantage, make_rows, times_of
+    from tests.server.house import opened
+
+    many = int(os.environ.get("MOSHA_PAIRS", "1000"))
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"workers": 8, "running_per_principal": 100, **RATES}
+        with opened(Path(folder), **options) as house:
+            add_dataset(house, "with_her", make_rows(5000), timing="off", deadline=30.0)
+            add_dataset(house, "without", make_rows(4999), timing="off", deadline=30.0)
+            add_dataset(house, "crowd", make_rows(200_000), timing="off", deadline=30.0)
+            times_of(house, ["with_her", "without", "crowd"], many=8, name="warm")
+
+            def attack(names, timing, count, deadline=30.0):
+                change = "UPDATE datasets SET timing = ?, deadline = ? WHERE name <> 'visits'"
+                house.service.database.run(change, timing, deadline)
+                seen = times_of(house, names, many=count, name=f"{timing} {names[1]}")
+                ends = [end for name in names for _, end in seen[name]]
+                times = [[time for time, _ in seen[name]] for name in names]
+                return advantage(*times), ends.count("failed")
+
+            for timing, deadline, bar in (("off", 30.0, None), ("ladder", 30.0, 0.02), ("fixed", 8.0, 0.0)):
+                found, failed = attack(
+                    ["with_her", "without"], timing, many if timing != "fixed" else many // 4, deadline
+                )
+                good = bar is None or found <= bar
+                said = f"{found:+.4f}, {failed} failed"
+                rows.append(Row(f"neighbours, {timing}: advantage", f"at most {bar}", float(good), bar and 1.0, said))
+            found, _ = attack(["with_her", "crowd"], "off", 50)
+            rows.append(Row("40 times the rows, off: advantage", "the attack works", found, 0.8, f"{found:+.3f}"))
+    return rows
+
+
+def main() -> list[Row]:
+    return crowd() + fairness() + statement()
+
+
+PIECES = {"crowd": crowd, "fairness": fairness, "statement": statement, "clock": clock}
+
+if __name__ == "__main__":
+    from benchmarks.__main__ import main as run
+
+    sys.exit(run(["server_crowd"]))
