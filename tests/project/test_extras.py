@@ -188,6 +188,7 @@ CALLS = {
         "importlib.import_module('mosha.federated.flower.network')": "federated",
         "importlib.import_module('mosha.federated.flower.records')": "federated",
     },
+    "joserfc": {"importlib.import_module('mosha.server.people.oidc')": "oidc"},
     "numba": {"answer()": "works"},
     "pyspark": {"answer()": "works"},
 }

@@ -1,4 +1,4 @@
-"""Requests that openapi.json allows, and requests that it does not, by the thousand: none may end in an error of ours."""
+"""Requests that openapi.json allows, and requests that it does not, by the thousand: none ends in an error of ours."""
 
 import contextlib
 import time

@@ -43,6 +43,8 @@ class Service:
         (settings.folder / "spill").mkdir(exist_ok=True, mode=0o700)
         os.environ.setdefault("MOSHA_PRIVATE_LOG", str(settings.folder / "private.log"))
         self.settings = settings
+        if settings.oidc_issuer:
+            import mosha.server.people.oidc  # noqa: F401, PLC0415  (an extra: say so before anybody comes)
         shared = settings.store_place.startswith(("postgresql://", "postgres://"))
         self._lock = None if shared else _FolderLock(settings.folder / "server.lock")
         self.database: Database = open_database(settings.store_place)

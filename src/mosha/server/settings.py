@@ -73,6 +73,8 @@ class Settings:
         for name in ("workers", "memory", "deadline", "body", "session_hours", "idle_minutes", "link_minutes"):
             if not getattr(self, name) > 0:
                 raise BadRequest("server.setting_wrong", parameter=name, expected="> 0")
+        if self.oidc_issuer and not self.oidc_client:
+            raise BadRequest("server.setting_wrong", parameter="oidc_client", expected="the name of this client")
         if not (self.is_loopback or (self.certificate and self.key) or self.behind_proxy):
             raise BadRequest("server.unsafe_binding", host=self.host)
 

@@ -16,6 +16,7 @@ from mosha.server.catalogue.publications import (
     list_publications,
     propose_publication,
 )
+from mosha.server.catalogue.webhooks import announce
 from mosha.server.clock import as_text
 from mosha.server.errors import NotFound
 from mosha.server.people.permissions import Thing, may
@@ -83,6 +84,7 @@ def read_statement(call: Call) -> Reply:
 
 def propose(call: Call) -> Reply:
     row = propose_publication(call.service.database, call.body, call.principal.id)
+    announce(call.service.database, "publication.proposed", publication=row["slug"])
     return Reply(describe_publication(call.service.database, row), 201)
 
 

@@ -19,6 +19,7 @@ from mosha.server.catalogue.datasets import (
 )
 from mosha.server.catalogue.grants import add_block, describe_grant, find_grant, grants_of, make_grant, revoke_grant
 from mosha.server.catalogue.sources import check_source, open_place
+from mosha.server.catalogue.webhooks import announce
 from mosha.server.errors import BadRequest, NotFound
 from mosha.server.people.permissions import Thing, may
 from mosha.server.people.principals import find_principal, owners_of
@@ -88,6 +89,7 @@ def create_dataset(call: Call) -> Reply:
     name = propose_dataset(service.database, said, source, columns, call.principal.id)
     if not service.settings.two_signatures:
         countersign(service.database, service.ledger, name, call.principal.name)
+    announce(service.database, "dataset.proposed", dataset=name)
     return Reply(describe_dataset(service.database, find_dataset(service.database, name)), 201)
 
 

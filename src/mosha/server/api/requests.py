@@ -11,6 +11,7 @@ from mosha.server.asking.answers import LEVELS, own_receipt, to_csv
 from mosha.server.asking.requests import describe_request, find_request, is_visible, list_requests, submit, withdraw
 from mosha.server.asking.review import decide, facts_for_review
 from mosha.server.catalogue.grants import find_grant
+from mosha.server.catalogue.webhooks import announce
 from mosha.server.errors import Conflict, NotFound
 from mosha.server.people.permissions import Thing, may
 from mosha.server.people.principals import owners_of
@@ -38,6 +39,8 @@ def ask(call: Call) -> Reply:
     row, new = submit(service.database, service.ledger, service.settings, call.principal, call.body, call.key)
     if new:
         service.slots.wake()
+        if row["state"] == "waiting":
+            announce(service.database, "request.waiting", request=row["id"], dataset=row["dataset"])
     described = _described(call, row)
     return Reply(described, 202, headers={"Location": f"/api/v1/requests/{row['id']}"})
 
@@ -114,6 +117,7 @@ def make_decision(call: Call) -> Reply:
         reason=call.body["reason"],
     )
     service.slots.wake()
+    announce(service.database, "request.decided", request=row["id"], dataset=row["dataset"])
     return Reply(_described(call, row))
 
 

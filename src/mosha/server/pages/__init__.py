@@ -7,7 +7,7 @@ from typing import Any
 from starlette.routing import Route
 
 from mosha.core.lazy import keep_public_names
-from mosha.server.pages import asking, book, catalogue, entrance, exploring, public, surveys
+from mosha.server.pages import asking, book, catalogue, entrance, exploring, oidc, public, surveys
 from mosha.server.pages.site import endpoint
 from mosha.server.service import Service
 
@@ -16,7 +16,7 @@ __all__ = ["page_routes"]
 
 def page_routes(service: Service) -> list[Any]:
     """The routes of all pages."""
-    rooms = (entrance, asking, catalogue, book, exploring, public, surveys)
+    rooms = (entrance, asking, catalogue, book, exploring, public, surveys, oidc)
     return [
         Route(path, endpoint(service, handler), methods=[method])
         for room in rooms

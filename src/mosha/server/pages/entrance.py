@@ -37,7 +37,8 @@ def show_front(visit: Visit) -> Response:
     if visit.principal.is_public:
         published = visit.do("listPublished")["publications"]
         doors = DEMO_PEOPLE if _has_demo_doors(visit) else {}
-        return visit.render("front.html", doors=doors, published=published[:3])
+        oidc = bool(visit.service.settings.oidc_issuer)
+        return visit.render("front.html", doors=doors, published=published[:3], oidc=oidc)
     return _show_home(visit)
 
 

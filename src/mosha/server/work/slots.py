@@ -11,12 +11,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from mosha.core.errors import LedgerError
 from mosha.ledger import Ledger
 from mosha.server.asking.requests import expire_requests, ledger_key
 from mosha.server.catalogue.datasets import declaration_of, find_dataset
 from mosha.server.catalogue.declarations import plain_declaration
 from mosha.server.catalogue.grants import find_grant
 from mosha.server.catalogue.sources import open_place
+from mosha.server.catalogue.webhooks import announce, deliver_due
 from mosha.server.clock import now
 from mosha.server.errors import ServerError
 from mosha.server.settings import Settings
@@ -31,6 +33,7 @@ PATIENCE = 60.0  # seconds for noting that a step was lost
 WRITING = 0.05  # seconds that are left for writing an end down before its tick
 FAILED = {"problem": {"code": "server.step_failed"}}
 PAUSE = 0.25  # seconds between two looks at an empty queue
+LOW = 0.8  # the share of a budget after which its operator is told
 BEAT = 2.0  # seconds between two signs of life
 _log = logging.getLogger("mosha.server")
 
@@ -59,7 +62,8 @@ class Slots:
         beat(self._database, self.holder)
         requeue_lost(self._database, alone=not self._database.shared)
         work = [threading.Thread(target=self._serve, args=(worker,), daemon=True) for worker in self._workers]
-        self._threads = [*work, threading.Thread(target=self._keep_time, daemon=True)]
+        others = [threading.Thread(target=each, daemon=True) for each in (self._keep_time, self._deliver)]
+        self._threads = [*work, *others]
         for thread in self._threads:
             thread.start()
 
@@ -103,6 +107,13 @@ class Slots:
                     requeue_lost(self._database, alone=False)
             self._sleep(BEAT)
 
+    def _deliver(self) -> None:
+        """Tell other programs what they want to know, apart from everything else: they may be slow."""
+        while not self._stopping:
+            with contextlib.suppress(ServerError):
+                deliver_due(self._database)
+            self._sleep(1.0)
+
     def _sleep(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while not self._stopping and (left := end - time.monotonic()) > 0:
@@ -139,12 +150,28 @@ class Slots:
             self._sleep(0.5)
             return
         if outcome == "refused":
-            finish(self._database, row, self.holder, outcome, result, now())
+            self._finish(row, outcome, result, now())
             return
         after = tick(timing, seconds=min(time.monotonic() - begun + WRITING, deadline), deadline=deadline)
-        finish(self._database, row, self.holder, outcome, result, row["started"] + int(after * 1e6))
+        self._finish(row, outcome, result, row["started"] + int(after * 1e6))
         self._sleep(begun + after - time.monotonic())
         worker.wait()
+
+    def _finish(self, row: Row, outcome: str, result: dict[str, Any], visible: int) -> None:
+        """Write an end down; whoever wants to know of it is told when it can be seen."""
+        if finish(self._database, row, self.holder, outcome, result, visible):
+            announce(self._database, "request.ended", due=visible, request=row["id"], dataset=row["dataset"])
+            if outcome != "refused" and self._passes_low_mark(row):
+                announce(self._database, "budget.low", dataset=row["dataset"])
+
+    def _passes_low_mark(self, row: Row) -> bool:
+        """Whether this question was the one after which less than a fifth of its dataset's budget is left."""
+        try:
+            account = self._ledger.account(find_dataset(self._database, row["dataset"])["account"])
+            mark, spent = LOW * account.limit, account.spent
+        except (LedgerError, ServerError):
+            return False
+        return bool(spent - row["cost"] < mark <= spent)
 
     def _end_of(self, worker: WorkerProcess, row: Row, job: dict[str, Any], begun: float) -> tuple[str, dict[str, Any]]:
         if row["attempts"] == 1 and self._is_stale(row):
