@@ -189,6 +189,7 @@ def compose(items: Iterable[tuple[Event, int]]) -> Event:
 
 
 NOTHING = Composed()
+"""The event that costs nothing: adding it changes no price."""
 
 
 def _to_plain(value: object) -> Any:

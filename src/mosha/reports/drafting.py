@@ -13,6 +13,7 @@ __all__ = ["TEMPLATES", "Template", "draft_report"]
 
 Template = Literal["hospital", "school", "city", "telemetry"]
 TEMPLATES: tuple[Template, ...] = get_args(Template)
+"""The names of the templates that a report can be drafted from."""
 _FOLDER = Path(__file__).parent / "templates"
 MOST_QUESTIONS = 8
 
