@@ -178,8 +178,6 @@ class Listener:
         if size is not None:
             raise Apart("several choices at once: this search does not know them")
         scores = np.asarray(scores).astype(object)
-        if self.sought is not None:
-            return self._point(scores, scale, np.asarray(weights))
         if weights is not None:
             raise Apart("weights where this search knows none")
         _, counter = self.stages[-1]
@@ -191,47 +189,61 @@ class Listener:
     def passes(self, sizes, least, scales, rng):
         """How many windows pass, one after the other; the threshold is public."""
         del rng
-        _, counter = self.stages[-1]
+        stage, counter = self.stages[-1]
+        place = counter[0] % len(stage._windows)  # one after the other, group by group
         counter[0] += 1
-        self.note("passes", np.array([*sizes, least], object), scales[0], "window", counter[0] - 1, scales[1])
+        self.note("passes", np.array([*sizes, least], object), scales[0], "window", place, scales[1])
         return self.decide(lambda: self.generator.randint(0, len(sizes)))
 
-    def choose_point(self, original):
-        def choose(cells, counts, span, share, scale, rng):
-            self.sought = [cells, span, None]
+    def choose_points(self, original):
+        def choose(pieces, *arguments, **named):
+            self.sought = [pieces, []]
             try:
-                return original(cells, counts, span, share, scale, rng)
+                return original(pieces, *arguments, **named)
             finally:
                 self.sought = None
 
         return choose
 
-    def _point(self, scores, scale, weights):
-        cells, (low, high), _ = self.sought
+    def choices(self, scores, starts, scale, *, weights, rng):
+        """One candidate of each piece: gaps and cells in turn, a gap at either end."""
+        del rng
+        pieces, offsets = self.sought
+        chosen = []
+        for piece, (begin, end) in enumerate(itertools.pairwise(starts.tolist())):
+            cells = pieces.ranked.cells[pieces.first[piece] : pieces.last[piece]]
+            span = int(pieces.low[piece]), int(pieces.high[piece])
+            at, offset = self._point(cells, span, scores[begin:end], weights[begin:end], scale)
+            chosen.append(begin + at)
+            offsets += [] if offset is None else [offset]
+        return np.array(chosen, np.int64)
+
+    def _point(self, cells, span, scores, weights, scale):
+        low, high = span
         edges = [low - 1, *cells.tolist(), high + 1]
         if any(b <= a for a, b in itertools.pairwise(edges[1:-1])) or (
             cells.size and not low <= cells[0] <= cells[-1] <= high
         ):
             raise Apart("cells out of order or out of their span")
         gaps = [max(b - a - 1, 0) for a, b in itertools.pairwise(edges)]
-        if weights.tolist() != [1] * cells.size + gaps:
+        if weights[::2].tolist() != gaps or weights[1::2].tolist() != [1] * cells.size:
             raise Apart("weights that are not the numbers of points")
         near = [low, high, *(int(c) + s for c in cells.tolist()[:50] for s in (-1, 0, 1))]
         point = self.decide(
             lambda: min(max(self.generator.choice([*near, self.generator.randint(low, high)]), low), high)
         )
-        self.note("point", (edges, scores.tolist(), (low, high)), scale, "level", self.depth)
+        self.note("point", (edges, scores[1::2].tolist() + scores[::2].tolist(), span), scale, "level", self.depth)
         place = int(np.searchsorted(cells, point, side="left"))
         if place < cells.size and int(cells[place]) == point:
-            return place
-        self.sought[2] = point - edges[place] - 1
-        return cells.size + place
+            return 2 * place + 1, None
+        return 2 * place, point - edges[place] - 1
 
-    def offset(self, bound, *, rng):
+    def offset(self, bounds, *, rng):
         del rng
-        if not 0 <= self.sought[2] < bound:
+        offsets = self.sought[1]
+        if len(offsets) != len(bounds) or any(not 0 <= o < n for o, n in zip(offsets, bounds, strict=True)):
             raise Apart("a point out of its gap")
-        return self.sought[2]
+        return np.array(offsets, np.int64)
 
     def descend(self, original):
         def descended(*arguments):
@@ -305,11 +317,11 @@ def listening(listener):
         put(joint_noise, "box_noise", listener.noise("box"))
         for module in (joint_noise, keys):
             put(module, "discrete_gaussian", listener.noise("normal"))
-        for module in (points, top):
-            put(module, "exponential_choice", listener.choice)
+        put(top, "exponential_choice", listener.choice)
+        put(points, "exponential_choices", listener.choices)
         put(windows, "count_passes", listener.passes)
-        put(points, "uniform", listener.offset)
-        put(points, "choose_point", listener.choose_point(points.choose_point))
+        put(points, "uniform_each", listener.offset)
+        put(points, "choose_points", listener.choose_points(points.choose_points))
         descend = listener.descend(points.descend)
         put(points, "descend", descend)
         put(quantiles, "descend", descend)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mosha.core.errors import InvalidParameter
-from mosha.noise import SeededRandom, exponential_choice, permute_and_flip_choice
+from mosha.noise import SeededRandom, exponential_choice, exponential_choices, permute_and_flip_choice
 from tests.noise.goodness import rejects
 
 N = 200_000
@@ -54,6 +54,26 @@ def test_the_exponential_choice_has_its_chances(scores, scale, weights):
     if len(set(scores)) > 1:
         for chances in wrong:
             assert rejects([(c, N, p) for c, p in zip(counts, chances, strict=True)])
+
+
+def test_choices_from_many_lists_have_the_chances_of_each():
+    """As many copies of each list, one after the other; a scale that is a tenth off must be rejected."""
+    lists = [
+        ([0, 1, 2, 5], [1, 1, 1, 1]),
+        ([9], [3]),
+        ([5, 4, 0, 0], [1, 10, 1000, 0]),
+        ([100, 0, 1], [0, 2**20, 2**19]),
+    ]
+    scores, weights = (np.concatenate([np.tile(part[i], N) for part in lists]).astype(np.int64) for i in (0, 1))
+    sizes = np.concatenate([np.full(N, len(part[0])) for part in lists])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    drawn = exponential_choices(scores, starts, 2, weights=weights) - starts[:-1]
+    for place, (mine, heavy) in enumerate(lists):
+        counts = np.bincount(drawn[place * N : (place + 1) * N], minlength=len(mine)).tolist()
+        events = {f: exponential_chances(mine, 2 * f, heavy) for f in (0.9, 1, 1.1)}
+        for factor, chances in events.items():
+            wrong = factor != 1 and len(mine) > 1
+            assert rejects([(c, N, p) for c, p in zip(counts, chances, strict=True)]) == wrong
 
 
 @pytest.mark.parametrize(("scores", "scale"), [([0, 1, 2, 5], 2), ([3, 3, 3], 1), ([0, 10, 11], 4.5)])

@@ -31,7 +31,7 @@ EVERY = {
     "streams/noise": "exact_toeplitz",
     "streams/service": "service",
     "synth": "residuals",
-    "tables/parts": "counted_keys correlations joint_noise keys quantile_width spreads tail_counts",
+    "tables/parts": "counted_keys correlations joint_noise keys quantile_width rank_choice spreads tail_counts",
 }
 
 

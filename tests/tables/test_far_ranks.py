@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mosha
-from mosha.tables.parts.rank_choice import choose_point
+from tests.tables.one_group import choose_point
 
 SHARES = [
     Fraction(100, 997),

@@ -1,13 +1,16 @@
 """Quantiles: where they land, what one person can do to them, and what several of them cost."""
 
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import mosha
 from mosha.tables import Budget, median, protect, quantile
-from mosha.tables.parts.rank_choice import choose_point
+from mosha.tables.parts import rank_choice
 from mosha.tables.parts.shares import pure_epsilon
+from tests.tables.one_group import choose_point, rank_group
 
 PEOPLE = 4000
 
@@ -59,8 +62,6 @@ def test_three_quantiles_cost_two_levels_and_seven_cost_three(incomes):
 
 def test_a_point_with_the_median_on_it_is_the_best_candidate():
     cells, counts = np.array([5, 10, 11]), np.array([100, 1000, 100])
-    from fractions import Fraction
-
     drawn = {choose_point(cells, counts, (0, 20), Fraction(1, 2), Fraction(1), mosha.noise.secure()) for _ in range(50)}
     assert drawn == {10}
 
@@ -90,8 +91,6 @@ def test_one_row_changes_no_probability_by_more_than_epsilon():
 
 def test_the_sampler_follows_the_law():
     # Chi-square over 12 points at false alarm 1e-9, and the law of half the epsilon must be rejected.
-    from fractions import Fraction
-
     from scipy.stats import chi2
 
     cells, counts = np.array([2, 5, 6, 9]), np.array([2, 1, 3, 1])
@@ -112,3 +111,80 @@ def test_the_sampler_follows_the_law():
 def test_a_median_is_refused_without_a_range(incomes):
     with pytest.raises(mosha.errors.Unbounded, match="between"):
         protect(incomes[0], unit=mosha.Person("who", at_most=1)).aggregate(middle=median("income"))
+
+
+def scores_of_all_points(monkeypatch, ranked, share, scale, span):
+    """What each point of the grid is worth to `choose_points`, or None where it asks for a closer look."""
+    heard = {}
+
+    def choose(scores, starts, _scale, *, weights, rng):
+        del rng
+        heard.update(scores=scores, weights=weights)
+        return starts[:-1] + np.argmax(weights > 0)
+
+    monkeypatch.setattr(rank_choice, "exponential_choices", choose)
+    pieces = rank_choice.Pieces.whole(ranked, span)
+    if rank_choice.choose_points(pieces, share, scale, mosha.noise.secure()) is None:
+        return None
+    return np.repeat(heard["scores"], heard["weights"])
+
+
+def test_cells_far_from_the_rank_need_not_be_known(monkeypatch):
+    """Scores of all points are the same from the near cells as from all of them; one reach less and they are not."""
+    generator, closer_looks = np.random.default_rng(), 0
+    for _ in range(150):
+        cells = np.unique(generator.integers(0, 60, 40))
+        counts = generator.integers(1, 5, len(cells))
+        share, scale = Fraction(int(generator.integers(0, 11)), 10), Fraction(1, int(generator.integers(5, 400)))
+        reach = rank_choice.farthest_score(share, scale, 60)
+        upto, total = np.cumsum(counts), counts.sum()
+        top, bottom = share.numerator, share.denominator
+        for less, expected in ((0, True), (reach, False)):
+            near = (bottom * upto >= top * total - reach + less) & (
+                bottom * (upto - counts) <= top * total + reach - less
+            )
+            owner = np.zeros(near.sum(), np.int64)
+            known = (part[near] for part in (cells, counts, upto, np.full(len(cells), total)))
+            ranked = rank_choice.Ranked.of(owner, *known, 1)
+            assert ranked.counts.sum() == total
+            whole = scores_of_all_points(monkeypatch, rank_group(cells, counts), share, scale, (0, 59))
+            found = scores_of_all_points(monkeypatch, ranked, share, scale, (0, 59))
+            if expected:
+                assert found.tolist() == whole.tolist()
+            else:
+                closer_looks += found is None
+    assert closer_looks > 20
+
+
+def test_a_point_that_strayed_is_kept_and_the_rest_is_chosen_from_a_closer_look(incomes, monkeypatch):
+    table, values = incomes
+    question = protect(table, unit=mosha.Row()).aggregate(
+        **{f"q{at}": quantile("income", at, between=(0, 200_000)) for at in (0.25, 0.5, 0.9)}
+    )
+    original, looks = rank_choice.choose_points, []
+    stray = int(np.quantile(values, 0.05) * 4)
+
+    def choose(pieces, *arguments, **named):
+        looks.append(pieces.ranked.lumps.any())
+        return np.array([stray]) if len(looks) == 1 else original(pieces, *arguments, **named)
+
+    monkeypatch.setattr(rank_choice, "choose_points", choose)
+    plan = question.plan_release(Budget(epsilon=400))
+    value, _ = question.measurement(Budget(epsilon=400)).step(None, None, None, mosha.noise.secure())
+    low, middle, high = (float(column[0]) for column in plan.answers(value).values())
+    assert looks[0]
+    assert not looks[-1]
+    assert middle == stray / 4
+    assert abs(np.searchsorted(np.sort(values), low) - 0.025 * PEOPLE) < 5
+    assert abs(np.searchsorted(np.sort(values), high) - (0.05 + 0.95 * 0.8) * PEOPLE) < 5
+
+
+def test_quantiles_that_would_look_at_too_many_rows_are_refused_before_payment(incomes):
+    protected = protect(incomes[0], unit=mosha.Person("who", at_most=50))
+    many = protected.group_by("half", keys=range(100_000)).median("income", between=(0, 200_000))
+    with pytest.raises(mosha.errors.InvalidParameter, match="fewer groups") as refused:
+        many.measurement(Budget(epsilon=0.001))
+    assert refused.value.spent == "nothing"
+    assert "-- at most 105 cells of a group come back" in protect(incomes[0], unit=mosha.Row()).median(
+        "income", between=(0, 200_000)
+    ).explain(epsilon=1)

@@ -25,7 +25,8 @@ from mosha.tables.parts.quantile_width import (
     noise_scales,
     window,
 )
-from mosha.tables.parts.rank_choice import choose_point, rank_errors
+from mosha.tables.parts.rank_choice import rank_errors
+from tests.tables.one_group import choose_point
 
 SPAN = (-(1 << 19), 1 << 19)
 HALF = Fraction(1, 2)

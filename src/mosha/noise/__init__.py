@@ -2,7 +2,7 @@
 
 Samplers: `discrete_laplace`, `geometric`, `discrete_gaussian`, `add_discrete_gaussian`, `scaled_discrete_gaussian`,
 `box_noise`, `box_radius`; coins `bernoulli`, `bernoulli_exp`, `flips`; `uniform`, `uniform_each`; samples of units
-`bernoulli_places`, `choose_places`; choices `exponential_choice`, `permute_and_flip_choice`.
+`bernoulli_places`, `choose_places`; choices `exponential_choice`, `exponential_choices`, `permute_and_flip_choice`.
 Each follows the distribution it names for the rational number that its parameter is, within `gap`.
 
 Generators: `SecureRandom` (one per process: `secure()`), `KeyedRandom` for a replay, `SeededRandom` for tests.
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mosha.noise.secure_random import SecureRandom as SecureRandom
     from mosha.noise.secure_random import secure as secure
     from mosha.noise.selection import exponential_choice as exponential_choice
+    from mosha.noise.selection import exponential_choices as exponential_choices
     from mosha.noise.selection import permute_and_flip_choice as permute_and_flip_choice
 
 _NAMES = {
@@ -58,6 +59,7 @@ _NAMES = {
     "discrete_gaussian": "gaussian",
     "discrete_laplace": "laplace",
     "exponential_choice": "selection",
+    "exponential_choices": "selection",
     "flips": "coins",
     "gap": "distance",
     "geometric": "laplace",

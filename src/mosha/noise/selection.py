@@ -15,7 +15,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.noise.coins import flips
 from mosha.noise.comparison import falls_below
 from mosha.noise.exponential import exp_negative
-from mosha.noise.integers import uniform
+from mosha.noise.integers import uniform, uniform_each
 from mosha.noise.parameters import scale_ratio, shape_of
 from mosha.noise.samples import generator
 from mosha.noise.words import word
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from mosha.core.randomness import Rng
     from mosha.noise.parameters import Ratio, Real, Size
 
-__all__ = ["exponential_choice", "permute_and_flip_choice"]
+__all__ = ["exponential_choice", "exponential_choices", "permute_and_flip_choice"]
 
 _SLACK: Final = 2.0**-40  # relative; the floats are off by less than 2**-44 wherever they exceed one unit
 _UNITS_LOG2: Final = 60
+_MANY_LOG2: Final = 40
 
 
 @overload
@@ -91,6 +92,37 @@ def exponential_choice(
         return int(units.choose(1, source)[0])
     shape = shape_of(size)
     return units.choose(math.prod(shape), source).reshape(shape)
+
+
+def exponential_choices(
+    scores: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    scale: Real,
+    *,
+    weights: NDArray[np.int64],
+    rng: Rng | None = None,
+) -> NDArray[np.int64]:
+    """For each of many lists of candidates the index of one, as `exponential_choice` draws it: independent choices.
+
+    Guarantee:
+        Exact, no gap. Each list is drawn from as in `exponential_choice`, with c = 2**40 / exp(best / scale): of all
+        units of a list one is drawn, and kept if it lies under its candidate's h_i, else another one of that list.
+
+    Units:
+        `scale` is in the unit of the scores. The weights of a list sum to less than 2**22, and one of them is above 0.
+
+    Args:
+        scores: the scores of all lists, end to end.
+        starts: where each list begins, and where the last one ends; no list is empty.
+        scale: the difference of scores that makes a candidate e times as likely.
+        weights: one integer for each candidate, zero or above.
+        rng: a random generator; the secure one of the process by default.
+
+    >>> exponential_choices(np.array([0, 9999, 9999, 0]), np.array([0, 2, 4]), 1, weights=np.ones(4, np.int64))
+    array([1, 2])
+    """
+    units = _ManyUnits.of(scores, starts, scale_ratio("scale", scale, at_most=None), weights)
+    return units.choose(generator(rng))
 
 
 def permute_and_flip_choice(scores: ArrayLike, scale: Real, *, rng: Rng | None = None) -> int:
@@ -190,7 +222,71 @@ class _Units(NamedTuple):
         return chosen
 
     def _accepts(self, index: int, level: int, rng: Rng) -> bool:
-        top, bottom = self.scale
-        amplitude = int(self.weights[index]) * Fraction(2) ** self.exponent
-        exponent = Fraction(int(self.distances[index]) * bottom, top)
-        return falls_below(rng, amplitude=amplitude, exponent=exponent, whole=level, known=word(rng), bits=64)
+        weight, distance = int(self.weights[index]), int(self.distances[index])
+        return _lies_under(weight, distance, self.scale, self.exponent, level, rng)
+
+
+class _ManyUnits(NamedTuple):
+    """The units of many lists: `ends[i]` is one past the last unit of candidate i, counted from its list's first."""
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    owned: NDArray[np.int64]
+    sure: NDArray[np.int64]
+    distances: NDArray[np.uint64]
+    weights: NDArray[np.int64]
+    scale: Ratio
+
+    @classmethod
+    def of(
+        cls, scores: NDArray[np.int64], starts: NDArray[np.int64], scale: Ratio, weights: NDArray[np.int64]
+    ) -> _ManyUnits:
+        top, bottom = scale
+        sizes, present = np.diff(starts), weights > 0
+        lowest = np.iinfo(np.int64).min
+        best = np.maximum.reduceat(np.where(present, scores, lowest), starts[:-1])
+        distances = np.where(present, np.repeat(best, sizes).view(np.uint64) - scores.view(np.uint64), np.uint64(0))
+        rate = float(min(Fraction(bottom, top), Fraction(1 << 60)))
+        scaled = np.ldexp(weights * exp_negative(distances.astype(np.float64) * rate), _MANY_LOG2)
+        owned = (scaled * (1 + _SLACK)).astype(np.int64) + present
+        sure = (scaled * (1 - _SLACK)).astype(np.int64)
+        laid = np.cumsum(owned)  # of many lists it wraps around, and the differences within a list are right
+        before = np.concatenate([[0], laid])[starts[:-1]]
+        return cls(starts, laid - np.repeat(before, sizes), owned, sure, distances, weights, scale)
+
+    def choose(self, rng: Rng) -> NDArray[np.int64]:
+        chosen = np.empty(len(self.starts) - 1, np.int64)
+        where = np.arange(len(chosen))
+        while where.size:
+            first, last = self.starts[where], self.starts[where + 1] - 1
+            unit = uniform_each(self.ends[last], rng=rng)
+            index = self._find(unit, first, last)
+            level = unit - (self.ends[index] - self.owned[index])
+            chosen[where] = index
+            unsure = np.flatnonzero(level >= self.sure[index])
+            kept = [self._accepts(int(index[i]), int(level[i]), rng) for i in unsure]
+            where = where[unsure[~np.array(kept, np.bool_)]]
+        return chosen
+
+    def _find(self, unit: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first candidate between two whose end is above the unit, by halving."""
+        low, high = first.copy(), last.copy()
+        while (low < high).any():
+            middle = (low + high) >> 1
+            above = self.ends[middle] > unit
+            high = np.where(above, middle, high)
+            low = np.where(above, low, np.minimum(middle + 1, high))
+        return low
+
+    def _accepts(self, index: int, level: int, rng: Rng) -> bool:
+        return _lies_under(int(self.weights[index]), int(self.distances[index]), self.scale, _MANY_LOG2, level, rng)
+
+
+def _lies_under(weight: int, distance: int, scale: Ratio, exponent: int, level: int, rng: Rng) -> bool:
+    """Whether level + U < 2**exponent * weight * exp(-distance / scale), for a uniform U."""
+    top, bottom = scale
+    amplitude = weight * Fraction(2) ** exponent
+    known = word(rng)
+    return falls_below(
+        rng, amplitude=amplitude, exponent=Fraction(distance * bottom, top), whole=level, known=known, bits=64
+    )

@@ -14,10 +14,19 @@ import numpy as np
 from sqlglot import exp
 
 from mosha.connect.engines.labels import Fetch, KeyLabels, key_labels, person_label, persons_are_exact
-from mosha.connect.kernels.columns import PERSON, Gathered, Table, Wanted, choose_columns, gather_batches, values_of
+from mosha.connect.kernels.columns import (
+    COUNT,
+    PERSON,
+    Gathered,
+    Table,
+    Wanted,
+    choose_columns,
+    gather_batches,
+    values_of,
+)
 from mosha.connect.language.schema import Schema, Type
 from mosha.connect.language.value import Persons
-from mosha.connect.plan.aggregation import Aggregation, Norms, Question
+from mosha.connect.plan.aggregation import Aggregation, NearRanks, Norms, Question
 from mosha.connect.plan.bounding import NormBound, Truncate
 from mosha.connect.plan.relation import seeds
 from mosha.connect.plan.totals import Array, Totals, object_array
@@ -29,6 +38,7 @@ __all__ = ["Compiled"]
 
 TIE, NEEDS_ROW_HASHES, BUSY = 1, 2, 3
 DENSE_GROUPS = 2**20
+COARSE_BITS, MOST_COARSE = 10, 2**22
 Batches = Callable[[str], Iterator[Mapping[str, Array]]]
 
 
@@ -56,6 +66,8 @@ class Compiled:
         table = self._table(question, rows, version)
         if table is None:
             return None
+        if isinstance(question, NearRanks):
+            return _near_ranks(question, table)
         return _buckets(question, table) if isinstance(question, Norms) else _norm_bounded(question, table)
 
     def _table(self, question: Question, rows: int, version: str | None) -> Table | None:
@@ -110,7 +122,7 @@ def _has_numba() -> bool:
 
 def _suits(question: Question) -> bool:
     bounded = isinstance(question, Aggregation) and isinstance(question.bound, (NormBound, Truncate))
-    return bounded or isinstance(question, Norms)
+    return bounded or isinstance(question, (Norms, NearRanks))
 
 
 def _first_bits(node: Node) -> Node:
@@ -220,6 +232,35 @@ def _within(question: Aggregation, bound: NormBound, table: Table) -> bool:
         if name != leader and value.magnitude * full >= 2**52:
             return False
     return True
+
+
+def _near_ranks(question: NearRanks, table: Table) -> Totals | None:
+    from mosha.connect.kernels.rank_kernels import CELL_BITS, WEIGHT_BITS, near_rows, sum_runs  # noqa: PLC0415
+
+    bound, most = question.bound, question.cell.high
+    full = 1 << bound.fraction if isinstance(bound, NormBound) else 1
+    near = np.array(question.near, object)
+    widest = int(near.max()) + int(near[:, 1].max()) * full * len(table.groups)
+    too_wide = table.group_count.bit_length() + CELL_BITS + WEIGHT_BITS > 62
+    if widest >= 2**62 or full >> WEIGHT_BITS or most >> CELL_BITS or question.cell.low < 0 or too_wide:
+        return None
+    if isinstance(bound, NormBound):
+        (limit,) = bound.limits.values()
+        ranks, totals = table.ranks(COUNT)
+        weights = np.where(totals <= limit, full, (limit * full) // np.maximum(totals, 1)).astype(np.int64)
+    else:
+        ranks, weights = table.persons, np.ones(table.people, np.int64)
+    coarse_bits = max(0, min(COARSE_BITS, MOST_COARSE.bit_length() - table.group_count.bit_length()))
+    shift = max(0, most.bit_length() - coarse_bits)
+    sizes = (table.group_count, (most >> shift) + 1, shift)
+    limits = near.astype(np.int64)
+    coarse, sums, words = near_rows((ranks, table.groups, table.values[:, 0]), weights, sizes, limits)
+    words.sort()
+    found = sum_runs(words, coarse, sums, shift, limits)
+    present = np.unique(found[:, 0])
+    at = np.searchsorted(present, found[:, 0])
+    keys = tuple(key[at] for key in table.keys(present))
+    return Totals(question.key_schema, keys, dict(zip(("cell", "rows", "upto", "total"), found[:, 1:].T, strict=True)))
 
 
 def _buckets(question: Norms, table: Table) -> Totals | None:

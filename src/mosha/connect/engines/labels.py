@@ -24,7 +24,9 @@ MISSING = -(2**63)  # stands for the NULL key among integer keys
 
 
 def person_label(question: Question) -> Node:
-    """An integer for each person: the person itself, or a 64-bit hash (see `persons_are_exact`)."""
+    """An integer for each person: the person itself, or a 64-bit hash (see `persons_are_exact`); 0 without persons."""
+    if question.relation.person is None:
+        return cast(number(0), Kind.BIGINT)
     return column("p") if _has_whole_keys(question) else call("HASH", column("p"))
 
 
@@ -39,7 +41,7 @@ def persons_are_exact(fetch: Fetch, question: Question, rows: exp.Select) -> boo
     Two persons under one label would be bounded together, and the one without the other could then move the answer by
     twice the bound. So this is looked up, not hoped for.
     """
-    if _has_whole_keys(question):
+    if question.relation.person is None or _has_whole_keys(question):
         return True
     people = select([column("p")], subquery(rows.copy(), "rows"), group=[column("p")])
     labels = exp.Count(this=exp.Distinct(expressions=[call("HASH", column("p"))]))

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from mosha.connect.engines.asking import is_look
 from mosha.connect.language.schema import Schema, Type
-from mosha.connect.plan.aggregation import Norms, Question
+from mosha.connect.plan.aggregation import NearRanks, Norms, Question
 from mosha.connect.plan.relation import Relation
 from mosha.connect.plan.totals import Array, Totals, integers, object_array
 from mosha.connect.sql.dialect import Dialect, Node
@@ -77,7 +77,7 @@ class Source(ABC):
 
 
 class Engine(ABC):
-    """Where questions are answered. Rows never leave it: only exact sums per group do."""
+    """Where questions are answered. Only exact sums leave it: of groups, or of cells near some ranks of a group."""
 
     dialect: Dialect
 
@@ -104,13 +104,14 @@ class Engine(ABC):
 
 
 def assemble(question: Question, found: list[Query], results: list[tuple[list[Array], list[Array]]]) -> Totals:
-    """One table from the answers of all statements."""
+    """One table from the answers of all statements; that of cells near ranks has a row for each of them."""
     if isinstance(question, Norms):
         return _buckets(question, results[0])
     tables = []
     for query, (keys, sums) in zip(found, results, strict=True):
         tables.append(Totals(question.key_schema, tuple(keys), dict(zip(query.names, sums, strict=True))))
-    total = tables[0]
+    if isinstance(question, NearRanks):
+        return tables[0]
     if question.only is not None:
         tables = [table.align(question.only) for table in tables]
     elif len(tables) > 1:

@@ -13,7 +13,7 @@ from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Expression
 from mosha.connect.language.schema import Type
 from mosha.connect.language.value import Clamped, Persons, Rows, Value
-from mosha.connect.plan.aggregation import Norms, Question
+from mosha.connect.plan.aggregation import NearRanks, Norms, Question
 from mosha.connect.plan.totals import Array
 from mosha.connect.sql.statement import is_plain_count
 
@@ -25,6 +25,8 @@ FEW_TOTALS = 2**14
 
 def values_of(question: Question) -> dict[str, Value]:
     """What a question asks for, by name."""
+    if isinstance(question, NearRanks):
+        return {"": question.cell}
     return {"": question.value} if isinstance(question, Norms) else dict(getattr(question, "values", ()))
 
 

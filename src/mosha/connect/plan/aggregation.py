@@ -11,14 +11,14 @@ from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Expression, as_expression, lit
 from mosha.connect.language.limits import check_limit
 from mosha.connect.language.schema import Schema, Type
-from mosha.connect.language.value import Persons, Value, check_keys, check_values
+from mosha.connect.language.value import Clamped, Persons, Value, check_keys, check_values
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
 from mosha.connect.plan.growth import check_growth
 from mosha.connect.plan.relation import Relation, seeds
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
 
-__all__ = ["Aggregation", "Distinct", "Norms", "Question"]
+__all__ = ["Aggregation", "Distinct", "NearRanks", "Norms", "Question"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,3 +176,31 @@ class Norms(Question):
         whole = all(isinstance(t, int) and not isinstance(t, bool) and 0 <= t < 2**52 for t in self.thresholds)
         if not (self.thresholds and ascending and whole):
             raise InvalidParameter("connect.thresholds", parameter="thresholds")
+
+
+@dataclass(frozen=True, eq=False)
+class NearRanks(Question):
+    """How many rows each group has in the cells of a grid, but only in cells near some ranks; people are bounded.
+
+    In each group let n_c be the weight of cell c, u_c that of the cells up to it and t that of the whole group. `near`
+    lists (top, bottom, reach): the answer has the cells with n_c > 0 for which one of those intervals meets theirs,
+
+        bottom * u_c >= top * t - reach    and    bottom * (u_c - n_c) <= top * t + reach,
+
+    as "cell", "rows" (n_c), "upto" (u_c) and "total" (t). A group has at most 2 reach / bottom + 2 of them for each
+    interval, however many rows it has. The weight of a row is that of `Rows()` under `bound`, which is a NormBound of
+    order 1 for the value "rows", or none.
+    """
+
+    cell: Clamped = field(kw_only=True)
+    near: tuple[tuple[int, int, int], ...] = field(kw_only=True)
+    bound: NormBound | Unbounded = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.cell.check(self.relation.schema)
+        check_growth(self.relation, [*(expression for _, expression in self.keys), self.cell.expression])
+        if isinstance(self.bound, NormBound):
+            self._need_person()
+            if self.bound.order != 1 or set(self.bound.limits) != {"rows"}:
+                raise InvalidParameter("connect.norm_limits")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from mosha.connect.language.schema import Type
@@ -30,10 +32,13 @@ SQUARE_LIMIT = 2**102
 Values = list[tuple[str, Value]]
 
 
-def row_norms(question: Aggregation, values: Values, bound: NormBound, dialect: Dialect) -> Query:
+def row_norms(
+    question: Question, values: Values, bound: NormBound, dialect: Dialect, split: Sequence[Value] = ()
+) -> Query:
     """Order 1: one pass for each person's total, one for the weighted sums.
 
-    Only persons above a limit are joined: they are few, and whoever is not among them counts in full.
+    Only persons above a limit are joined: they are few, and whoever is not among them counts in full. Groups are split
+    further by the numbers in `split`, which the answer has behind the keys.
     """
     kinds, leaders = dict(values), bound.leaders()
     place = {name: i for i, name in enumerate(kinds)}
@@ -54,10 +59,10 @@ def row_norms(question: Aggregation, values: Values, bound: NormBound, dialect: 
         value = None if is_plain_count(kind) else column(f"v{place[name]}")
         kept = _weigh_row(value, kind, column(f"t{place[leader]}"), limit, bound.fraction, dialect, wide=wide[leader])
         sums.append(alias(dialect.sum(kept, kind.magnitude * limit << bound.fraction), f"s{place[name]}"))
-    keys = key_columns(question)
+    keys = [*key_columns(question), *(column(f"v{len(kinds) + i}") for i in range(len(split)))]
     query = select([*keys, *sums], table("rows"), group=copies(keys))
     query.set("joins", [_by_person("norms", side="LEFT")])
-    rows = contributions(question, list(kinds.values()), dialect)
+    rows = contributions(question, [*kinds.values(), *split], dialect)
     return Query(with_parts(query, rows=rows, norms=norms), tuple(place))
 
 

@@ -6,9 +6,10 @@ from sqlglot import exp
 
 from mosha.connect.language.expression import Expression
 from mosha.connect.language.value import Clamped, Persons, Rows, Value
-from mosha.connect.plan.aggregation import Aggregation, Distinct, Norms, Question
+from mosha.connect.plan.aggregation import Aggregation, Distinct, NearRanks, Norms, Question
 from mosha.connect.plan.bounding import NormBound, Truncate, Unbounded
 from mosha.connect.sql.dialect import Dialect, Node, column
+from mosha.connect.sql.near_ranks import near_ranks
 from mosha.connect.sql.norms import group_norms, norm_histogram, row_norms
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import Query, alias, contributions, copies, is_plain_count, key_columns, select
@@ -23,6 +24,8 @@ def queries(question: Question, dialect: Dialect) -> list[Query]:
         return [distinct(question, dialect)]
     if isinstance(question, Norms):
         return [norm_histogram(question, dialect)]
+    if isinstance(question, NearRanks):
+        return [near_ranks(question, dialect)]
     assert isinstance(question, Aggregation)
     bound = question.bound
     if isinstance(bound, Unbounded):

@@ -18,7 +18,16 @@ from mosha.core.randomness import Rng
 from mosha.noise import LARGEST_SCALE
 from mosha.noise.unbounded import unbounded_laplace
 
-__all__ = ["CONFIDENCE", "count_passes", "heights", "ladder", "least_height", "noise_scales", "window"]
+__all__ = [
+    "CONFIDENCE",
+    "count_passes",
+    "heights",
+    "ladder",
+    "least_height",
+    "noise_scales",
+    "tallest_height",
+    "window",
+]
 
 CONFIDENCE = 0.95
 """How often a window holds the true quantile, at least."""
@@ -60,17 +69,24 @@ def least_height(scales: Scales) -> int:
     return max(0, math.ceil(float(scales[0]) * math.log(passing / (1 - CONFIDENCE)) * (1 + 2.0**-40)))
 
 
+def tallest_height(scales: Scales) -> int:
+    """Heights above this count as this: such a window fails once in 10**13 times."""
+    return least_height(scales) + math.ceil(64 * scales[1])
+
+
 def heights(
     cells: NDArray[np.int64],
     counts: NDArray[np.int64],
     share: Fraction,
     point: int,
     span: tuple[int, int],
+    most: int | None = None,
 ) -> list[int]:
     """By how much the rank of the quantile is inside of each window that does not hold the whole range.
 
     Units:
-        In the weight of rows times the denominator of the share; the narrowest window comes first.
+        In the weight of rows times the denominator of the share, at most `most` in either direction; the narrowest
+        window comes first.
     """
     widths = ladder(span[1] - span[0] + 1)
     upto = np.concatenate([[0], np.cumsum(counts)])
@@ -82,7 +98,8 @@ def heights(
         above = [bottom * up_to - target] if point + width < span[1] else []
         under = [target - bottom * before] if point - width > span[0] else []
         if sides := above + under:
-            found.append(min(sides))
+            least = min(sides)
+            found.append(least if most is None else max(min(least, most), -most))
     return found
 
 
@@ -119,6 +136,6 @@ def window(
     widths = ladder(span[1] - span[0] + 1)
     if scales[1] > LARGEST_SCALE:
         return int(widths[-1])
-    sizes = heights(cells, counts, share, point, span)
+    sizes = heights(cells, counts, share, point, span, tallest_height(scales))
     passed = count_passes(sizes[::-1], least_height(scales), scales, rng)
     return int(widths[len(sizes) - passed])

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosha.connect.engines.source import answer, explain
-from mosha.connect.language.expression import Expression, grid
-from mosha.connect.language.value import Rows
-from mosha.connect.plan.aggregation import Aggregation
+from mosha.connect.language.value import Clamped, Rows
+from mosha.connect.plan.aggregation import NearRanks
 from mosha.connect.plan.bounding import NormBound, Unbounded
+from mosha.connect.plan.totals import Totals
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -23,6 +23,7 @@ from mosha.core.events import Exponential, Pure
 from mosha.core.number import real, strict_probability
 from mosha.core.randomness import Rng
 from mosha.mechanisms.choice import exponential_regret
+from mosha.noise import LARGEST_SCALE
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import SHARE_FOR_RANGES, RangeChoice, range_note
@@ -30,15 +31,18 @@ from mosha.tables.parts.bounded_number import Measured, Range
 from mosha.tables.parts.bounds import Limits, limits_of
 from mosha.tables.parts.key_values import as_engines_do
 from mosha.tables.parts.norm_choice import NormChoice, bounded_note
-from mosha.tables.parts.part import Columns, Frame, Noisy, within
-from mosha.tables.parts.quantile_width import CONFIDENCE, noise_scales, window
-from mosha.tables.parts.rank_choice import descend, rank_errors
+from mosha.tables.parts.part import Columns, Frame, Noisy
+from mosha.tables.parts.quantile_width import CONFIDENCE, noise_scales, tallest_height, window
+from mosha.tables.parts.rank_choice import FARTHEST, Pieces, Ranked, descend, farthest_score, rank_errors
 from mosha.tables.parts.shares import choice_epsilon, pure_epsilon
 
 __all__ = ["Quantile", "QuantilesPart", "maximum", "median", "minimum", "quantile"]
 
 POINTS = 20
-_CELL = "cell of the grid"
+BLOCK = 1 << 16
+EVERYTHING = 1 << 100
+MOST_CELLS = 1 << 33
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +70,6 @@ class Quantile(Aggregate):
         """The first and the last candidate, in grid units."""
         low, high = (math.floor(edge * 2.0**self.exponent + 0.5) for edge in self.measured.between)
         return low, high
-
-    @property
-    def cell(self) -> Expression:
-        return grid(self.measured.of, self.measured.between, self.exponent)
 
 
 def quantile(column: Any, at: float, *, between: Any = None, bars: str = "rows") -> Quantile:
@@ -139,7 +139,12 @@ class QuantilesPart:
         if windows := len({q.at for q in aggregates.values() if q.in_values}):
             left /= 2
             wide = pure_epsilon(budget, share * left / windows)
-        return QuantilesPart(aggregates, limits, choice_epsilon(budget, share * left / levels), choice, ranges, wide)
+        each = choice_epsilon(budget, share * left / levels)
+        part = QuantilesPart(aggregates, limits, each, choice, ranges, wide)
+        if ranges is None and limits.norm is not None and frame.groups * part.most_cells(limits.norm) > MOST_CELLS:
+            cells = part.most_cells(limits.norm)
+            raise InvalidParameter("tables.too_many_cells", groups=frame.groups, cells=cells, spent="nothing")
+        return part
 
     def fill_ranges(self, ranges: Mapping[str, Any]) -> QuantilesPart:
         """With the range that was bought."""
@@ -181,13 +186,43 @@ class QuantilesPart:
         bits = max(0, 12 - norm.bit_length())
         return (norm << bits) * twice, bits
 
-    def question(self, frame: Frame, norm: int | None) -> Aggregation:
-        """How many rows each group has in each cell of the grid, a person's rows weighing at most `norm` together."""
-        _, bits = self._weight(norm)
-        cell = self._first.cell
-        relation = within(frame, frame.relation.where(~cell.is_null()))
+    @property
+    def _size(self) -> int:
+        """How many candidates there are."""
+        low, high = self._first.points
+        return high - low + 1
+
+    def _reaches(self, weight: int) -> list[int]:
+        """How far from each share cells must be known, in the weight of rows times the denominator of the share."""
+        scale, shares = Fraction(weight) / Fraction(self.epsilon), self._shares
+        widest = farthest_score(Fraction(1, 2), scale, self._size)  # of a choice whose regret is the scale
+        reaches = []
+        for share, times in rank_errors(shares).items():
+            reach = math.ceil(widest * Fraction(times) * share.denominator * Fraction(513, 1024)) + 1
+            if self.wide is not None and share in self._windows:
+                scales = noise_scales(weight, share, self.wide)
+                reach = max(reach, tallest_height(scales) + 1 if scales[1] <= LARGEST_SCALE else 0)
+            reaches.append(min(reach, FARTHEST))
+        return reaches
+
+    def most_cells(self, norm: int | None) -> int:
+        """How many cells of a group come back from the engine at most, where no row weighs less than a whole one."""
+        weight, bits = self._weight(norm)
+        pairs = zip(self._reaches(weight), self._shares, strict=True)
+        return min(self._size, sum(2 * (reach // (share.denominator << bits)) + 3 for reach, share in pairs))
+
+    def question(self, frame: Frame, norm: int | None, closer: int = 1) -> NearRanks:
+        """How many rows each group has in the cells near the quantiles, a person's weighing at most `norm` together."""
+        weight, bits = self._weight(norm)
+        first = self._first
+        cell = Clamped(first.measured.of, first.measured.between, exponent=first.exponent, centre=first.points[0])
+        relation = frame.relation.where(~cell.known.is_null())
         bound = NormBound(1, {"rows": norm}, bits) if self.limits.by_person and norm else Unbounded()
-        return Aggregation(relation, (*frame.keys, (_CELL, cell)), (("rows", Rows()),), bound=bound)
+        near = tuple(
+            (share.numerator, share.denominator, min(reach * closer, EVERYTHING))
+            for share, reach in zip(self._shares, self._reaches(weight), strict=True)
+        )
+        return NearRanks(relation, frame.keys, only=frame.only, cell=cell, near=near, bound=bound)
 
     def ask(self, frame: Frame, key: bytes, rng: Rng) -> Noisy:
         del key
@@ -198,48 +233,53 @@ class QuantilesPart:
             measured = self._first.measured
             ranges = {measured.key: list(self.ranges.choose(frame, measured, self.limits, rng))}
             asked = self.fill_ranges(ranges)
-        totals = answer(asked.question(frame, norm))
         weight, bits = self._weight(norm)
-        cells = np.asarray(totals.keys[-1]).astype(np.int64)
-        counts = np.asarray(totals["rows"]).astype(np.int64)
-        owner = _owners(frame, totals.keys[:-1], len(cells))
-        order = np.lexsort((cells, owner))
-        ends = np.searchsorted(owner[order], np.arange(frame.groups + 1))
-        found: list[list[float]] = []
-        around: list[list[float]] = []
-        for group in range(frame.groups):
-            mine = order[ends[group] : ends[group + 1]]
-            points = asked.points(cells[mine], counts[mine], weight, rng)
-            found.append([math.ldexp(points[share], -asked._first.exponent) for share in self._shares])  # noqa: SLF001
-            around.append(asked.around(cells[mine], counts[mine], points, weight, rng))
+        points, ranked = asked.points(frame, norm, rng)
+        table = np.stack([points[share] for share in self._shares], axis=1) + asked._first.points[0]  # noqa: SLF001
         return {
-            "points": found, "norm": norm, "weight": weight / (1 << bits), "ranges": ranges, "windows": around,
+            "points": np.ldexp(table.astype(np.float64), -asked._first.exponent).tolist(),  # noqa: SLF001
+            "norm": norm, "weight": weight / (1 << bits), "ranges": ranges,
+            "windows": asked.around(ranked, points, weight, rng),
         }  # fmt: skip
 
-    def points(self, cells: NDArray[np.int64], counts: NDArray[np.int64], weight: int, rng: Rng) -> dict[Fraction, int]:
-        """The quantiles of one group, in grid steps."""
-        low, high = self._first.points
-        scale = Fraction(weight) / Fraction(self.epsilon)
-        points: dict[Fraction, int] = {}
-        descend(cells, counts, (low, high), self._shares, (Fraction(0), Fraction(1)), scale, points, rng)
-        return points
+    def points(self, frame: Frame, norm: int | None, rng: Rng) -> tuple[dict[Fraction, Integers], Ranked]:
+        """The quantiles of all groups, in grid steps from the first, and the cells around them.
 
-    def around(
-        self,
-        cells: NDArray[np.int64],
-        counts: NDArray[np.int64],
-        points: Mapping[Fraction, int],
-        weight: int,
-        rng: Rng,
-    ) -> list[float]:
-        """The half-widths of the windows around the quantiles of one group that have them."""
+        Cells are asked for near the quantiles. That is too near where a choice strayed by more than one in 2**53 does;
+        what was chosen stays, and the rest is chosen from a wider look.
+        """
+        scale = Fraction(self._weight(norm)[0]) / Fraction(self.epsilon)
+        found: list[dict[Fraction, Integers]] = []
+        edges: list[int] = []
+        closer = 1
+        while True:
+            ranked = _ranked(frame, answer(self.question(frame, norm, closer)))
+            edges = edges or _blocks(ranked.starts)
+            found = found or [{} for _ in edges[1:]]
+            done = True
+            for points, first, last in zip(found, edges[:-1], edges[1:], strict=True):
+                pieces = Pieces.whole(ranked.take(first, last), (0, self._size - 1))
+                whole = (Fraction(0), Fraction(1))
+                done &= descend(pieces, self._shares, whole, scale, points, self._size, rng)
+            if done:
+                return {share: np.concatenate([points[share] for points in found]) for share in self._shares}, ranked
+            closer *= 64
+
+    def around(self, ranked: Ranked, points: Mapping[Fraction, Integers], weight: int, rng: Rng) -> list[list[float]]:
+        """The half-widths of the windows around the quantiles of each group that have them."""
+        groups = len(ranked.starts) - 1
         if self.wide is None:
-            return []
+            return [[] for _ in range(groups)]
+        scales = {share: noise_scales(weight, share, self.wide) for share in self._windows}
         found = []
-        for share in self._windows:
-            scales = noise_scales(weight, share, self.wide)
-            wide = window(cells, counts, share, points[share], self._first.points, scales, rng) + 1
-            found.append(math.ldexp(wide, -self._first.exponent))
+        for group in range(groups):
+            mine = slice(int(ranked.starts[group]), int(ranked.starts[group + 1]))
+            cells, counts = ranked.cells[mine], ranked.counts[mine]
+            each = (
+                window(cells, counts, share, int(points[share][group]), (0, self._size - 1), scales[share], rng) + 1
+                for share in self._windows
+            )
+            found.append([math.ldexp(wide, -self._first.exponent) for wide in each])
         return found
 
     def _rank_errors(self, span: tuple[int, int], weight: float, confidence: float) -> dict[Fraction, float]:
@@ -294,7 +334,10 @@ class QuantilesPart:
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
 
     def sql(self, frame: Frame) -> str:
-        return explain(self.question(frame, self.limits.norm or 1))
+        norm = self.limits.norm or 1
+        if self.ranges is not None:
+            return explain(self.question(frame, norm))
+        return f"-- at most {self.most_cells(norm):,} cells of a group come back\n{explain(self.question(frame, norm))}"
 
 
 def _levels(quantiles: int) -> int:
@@ -302,13 +345,34 @@ def _levels(quantiles: int) -> int:
     return quantiles.bit_length()
 
 
-def _owners(frame: Frame, keys: Sequence[Any], rows: int) -> NDArray[np.int64]:
+def _ranked(frame: Frame, totals: Totals) -> Ranked:
+    """The cells of each group that is shown, in the order of the groups."""
+    owner = _owners(frame, totals.keys, len(totals))
+    return Ranked.of(owner, totals["cell"], totals["rows"], totals["upto"], totals["total"], frame.groups)
+
+
+def _blocks(starts: Integers) -> list[int]:
+    """Where to cut the groups, so that each block has about BLOCK cells and the last ends with the last group."""
+    cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), BLOCK), side="left").tolist()
+    few = range(0, len(starts) - 1, BLOCK)  # groups without cells take room as well
+    return sorted({0, *cuts, *few, len(starts) - 1})
+
+
+def _owners(frame: Frame, keys: Sequence[NDArray[Any]], rows: int) -> Integers:
     """The place of each row's group among the groups that are shown, -1 for others."""
     if not frame.keys:
         return np.zeros(rows, np.int64)
-    place = {as_engines_do(group): i for i, group in enumerate(frame.only or ())}
-    groups = zip(*(column.tolist() for column in keys), strict=True)
-    return np.array([place.get(group, -1) for group in groups], np.int64)
+    groups = frame.only or ()
+    if len(keys) == 1 and keys[0].dtype == np.int64 and (None,) not in groups:
+        listed = np.array([value for (value,) in groups], np.int64)
+        order = np.argsort(listed)
+        at = np.minimum(np.searchsorted(listed[order], keys[0]), len(listed) - 1)
+        return np.where(listed[order[at]] == keys[0], order[at], -1)
+    place = {as_engines_do(group): i for i, group in enumerate(groups)}
+    if len(keys) == 1:
+        alone = {key: i for (key,), i in place.items()}
+        return np.array([alone.get(key, -1) for key in keys[0].tolist()], np.int64)
+    return np.array([place.get(key, -1) for key in zip(*(c.tolist() for c in keys), strict=True)], np.int64)
 
 
 def columns_of(quantiles: Mapping[str, Quantile]) -> Iterable[dict[str, Quantile]]:

@@ -1,60 +1,229 @@
-"""One point of a line by the ranks around it: the exponential mechanism over points and gaps.
+"""Points of a line by the ranks around them, for many groups at once: the exponential mechanism over points and gaps.
 
-Guarantee:
-    The score of point t is minus the distance of at * n from the ranks [below(t), up_to(t)]. A row of weight w that is
-    added at x moves n by w, and the ranks of t by w where t > x, by 0 where t < x, by something between where
-    t = x: the distance moves by at most max(at, 1 - at) w, up or down. So scores move within a range of
-    2 max(at, 1 - at) w, and the choice with the scale 2 max(at, 1 - at) W / epsilon loses epsilon w / W.
-    Choices for several groups or pieces, in which a unit has weights that sum to at most W, are independent: together
-    they are one exponential mechanism on tuples, of range epsilon. Scores below -2**62 count as -2**62, whatever
-    the data are: that brings two scores of a point no farther apart.
+`rank_choice.md` proves what a choice costs, and that rows far from the rank that is sought need not be known singly.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosha.core.randomness import Rng
 from mosha.exact.grid import enlarge_scale
-from mosha.noise import exponential_choice, uniform
+from mosha.noise import exponential_choices, uniform_each
 
-__all__ = ["choose_point", "descend", "rank_errors"]
+__all__ = ["FARTHEST", "Pieces", "Ranked", "choose_points", "descend", "farthest_score", "rank_errors"]
 
+Integers = NDArray[np.int64]
+Span = tuple[Fraction, Fraction]
 FARTHEST = 2**62
+RARE = 53 * math.log(2)
+"""Beyond this many scales and the logarithm of the number of points, scores are all the same (`rank_choice.md`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Rows of groups on a grid: the cells of group g are those from starts[g] on, ascending, with a weight above 0.
+
+    A lump stands for all cells between its neighbors, whose weight is known only together.
+    """
+
+    cells: Integers
+    counts: NDArray[Any]
+    starts: Integers
+    lumps: NDArray[np.bool_]
+
+    @staticmethod
+    def of(
+        owner: Integers, cell: Integers, rows: NDArray[Any], upto: NDArray[Any], total: NDArray[Any], groups: int
+    ) -> Ranked:
+        """From cells in any order, with the weight of each, of all cells up to it, and of its whole group."""
+        order = np.lexsort((cell, owner))
+        order = order[owner[order] >= 0]
+        owner, cell, rows, upto, total = owner[order], cell[order], rows[order], upto[order], total[order]
+        begins = np.diff(owner, prepend=-1) != 0
+        ends = np.diff(owner, append=groups) != 0
+        before = np.where(begins, 0, np.roll(upto, 1))
+        under = np.flatnonzero(upto - rows - before > 0)
+        above = np.flatnonzero(ends & (total - upto > 0))
+        holes = np.where(begins, 0, np.roll(cell, 1) + 1)[under]
+        cells = np.concatenate([cell, holes, cell[above] + 1]).astype(np.int64)
+        counts = np.concatenate([rows, (upto - rows - before)[under], (total - upto)[above]])
+        owners = np.concatenate([owner, owner[under], owner[above]])
+        lumps = np.repeat([False, True], [len(cell), len(under) + len(above)])
+        order = np.lexsort((cells, owners))
+        starts = np.searchsorted(owners[order], np.arange(groups + 1))
+        return Ranked(cells[order], counts[order], starts, lumps[order])
+
+    def take(self, first: int, last: int) -> Ranked:
+        """The groups from `first` to before `last`."""
+        begin, end = int(self.starts[first]), int(self.starts[last])
+        starts = self.starts[first : last + 1] - begin
+        return Ranked(self.cells[begin:end], self.counts[begin:end], starts, self.lumps[begin:end])
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """One piece of every group: its cells are numbers first to before last, its candidates low to high."""
+
+    ranked: Ranked
+    first: Integers
+    last: Integers
+    low: Integers
+    high: Integers
+
+    @staticmethod
+    def whole(ranked: Ranked, span: tuple[int, int]) -> Pieces:
+        """All cells of every group."""
+        low, high = (np.full(len(ranked.starts) - 1, edge, np.int64) for edge in span)
+        return Pieces(ranked, ranked.starts[:-1], ranked.starts[1:], low, high)
+
+    def split(self, points: Integers) -> tuple[Pieces, Pieces, bool]:
+        """What lies below the points, what does not, and whether the weight of both is known."""
+        cells, lumps = self.ranked.cells, self.ranked.lumps
+        low, high = self.first.copy(), self.last.copy()
+        while (searching := low < high).any():
+            middle = (low + high) >> 1
+            below = searching & (cells[np.minimum(middle, len(cells) - 1)] < points)
+            low = np.where(below, middle + 1, low)
+            high = np.where(searching & ~below, middle, high)
+        inside, behind = low < self.last, low > self.first
+        at = cells[np.where(inside, low, 0)] if len(cells) else points
+        here = inside & (at == points)
+        in_lump = here & lumps[np.where(here, low, 0)] if len(cells) else here
+        after_lump = behind & ~here & lumps[np.where(behind, low - 1, 0)] if len(cells) else here
+        known = not (in_lump | after_lump).any()
+        return (
+            Pieces(self.ranked, self.first, low, self.low, points),
+            Pieces(self.ranked, low, self.last, points, self.high),
+            known,
+        )
+
+    def ranks(self, share: Fraction) -> tuple[Integers, Integers, NDArray[Any], NDArray[Any]]:
+        """(places, sizes, under, upto): the cells of all pieces, how many each has, and their ranks from the share.
+
+        In the weight of rows times the denominator of the share: `under` counts the cells below, `upto` this one too.
+        """
+        counts, sizes = self.ranked.counts, self.last - self.first
+        offsets = np.cumsum(sizes) - sizes
+        places = np.arange(int(sizes.sum())) + np.repeat(self.first - offsets, sizes)
+        mine = counts[places]
+        top, bottom = share.numerator, share.denominator
+        if mine.dtype == object or (mine.size and int(mine.astype(object).sum()) * bottom >= FARTHEST):
+            mine = mine.astype(object)  # 64 bits might not hold the ranks; Python's integers do
+        running = np.concatenate([[0], np.cumsum(mine)])
+        begin, end = running[offsets], running[offsets + sizes]
+        base = np.repeat(begin * bottom + (end - begin) * top, sizes)
+        return places, sizes, running[:-1] * bottom - base, running[1:] * bottom - base
+
+
+def farthest_score(share: Fraction, scale: Fraction, points: int) -> int:
+    """Scores below minus this count as minus this: they are drawn with a probability of at most 2**-53 together.
+
+    Units:
+        In the weight of rows times the denominator of the share, as scores are.
+    """
+    sensitivity = 2 * max(share.numerator, share.denominator - share.numerator)
+    return math.ceil(enlarge_scale(scale * sensitivity) * Fraction(math.log(points) + RARE) * Fraction(1025, 1024))
+
+
+def choose_points(
+    pieces: Pieces, share: Fraction, scale: Fraction, rng: Rng, *, points: int | None = None
+) -> Integers | None:
+    """One point of each piece: each cell is a candidate, and each gap between two is one with its width.
+
+    None where a lump lies so near to the rank that is sought that its cells would have to be known.
+
+    Args:
+        pieces: where to look.
+        share: of the rows of a piece that are to lie below the point.
+        scale: weight of a unit / epsilon.
+        rng: randomness.
+        points: how many points the whole grid has; those of the pieces by default.
+    """
+    places, sizes, under, upto = pieces.ranks(share)
+    count = points or int((pieces.high - pieces.low).max(initial=0)) + 1
+    most = min(farthest_score(share, scale, count), FARTHEST)
+    if (pieces.ranked.lumps[places] & (upto > -most) & (under < most)).any():
+        return None
+    under, upto = (np.clip(ranks, -most, most).astype(np.int64) for ranks in (under, upto))
+    cells = pieces.ranked.cells[places]
+    offsets = np.cumsum(sizes) - sizes
+    groups = np.arange(len(sizes))
+    starts = np.concatenate([2 * offsets + groups, [2 * len(cells) + len(sizes)]])
+    owner = np.repeat(groups, sizes)
+    at = 2 * np.arange(len(cells)) + owner + 1
+    scores, weights = (np.zeros(int(starts[-1]), np.int64) for _ in range(2))
+    scores[at] = -np.maximum(np.maximum(under, -upto), 0)
+    weights[at] = 1
+    scores[at - 1] = -np.abs(under)
+    filled = sizes > 0
+    lasts = starts[1:] - 1
+    scores[lasts[filled]] = -np.abs(upto[(offsets + sizes - 1)[filled]])
+    previous = np.concatenate([[0], cells[:-1]])[: len(cells)]
+    previous[offsets[filled]] = pieces.low[filled] - 1
+    weights[at - 1] = np.maximum(cells - previous - 1, 0)
+    floor = pieces.low - 1
+    floor[filled] = cells[(offsets + sizes - 1)[filled]]
+    weights[lasts] = np.maximum(pieces.high - floor, 0)
+    sensitivity = 2 * max(share.numerator, share.denominator - share.numerator)
+    chosen = exponential_choices(scores, starts, enlarge_scale(scale * sensitivity), weights=weights, rng=rng)
+    within = chosen - starts[:-1]
+    on_cell = within % 2 == 1
+    entry = offsets + (within >> 1)
+    found = np.empty(len(sizes), np.int64)
+    found[on_cell] = cells[entry[on_cell]]
+    gap = ~on_cell
+    below = np.where(within > 0, cells[np.maximum(entry - 1, 0)] if len(cells) else 0, pieces.low - 1)
+    found[gap] = below[gap] + 1 + uniform_each(weights[chosen[gap]], rng=rng)
+    return found
 
 
 def descend(
-    cells: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    span: tuple[int, int],
+    pieces: Pieces,
     shares: Sequence[Fraction],
-    part: tuple[Fraction, Fraction],
+    part: Span,
     scale: Fraction,
-    points: dict[Fraction, int],
+    points: dict[Fraction, Integers],
+    size: int,
     rng: Rng,
-) -> None:
-    """Release the middle share's quantile of these rows, then go on left and right of it."""
+) -> bool:
+    """Choose the middle share's quantile of these rows, then go on left and right of it.
+
+    What is in `points` already stays as it is. False where cells would have to be known that are in lumps: `points` has
+    then what could be chosen, and the rest can be chosen from a closer look.
+    """
     if not shares:
-        return
+        return True
     middle = len(shares) // 2
     share, width = shares[middle], part[1] - part[0]
-    relative = (share - part[0]) / width if width else Fraction(1, 2)
-    point = choose_point(cells, counts, span, relative, scale, rng)
-    points[share] = point
-    cut = int(np.searchsorted(cells, point, side="left"))
-    left = (cells[:cut], counts[:cut], (span[0], point), shares[:middle], (part[0], share))
-    right = (cells[cut:], counts[cut:], (point, span[1]), shares[middle + 1 :], (share, part[1]))
-    for side in (left, right):
-        descend(*side, scale, points, rng)
+    if share not in points:
+        relative = (share - part[0]) / width if width else Fraction(1, 2)
+        found = choose_points(pieces, relative, scale, rng, points=size)
+        if found is None:
+            return False
+        points[share] = found
+    left, right, known = pieces.split(points[share])
+    if len(shares) > 1 and not known:
+        return False
+    return all(
+        descend(piece, some, span, scale, points, size, rng)
+        for piece, some, span in (
+            (left, shares[:middle], (part[0], share)),
+            (right, shares[middle + 1 :], (share, part[1])),
+        )
+    )
 
 
 def rank_errors(
     shares: Sequence[Fraction],
-    part: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1)),
+    part: Span = (Fraction(0), Fraction(1)),
     ends: tuple[float, float] = (0, 0),
 ) -> dict[Fraction, float]:
     """How far ranks stray, in regrets: `descend` seeks a share of the rows between two points that stray themselves.
@@ -74,33 +243,3 @@ def rank_errors(
     left = rank_errors(shares[:middle], (part[0], share), (ends[0], own))
     right = rank_errors(shares[middle + 1 :], (share, part[1]), (own, ends[1]))
     return left | {share: own} | right
-
-
-def choose_point(
-    cells: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    span: tuple[int, int],
-    share: Fraction,
-    scale: Fraction,
-    rng: Rng,
-) -> int:
-    """One point of the grid: each data point is a candidate, and each gap between two is one with its width."""
-    bottom, top = share.denominator, share.numerator
-    upto = np.cumsum(counts)
-    total = int(upto[-1]) if counts.size else 0
-    if bottom * total >= FARTHEST:  # 64 bits would not hold the ranks; Python's integers do
-        counts, upto = counts.astype(object), upto.astype(object)
-    target = top * total
-    edges = np.concatenate([[span[0] - 1], cells, [span[1] + 1]])
-    ranks = np.concatenate([[0], upto]) * bottom
-    gaps = np.maximum(np.diff(edges) - 1, 0)
-    at_points = -np.maximum(np.maximum(bottom * (upto - counts) - target, target - bottom * upto), 0)
-    in_gaps = -np.abs(ranks - target)
-    scores = np.maximum(np.concatenate([at_points, in_gaps]), -FARTHEST).astype(np.int64)
-    weights = np.concatenate([np.ones(cells.size, np.int64), gaps])
-    sensitivity = 2 * max(top, bottom - top)
-    chosen = exponential_choice(scores, enlarge_scale(scale * sensitivity), weights=weights, rng=rng)
-    if chosen < cells.size:
-        return int(cells[chosen])
-    gap = chosen - cells.size
-    return int(edges[gap]) + 1 + int(uniform(int(gaps[gap]), rng=rng))

@@ -1,0 +1,16 @@
+"""The choice of a quantile for one group, as the tests of its law ask for it."""
+
+import numpy as np
+
+from mosha.tables.parts.rank_choice import Pieces, Ranked, choose_points
+
+
+def rank_group(cells, counts):
+    """All cells of one group, none of them in a lump."""
+    starts = np.array([0, len(cells)])
+    return Ranked(np.asarray(cells, np.int64), np.asarray(counts), starts, np.zeros(len(cells), bool))
+
+
+def choose_point(cells, counts, span, share, scale, rng):
+    (point,) = choose_points(Pieces.whole(rank_group(cells, counts), span), share, scale, rng).tolist()
+    return point
