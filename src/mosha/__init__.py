@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from mosha import tables as tables
     from mosha.client import connect_to as connect_to
     from mosha.connect.language.expression import col as col
+    from mosha.connect.language.expression import lit as lit
+    from mosha.connect.language.expression import when as when
     from mosha.core.account import Account as Account
     from mosha.core.account import Run as Run
     from mosha.core.language import set_language as set_language
@@ -90,9 +92,11 @@ _NAMES = {
     "col": "connect.language.expression",
     "connect_to": "client",
     "keep_private_log": "core.private_log",
+    "lit": "connect.language.expression",
     "protect": "protection",
     "query": "sql",
     "set_language": "core.language",
+    "when": "connect.language.expression",
 } | dict.fromkeys(
     ["Client", "Edge", "Example", "Member", "Neighbors", "Node", "Own", "Person", "Reading", "Row", "Unit", "Window"],
     "core.unit",

@@ -72,7 +72,7 @@ def test_a_key_makes_a_retry_free(visits):
 
 def test_explain_spends_nothing_and_makes_no_ledger(visits):
     done = run(visits, "SELECT COUNT(*) AS n FROM visits", "--schema", "visits.toml", "--epsilon", "1", "--explain")
-    assert "SELECT" in done.stdout
+    assert "Price: epsilon 1" in done.stdout
     assert not list(visits.glob("*.privacy.db*"))
 
 

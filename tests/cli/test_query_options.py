@@ -168,8 +168,12 @@ def key(ask):
 
 
 def explain(ask):
-    assert "SELECT" in ask(COUNT, *WHO, "--epsilon", "1", "--explain", plain=True)
+    assert "Hidden:" in ask(COUNT, *WHO, "--epsilon", "1", "--explain", plain=True)
     assert not list(ask.folder.glob("*.privacy.db*"))
+
+
+def statements(ask):
+    assert "SELECT" in ask(COUNT, *WHO, "--epsilon", "1", "--statements", plain=True)
 
 
 def json_(ask):
@@ -180,7 +184,7 @@ def json_(ask):
 TESTS = {
     f"--{test.__name__.strip('_').replace('_', '-')}": test
     for test in (unit, at_most, epsilon, rho, delta, within, confidence, rows, bars, separator, table, schema, ledger,
-                 account, limit_epsilon, limit_delta, key, deadline, explain, json_)
+                 account, limit_epsilon, limit_delta, key, deadline, explain, statements, json_)
 }  # fmt: skip
 
 

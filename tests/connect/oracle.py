@@ -55,7 +55,7 @@ def _case(case, row, schema):
     for condition, value in case.branches:
         if evaluate(condition, row, schema) is True:
             return coerce(evaluate(value, row, schema), kind)
-    return None if case.otherwise is None else coerce(evaluate(case.otherwise, row, schema), kind)
+    return None if case.rest is None else coerce(evaluate(case.rest, row, schema), kind)
 
 
 def coerce(value, kind):

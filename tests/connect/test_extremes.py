@@ -45,9 +45,7 @@ def test_the_other_ways_to_read_a_table_raise_as_little(engine):
 def operators_in(expression):
     if isinstance(expression, Case):
         parts = [part for branch in expression.branches for part in branch]
-        return set().union(
-            *map(operators_in, [*parts, *([] if expression.otherwise is None else [expression.otherwise])])
-        )
+        return set().union(*map(operators_in, [*parts, *([] if expression.rest is None else [expression.rest])]))
     if isinstance(expression, Call):
         return {expression.operator}.union(*map(operators_in, expression.arguments))
     return set()

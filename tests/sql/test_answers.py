@@ -125,12 +125,12 @@ def test_a_column_without_a_declared_type_is_a_number_beside_numbers(tmp_path):
 def test_explain_shows_bounded_sql_and_prices_and_spends_nothing(tables):
     account = tables["visits"].account
     before = account.spent
-    for text in (
-        explain("SELECT AVG(CLAMP(days, 0, 30)) AS m FROM visits", epsilon=1, **tables),
-        query("EXPLAIN SELECT AVG(CLAMP(days, 0, 30)) AS m FROM visits", epsilon=1, **tables),
-    ):
-        assert "epsilon" in text
-        assert "SELECT" in text
+    asked = "SELECT AVG(CLAMP(days, 0, 30)) AS m FROM visits"
+    assert "SELECT" in explain(asked, epsilon=1, statements=True, **tables)
+    for text in (explain(asked, epsilon=1, **tables), query(f"EXPLAIN {asked}", epsilon=1, **tables)):
+        assert "Price: epsilon 1" in text
+        assert "SELECT" not in text
+        assert len(text.splitlines()) <= 7
     assert account.spent == before
 
 

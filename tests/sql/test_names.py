@@ -18,9 +18,11 @@ def table():
     "name", ["rows", "keys", "key", "delta", "epsilon", "tables", "bars", "sql", "deadline", "within"]
 )
 def test_a_table_may_have_the_name_of_an_option(table, name):
-    answer = mosha.query(f'SELECT COUNT(*) FROM "{name}"', tables={name: table}, epsilon=0.1)
+    answer = mosha.query(f'SELECT COUNT(*) FROM "{name}"', tables={name: table}, epsilon=0.1, statements=True)
     assert answer.receipt.cost == pytest.approx(0.1)
-    assert "SELECT" in mosha.sql.explain(f'SELECT COUNT(*) FROM "{name}"', tables={name: table}, epsilon=0.1)
+    assert "SELECT" in mosha.sql.explain(
+        f'SELECT COUNT(*) FROM "{name}"', tables={name: table}, epsilon=0.1, statements=True
+    )
 
 
 @pytest.mark.parametrize("name", ["rows", "keys", "key", "bars", "tables", "deadline", "within"])
@@ -40,7 +42,7 @@ def test_a_table_given_twice_and_tables_that_are_none_are_refused(table):
 def test_explain_takes_keys_ranges_and_bars_as_query_does(table):
     options = {"keys": {"ward": ["A", "B"]}, "ranges": {"days": (0, 30)}, "bars": "values", "epsilon": 0.5}
     asked = "SELECT ward, MEDIAN(days) FROM t GROUP BY ward"
-    assert "Exponential" in mosha.sql.explain(asked, t=table, **options)
+    assert "Exponential" in mosha.sql.explain(asked, t=table, statements=True, **options)
     assert mosha.query(asked, t=table, **options).rows == (("A",), ("B",))
 
 

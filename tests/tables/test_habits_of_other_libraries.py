@@ -12,8 +12,8 @@ TABLE = mosha.protect(pa.table({"who": [1, 2], "meddol": [1.0, 2.0]}), unit=mosh
 
 @pytest.mark.parametrize(
     ("name", "verb"),
-    [("avg", "mean"), ("std", "standard_deviation"), ("describe", "aggregate"), ("value_counts", "top"),
-     ("groupby", "group_by"), ("filter", "where"), ("columns", "schema"), ("medain", "median")],
+    [("avg", "mean"), ("std", "standard_deviation"), ("summary", "describe"), ("nlargest", "top"),
+     ("groupby", "group_by"), ("query", "where"), ("columns", "schema"), ("medain", "median")],
 )  # fmt: skip
 def test_an_unknown_verb_is_answered_with_the_right_one(name, verb):
     with pytest.raises(AttributeError, match=f"did you mean {verb}"):

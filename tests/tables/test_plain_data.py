@@ -60,7 +60,7 @@ def same(first, second, budget):
     assert first.fingerprint == second.fingerprint
     assert first.measurement(budget).event == second.measurement(budget).event
     given = {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho}
-    assert first.explain(**given) == second.explain(**given)
+    assert first.explain(statements=True, **given) == second.explain(statements=True, **given)
     assert (first.title, first.unit, first.account) == (second.title, second.unit, second.account)
 
 

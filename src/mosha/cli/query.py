@@ -66,7 +66,8 @@ def query(
     ] = None,
     key: Annotated[str | None, typer.Option(help="Makes a retry free: the same key finds the same answer.")] = None,
     deadline: Annotated[float | None, typer.Option(help="Break the question off after so many seconds.")] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the SQL that would run and its price.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say in a few sentences what would run.")] = False,
+    sql_only: Annotated[bool, typer.Option("--statements", help="Show the SQL that would run and its price.")] = False,
     as_json: Json = False,
 ) -> None:
     """Ask a protected table: noisy answers with error bars, and what is left of the budget."""
@@ -83,8 +84,9 @@ def query(
     protected = mosha.tables.protect(data, unit=whose, table=table, schema=declared, separator=separator)
     named = dict.fromkeys((name, "data"), protected)
     checked = statement(sql, named, bars=bars)
-    if explain or checked.explained:
-        typer.echo(checked.question.explain(epsilon=epsilon, rho=rho, delta=delta))
+    if explain or sql_only or checked.explained:
+        told = checked.question.explain(epsilon=epsilon, rho=rho, delta=delta, statements=sql_only)
+        typer.echo(told)
         return
     with closing(mosha.Ledger(place, key=find_key_file())) as book:
         paying = _account(book, account or name, whose, limit_epsilon, limit_delta)

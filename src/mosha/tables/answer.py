@@ -94,6 +94,20 @@ class Answer(Shown):
             raise InvalidParameter("tables.limit_needs_rows", parameter="rows")
         return replace(self, kept=self._places[:rows])
 
+    def pivot(self, value: str | None = None) -> dict[str, list[Any]]:
+        """An answer by two keys laid out: the first key down, a column for each value of the second.
+
+        Args:
+            value: which aggregate; the only one where it is left out. A cell that was not released is None.
+        """
+        if len(self.keys) != 2 or (value is None and len(self.columns) != 1) or (value and value not in self.columns):
+            raise InvalidParameter("tables.pivot_two_keys")
+        table = self.table
+        down, across = (list(dict.fromkeys(table[key])) for key in self.keys)
+        numbers = table[value or next(iter(self.columns))]
+        cells = dict(zip(zip(*(table[key] for key in self.keys), strict=True), numbers, strict=True))
+        return {self.keys[0]: down} | {str(name): [cells.get((row, name)) for row in down] for name in across}
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Each row as a dictionary."""
         table = self.table

@@ -26,6 +26,7 @@ from mosha.core.release import Receipt
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Unit
 from mosha.tables.answer import Answer
+from mosha.tables.explaining import explain_release
 from mosha.tables.look import look
 from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
@@ -300,9 +301,24 @@ class Question(Shown):
         hint = "Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."
         return find_least_budget(widest, within=within, delta=delta, hint="" if rows is not None else hint)
 
-    def explain(self, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None) -> str:
-        """The bounded SQL that will run in the engine, with the price of each part."""
-        return self.plan_release(Budget(epsilon=epsilon, delta=delta, rho=rho)).explain()
+    def explain(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        statements: bool = False,
+    ) -> str:
+        """What a release does, in a few sentences: who is hidden, how far anybody counts, noise, bars, price, payer.
+
+        Args:
+            epsilon: the price, as for `release`; or
+            rho: the same.
+            delta: the same.
+            statements: the bounded SQL that will run in the engine, with the price of each part, in their place.
+        """
+        plan = self.plan_release(Budget(epsilon=epsilon, delta=delta, rho=rho))
+        return plan.explain() if statements else explain_release(plan, self.title, self.unit, self.account)
 
 
 def _is_person(expression: Expression, relation: Relation) -> bool:

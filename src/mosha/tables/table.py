@@ -22,6 +22,7 @@ from mosha.core.number import positive_integer
 from mosha.core.showing import Card, Shown
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables.declaration import Declaration, apply_types, beside
+from mosha.tables.frame_verbs import FrameVerbs, read_condition
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounded_number import declared_range_key
 from mosha.tables.parts.key_values import interval, intervals
@@ -37,7 +38,7 @@ FROM_DATA = "from_data"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table(Shown, Asks):
+class Table(Shown, FrameVerbs):
     """Private rows behind frosted glass: `where`, `compute`, `join`, `group_by`, then ask."""
 
     relation: Relation
@@ -57,8 +58,10 @@ class Table(Shown, Asks):
         """The public list of columns and their types."""
         return self.relation.schema
 
-    def where(self, predicate: Expression) -> Table:
-        """The rows for which `predicate` is true."""
+    def where(self, predicate: Expression | str) -> Table:
+        """The rows for which `predicate` is true: an expression, or a condition in SQL such as "days > 3"."""
+        if isinstance(predicate, str):
+            return replace(self, relation=read_condition(self, predicate))
         if not isinstance(predicate, Expression):
             raise InvalidParameter("tables.where_needs_expression", parameter="predicate")
         return replace(self, relation=self.relation.where(predicate))

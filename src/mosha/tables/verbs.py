@@ -19,10 +19,10 @@ __all__ = ["Asks"]
 INSTEAD = {
     "avg": "mean", "average": "mean", "std": "standard_deviation", "stddev": "standard_deviation", "var": "variance",
     "min": "minimum", "max": "maximum", "nunique": "distinct", "unique": "distinct", "n_unique": "distinct",
-    "size": "count", "len": "count", "shape": "count", "corr": "correlation", "cov": "covariance", "agg": "aggregate",
-    "value_counts": "top", "nlargest": "top", "hist": "histogram", "filter": "where", "assign": "compute",
-    "with_columns": "compute", "with_column": "compute", "merge": "join", "groupby": "group_by", "columns": "schema",
-    "dtypes": "schema", "describe": "aggregate",
+    "size": "count", "len": "count", "shape": "count", "corr": "correlation", "cov": "covariance",
+    "nlargest": "top", "hist": "histogram", "query": "where", "assign": "with_columns", "with_column": "with_columns",
+    "merge": "join", "groupby": "group_by", "columns": "schema", "dtypes": "schema", "pivot_table": "pivot",
+    "crosstab": "pivot", "summary": "describe",
 }  # fmt: skip
 """Verbs of other libraries, and what they are called here."""
 
@@ -51,6 +51,10 @@ class Asks:
     def aggregate(self, /, **named: Aggregate) -> Question:
         """Several things in one release, which share one budget."""
         raise NotImplementedError
+
+    def agg(self, /, **named: Aggregate) -> Question:
+        """The same as `aggregate`."""
+        return self.aggregate(**named)
 
     def count(self, column: Any = None) -> Question:
         """How many rows (with `column`: in which it is not missing)."""

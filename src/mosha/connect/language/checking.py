@@ -57,8 +57,8 @@ def _case_type(case: Case, schema: Schema, depth: int) -> Type:
         if _type_of(condition, schema, depth + 1) is not Type.BOOLEAN:
             raise DataError("connect.case_needs_boolean")
     values = [value for _, value in case.branches]
-    if case.otherwise is not None:
-        values.append(case.otherwise)
+    if case.rest is not None:
+        values.append(case.rest)
     return join_types([_type_of(value, schema, depth + 1) for value in values], "case")
 
 

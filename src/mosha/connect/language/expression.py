@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 from mosha.connect.language.limits import MOST_PARTS, check_call, check_grid
 from mosha.connect.language.operator import Operator
@@ -113,7 +113,14 @@ class Expression:
         return _call(Operator.IS_NULL, self)
 
     def is_in(self, *values: Any) -> Expression:
-        """Whether the value is one of public constants; NULL when the value is missing."""
+        """Whether the value is one of public constants, said one by one or as a list; NULL when it is missing.
+
+        >>> col("ward").is_in(["A", "B"])
+        ("ward" in 'A' 'B')
+        """
+        if len(values) == 1 and isinstance(values[0], list | tuple | set | frozenset):
+            listed = values[0]
+            values = tuple(sorted(listed, key=repr) if isinstance(listed, set | frozenset) else listed)
         if not values:
             raise InvalidParameter("connect.is_in_needs_values", parameter="values")
         return Call(Operator.IN, (self, *(lit(value) for value in values)))
@@ -279,22 +286,50 @@ class Call(Expression):
         return f"({' '.join(parts + [repr(option) for option in self.options])})"
 
 
+NO_VALUE = object()
+"""In place of a value that `then` will say."""
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """A condition that waits for its value: `when(condition).then(value)`."""
+
+    condition: Expression
+    earlier: tuple[tuple[Expression, Expression], ...] = ()
+
+    def then(self, value: Any) -> Case:
+        """The choice with this branch; without another one, the rest is NULL."""
+        return Case((*self.earlier, (self.condition, as_expression(value))))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Case(Expression):
-    """The value beside the first condition that is true, else `otherwise`, else NULL."""
+    """The value beside the first condition that is true, else `rest`, else NULL."""
 
     branches: tuple[tuple[Expression, Expression], ...]
-    otherwise: Expression | None = None
+    rest: Expression | None = None
 
-    def when(self, condition: Any, value: Any) -> Case:
-        return Case((*self.branches, (as_expression(condition), as_expression(value))))
+    @overload
+    def when(self, condition: Any) -> Branch: ...
+
+    @overload
+    def when(self, condition: Any, value: Any) -> Case: ...
+
+    def when(self, condition: Any, value: Any = NO_VALUE) -> Case | Branch:
+        """One more branch, as the function `when` begins the first."""
+        branch = Branch(as_expression(condition), self.branches)
+        return branch if value is NO_VALUE else branch.then(value)
 
     def else_(self, value: Any) -> Case:
         return Case(self.branches, as_expression(value))
 
+    def otherwise(self, value: Any) -> Case:
+        """What is taken where no condition is true; the same as `else_`."""
+        return self.else_(value)
+
     def __repr__(self) -> str:
         branches = " ".join(f"when {condition!r} then {value!r}" for condition, value in self.branches)
-        return f"(case {branches} else {self.otherwise!r})"
+        return f"(case {branches} else {self.rest!r})"
 
 
 def col(name: str) -> Column:
@@ -312,13 +347,24 @@ def null(kind: Type | str) -> Literal:
     return Literal(None, Type(kind))
 
 
-def when(condition: Any, value: Any) -> Case:
-    """The first branch of a choice.
+@overload
+def when(condition: Any) -> Branch: ...
 
+
+@overload
+def when(condition: Any, value: Any) -> Case: ...
+
+
+def when(condition: Any, value: Any = NO_VALUE) -> Case | Branch:
+    """The first branch of a choice; its value is the second argument, or is said by `then`.
+
+    >>> when(col("age") < 18).then("minor").when(col("age") < 65).then("adult").otherwise("old")
+    (case when ("age" < 18) then 'minor' when ("age" < 65) then 'adult' else 'old')
     >>> when(col("age") < 18, "minor").else_("adult")
     (case when ("age" < 18) then 'minor' else 'adult')
     """
-    return Case(((as_expression(condition), as_expression(value)),))
+    branch = Branch(as_expression(condition))
+    return branch if value is NO_VALUE else branch.then(value)
 
 
 def as_expression(value: Any) -> Expression:

@@ -197,8 +197,8 @@ def _write(expression: Expression, counted: Reader, depth: int) -> Plain:
     if isinstance(expression, Case):
         pairs: list[Plain] = [[_write(part, counted, depth + 1) for part in branch] for branch in expression.branches]
         case: dict[str, Plain] = {"case": pairs}
-        if expression.otherwise is not None:
-            case["else"] = _write(expression.otherwise, counted, depth + 1)
+        if expression.rest is not None:
+            case["else"] = _write(expression.rest, counted, depth + 1)
         return case
     assert isinstance(expression, Call)
     call: dict[str, Plain] = {

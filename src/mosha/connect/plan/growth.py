@@ -24,7 +24,7 @@ def texts_in(expression: Expression) -> int:
     """How many operators of an expression make a text (LIKE does where the case of letters does not count)."""
     if isinstance(expression, Case):
         parts = [part for branch in expression.branches for part in branch]
-        return sum(map(texts_in, [*parts, expression.otherwise] if expression.otherwise is not None else parts))
+        return sum(map(texts_in, [*parts, expression.rest] if expression.rest is not None else parts))
     if isinstance(expression, Call):
         return (expression.operator in _MAKERS) + sum(map(texts_in, expression.arguments))
     return 0

@@ -163,12 +163,12 @@ class Scope:
         ]
 
     def _case(self, case: Case) -> Typed:
-        values = [value for _, value in case.branches] + ([case.otherwise] if case.otherwise is not None else [])
+        values = [value for _, value in case.branches] + ([case.rest] if case.rest is not None else [])
         typed = [self._tame(self._value(value)) for value in values]
         kind = join_types([value.type for value in typed], "case")
         nodes = [self.coerce(value, kind) for value in typed]
         conditions = [self._value(condition).node for condition, _ in case.branches]
-        otherwise = nodes[-1] if case.otherwise is not None else None
+        otherwise = nodes[-1] if case.rest is not None else None
         return Typed(choose(*zip(conditions, nodes, strict=False), otherwise=otherwise), kind)
 
     def coerce(self, typed: Typed, kind: Type) -> Node:

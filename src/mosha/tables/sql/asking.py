@@ -70,16 +70,17 @@ def explain(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     keys: Mapping[str, Any] | None = None,
     bars: str = "rows",
+    statements: bool = False,
     tables: Mapping[str, Any] | None = None,
     **named: Any,
 ) -> str:
-    """The bounded SQL that a query runs in the engine, with the price of each part; nothing is spent.
+    """What a query does, in a few sentences, or with `statements` the bounded SQL that runs; nothing is spent.
 
     Takes what `query` takes, but for what concerns a payment.
     """
     options = {"epsilon": epsilon, "delta": delta, "rho": rho, "ranges": ranges, "keys": keys, "bars": bars}
     checked = statement(sql, _named_tables(tables, named, options), ranges=ranges, keys=keys, bars=bars)
-    return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
+    return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho, statements=statements)
 
 
 def _named_tables(tables: Any, named: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:

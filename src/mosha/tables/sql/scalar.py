@@ -225,9 +225,7 @@ def _as_number(expression: Expression, scope: Scope) -> Expression:
     """A case of columns without a declared type, where a number is needed."""
     if not isinstance(expression, Case) or not all(is_loose(value, scope.schema) for _, value in expression.branches):
         return expression
-    return Case(
-        tuple((condition, value.cast("real")) for condition, value in expression.branches), expression.otherwise
-    )
+    return Case(tuple((condition, value.cast("real")) for condition, value in expression.branches), expression.rest)
 
 
 def _in(node: exp.Expression, scope: Scope) -> Expression:
