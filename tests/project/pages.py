@@ -17,7 +17,12 @@ class Block(NamedTuple):
 def every_page():
     """All Markdown pages of the project that speak to users."""
     top = [ROOT / name for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "ARCHITECTURE.md")]
-    return [page for page in [*top, *sorted((ROOT / "docs").rglob("*.md"))] if page.exists()]
+    return [page for page in [*top, *docs_pages()] if page.exists()]
+
+
+def docs_pages():
+    """The pages of the documentation; those in Chinese have the same code and are compared with these."""
+    return [page for page in sorted((ROOT / "docs").rglob("*.md")) if not page.name.endswith(".zh.md")]
 
 
 def blocks(page):

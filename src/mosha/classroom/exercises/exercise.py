@@ -47,7 +47,6 @@ class Exercise:
         starter: what the file holds when the reader begins.
         solution: one that passes.
         mistakes: some that do not, each with what is found in it.
-        topics: numbers of the things in the book's index that it teaches.
     """
 
     id: str
@@ -58,7 +57,6 @@ class Exercise:
     starter: str
     solution: str
     mistakes: tuple[Mistake, ...]
-    topics: tuple[int, ...]
 
     def describe(self, language: Language | None = None) -> Words:
         """Title, task and hint in the language of the reader.
@@ -135,5 +133,4 @@ def _read(entry: Mapping[str, Any], chapter: str, number: int) -> Exercise:
         starter=entry["starter"].lstrip("\n"),
         solution=entry["solution"].lstrip("\n"),
         mistakes=tuple(Mistake(m["code"].lstrip("\n"), m["finding"]) for m in entry["mistakes"]),
-        topics=tuple(entry["topics"]),
     )
