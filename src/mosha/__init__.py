@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from mosha.protection import protect as protect
     from mosha.reports.report import Report as Report
     from mosha.sql import query as query
+    from mosha.tables import protect_database as protect_database
 
 _MODULES = [
     "accounting",
@@ -94,6 +95,7 @@ _NAMES = {
     "keep_private_log": "core.private_log",
     "lit": "connect.language.expression",
     "protect": "protection",
+    "protect_database": "tables",
     "query": "sql",
     "set_language": "core.language",
     "when": "connect.language.expression",

@@ -12,6 +12,7 @@ EVERY = {
     "accounting/measures": "advanced blanket concentrated gaussian pure renyi shuffle subsampling",
     "audit/attacks": "canary",
     "connect/language": "expressions",
+    "connect/plan": "paths",
     "connect/sql": "bounding",
     "exact": "clamping",
     "federated": "correlated_rounds shared_noise",

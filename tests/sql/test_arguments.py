@@ -35,8 +35,7 @@ UNREAD = [
     "SELECT COUNT(*) FROM visits WHERE TRIM(BOTH 'x' FROM ward) = 'A'",
     "SELECT COUNT(*) FROM (SELECT * EXCLUDE (age) FROM visits) AS v",
     "SELECT COUNT(*) FROM (SELECT * REPLACE (1 AS age) FROM visits) AS v",
-    "SELECT COUNT(*) FROM visits AS v(a, b, c)",
-    "WITH v(a, b) AS (SELECT patient_id, ward FROM visits) SELECT COUNT(*) FROM v",
+    "SELECT COUNT(*) FROM visits AS v(a, b, c, d, e, f)",
     "SELECT MAX(CLAMP(age, 0, 100), 3) FROM visits",
 ]
 

@@ -22,10 +22,10 @@ SAME = [
     "SELECT COUNT(*) AS n FROM v LEFT JOIN p USING (i) WHERE i = 3",
     "SELECT COUNT(*) AS n FROM (SELECT * FROM v LEFT JOIN p USING (i)) AS s WHERE i = 3",
     "SELECT COUNT(*) AS n FROM (SELECT i AS x, x AS i FROM v) AS s WHERE x > 1",
-]
-REFUSED = [
     "SELECT COUNT(*) AS n FROM v LEFT JOIN p ON v.i = p.i WHERE p.i IS NULL",
     "SELECT COUNT(p.i) AS n FROM v LEFT JOIN p ON v.i = p.i",
+]
+REFUSED = [
     "SELECT COUNT(*) AS n FROM (SELECT *, i + 1 AS i FROM v) AS s WHERE i > 2",
     "SELECT COUNT(*) AS n FROM (SELECT i + 1 AS I, * FROM v) AS s WHERE i > 2",
     "SELECT COUNT(*) AS n FROM (SELECT i AS a, x AS A FROM v) AS s WHERE a > 2",

@@ -101,4 +101,6 @@ def remote_table(lab: Lab, described: Mapping[str, Any], block: str | None) -> R
     }
     types = {name: column["type"] for name, column in columns.items()}
     plain = protect(absent_table(described["name"], types), schema={"unit": declared["unit"], "columns": columns})
-    return RemoteTable(plain.relation, plain.unit, None, plain.declared, lab, described["name"], block)
+    return RemoteTable(
+        plain.relation, plain.unit, None, plain.declared, lab=lab, dataset=described["name"], block=block
+    )

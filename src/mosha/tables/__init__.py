@@ -16,6 +16,8 @@ from mosha.tables.aggregates import (
     variance,
 )
 from mosha.tables.answer import Answer
+from mosha.tables.databases.database import Database, protect_database
+from mosha.tables.databases.declaration import DatabaseDeclaration, read_database_declaration
 from mosha.tables.declaration import Declaration, read_declaration
 from mosha.tables.parts.key_values import date_range, interval, intervals
 from mosha.tables.parts.quantiles import maximum, median, minimum, quantile
@@ -26,6 +28,8 @@ __all__ = [
     "Aggregate",
     "Answer",
     "Budget",
+    "Database",
+    "DatabaseDeclaration",
     "Declaration",
     "Grouped",
     "Question",
@@ -45,8 +49,10 @@ __all__ = [
     "minimum",
     "persons",
     "protect",
+    "protect_database",
     "public_table",
     "quantile",
+    "read_database_declaration",
     "read_declaration",
     "standard_deviation",
     "sum",

@@ -33,7 +33,7 @@ from mosha.core.errors import DataError, InvalidParameter, MissingExtra
 from mosha.core.number import real
 from mosha.core.unit import Person, Row, Unit
 
-__all__ = ["ENDINGS", "Declaration", "apply_types", "beside", "declaration", "read_declaration"]
+__all__ = ["ENDINGS", "Declaration", "apply_types", "beside", "declaration", "read_declaration", "read_stored"]
 
 ENDINGS = (".yaml", ".yml", ".toml", ".json")
 _SAID = {"type", "between", "keys"}
@@ -74,6 +74,12 @@ class Declaration:
         keys = {name: found for name, found in self.keys.items() if name not in gone}
         return replace(self, ranges=ranges, keys=keys)
 
+    def rename(self, names: Mapping[str, str]) -> Declaration:
+        """What is known of some columns under new names: {old name: new name}."""
+        ranges = {names[name]: found for name, found in self.ranges.items() if name in names}
+        keys = {names[name]: found for name, found in self.keys.items() if name in names}
+        return replace(self, types={}, ranges=ranges, keys=keys)
+
     def beside(self, other: Declaration) -> Declaration:
         """What is known after a join: the table's own words first."""
         return replace(self, ranges={**other.ranges, **self.ranges}, keys={**other.keys, **self.keys})
@@ -95,6 +101,11 @@ def beside(place: Any) -> Path | None:
 
 def read_declaration(place: str | Path) -> Declaration:
     """The declaration in a YAML, TOML or JSON file."""
+    return declaration(read_stored(place))
+
+
+def read_stored(place: str | Path) -> Any:
+    """The plain data in a YAML, TOML or JSON file."""
     path = Path(place)
     ending = path.suffix.lower()
     if ending not in ENDINGS:
@@ -104,12 +115,11 @@ def read_declaration(place: str | Path) -> Declaration:
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter("tables.declaration_unreadable", parameter="schema", path=str(path)) from None
     try:
-        stored = _yaml(text) if ending in ENDINGS[:2] else _parse(text, ending)
+        return _yaml(text) if ending in ENDINGS[:2] else _parse(text, ending)
     except (ValueError, RecursionError):
         raise InvalidParameter(
             "tables.declaration_not_parsed", parameter="schema", path=str(path), kind=ending[1:].upper()
         ) from None
-    return declaration(stored)
 
 
 def _parse(text: str, ending: str) -> Any:

@@ -23,6 +23,7 @@ from mosha.core.showing import Card, Shown
 from mosha.core.unit import Person, Row, Unit
 from mosha.tables.declaration import Declaration, apply_types, beside
 from mosha.tables.frame_verbs import FrameVerbs, read_condition
+from mosha.tables.links import Links
 from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounded_number import declared_range_key
 from mosha.tables.parts.key_values import interval, intervals
@@ -45,6 +46,7 @@ class Table(Shown, FrameVerbs):
     unit: Unit
     account: Account | None = None
     declared: Declaration = field(default_factory=Declaration)
+    links: Links = field(default_factory=Links)
 
     def __repr__(self) -> str:
         """Public words alone: the columns and who is protected, never a number of rows."""
@@ -75,9 +77,9 @@ class Table(Shown, FrameVerbs):
         return replace(self, relation=self.relation.compute({name: expression}), declared=self.declared.without([name]))
 
     def join_public(
-        self, other: Relation, *, on: str | Mapping[str, str], at_most: int = 1, how: str = "inner"
+        self, other: Relation, *, on: str | Mapping[str, str], at_most: int | None = 1, how: str = "inner"
     ) -> Table:
-        """Each row beside at most `at_most` matching rows of a public table."""
+        """Each row beside at most `at_most` matching rows of a public table; None for all of them, by person."""
         return replace(self, relation=self.relation.join_public(other, on, at_most=at_most, how=how))
 
     def join(self, other: Table, *, also: Mapping[str, str] | None = None, how: str = "inner") -> Table:

@@ -55,5 +55,5 @@ def size_of(relation: Relation) -> int | None:
         return size_of(relation.parent)
     if isinstance(relation, PublicJoin):
         left = size_of(relation.left)
-        return None if left is None else left * relation.at_most
+        return None if left is None or relation.at_most is None else left * relation.at_most
     return None

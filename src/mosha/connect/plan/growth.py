@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mosha.connect.language.expression import Call, Case, Expression, Operator
+from mosha.connect.plan.person_steps import Summary
 from mosha.connect.plan.relation import Compute, Relation, Where
 from mosha.core.errors import DataError
 
@@ -39,6 +40,8 @@ def _expressions(relation: Relation) -> Iterator[Expression]:
             yield step.predicate
         elif isinstance(step, Compute):
             yield step.expression
+        elif isinstance(step, Summary):
+            yield from (asked.of for asked in step.columns.values() if asked.of is not None)
         waiting += [getattr(step, name) for name in ("parent", "left", "right") if hasattr(step, name)]
 
 

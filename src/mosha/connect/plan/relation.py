@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -74,9 +74,9 @@ class Relation:
         return relation
 
     def join_public(
-        self, other: Relation, on: str | Mapping[str, str], *, at_most: int = 1, how: str = "inner"
+        self, other: Relation, on: str | Mapping[str, str], *, at_most: int | None = 1, how: str = "inner"
     ) -> PublicJoin:
-        """Each row beside the at most `at_most` rows of a public table that match it."""
+        """Each row beside the at most `at_most` rows of a public table that match it (None: all of them)."""
         return PublicJoin(self, other, _pairs(on), at_most, how)
 
     def join_person(self, other: Relation, *, also: Mapping[str, str] | None = None, how: str = "inner") -> PersonJoin:
@@ -94,7 +94,7 @@ class Relation:
         return Limit(self, rows, key)
 
 
-def _check_depth(relation: Relation, *beneath: Relation) -> None:
+def check_depth(relation: Relation, *beneath: Relation) -> None:
     """Refuse plans that are deeper than programs can follow by calling themselves; counted, not followed."""
     depth = 1 + max(getattr(below, "depth", 0) for below in beneath)
     if depth > DEEPEST:
@@ -173,7 +173,7 @@ class Where(_Step):
     predicate: Expression
 
     def __post_init__(self) -> None:
-        _check_depth(self, self.parent)
+        check_depth(self, self.parent)
         if type_of(self.predicate, self.parent.schema) is not Type.BOOLEAN:
             raise DataError("connect.where_needs_condition")
 
@@ -187,7 +187,7 @@ class Compute(_Step):
     expression: Expression
 
     def __post_init__(self) -> None:
-        _check_depth(self, self.parent)
+        check_depth(self, self.parent)
         Column(self.name)
         if self.name == self.parent.person:
             raise DataError("connect.person_column_computed", column=self.name)
@@ -246,12 +246,11 @@ class _Join(Relation):
         return Schema({**left, **added}, loose=left.loose | (right.loose & set(added)))
 
     def _check(self) -> None:
-        _check_depth(self, self.left, self.right)
+        check_depth(self, self.left, self.right)
         for left, right in self.on:
             join_types([self.left.schema[left], self.right.schema[right]], f"the join on {left!r}")
         both = sorted(set(self.left.schema) & set(self.right_columns))
         if both:
-            ", ".join(repr(name) for name in both)
             raise DataError("connect.join_same_columns", columns=[repr(name) for name in both])
 
 
@@ -261,17 +260,19 @@ class PublicJoin(_Join):
 
     Guarantee:
         The public side is cut to `at_most` rows for each key by a rule that reads public rows alone, so one private
-        row becomes at most `at_most` rows (for how="left" at least one), all of the same person.
+        row becomes at most `at_most` rows (for how="left" at least one), all of the same person. With `at_most` None
+        nothing is cut, and one row may become any number of rows: only bounding by person can follow.
     """
 
     left: Relation
     right: Relation
     on: tuple[tuple[str, str], ...]
-    at_most: int = 1
+    at_most: int | None = 1
     how: str = "inner"
 
     def __post_init__(self) -> None:
-        check_limit("at_most", self.at_most)
+        if self.at_most is not None:
+            check_limit("at_most", self.at_most)
         if self.how not in {"inner", "left"}:
             raise InvalidParameter("connect.join_kind", parameter="how")
         if self.right.stability != Stability(0, 0):
@@ -284,7 +285,9 @@ class PublicJoin(_Join):
 
     @property
     def stability(self) -> Stability:  # type: ignore[override]
-        return self.left.stability.times(self.at_most)
+        if self.at_most is None and self.left.stability != Stability(0, 0):
+            return Stability(None, None)
+        return self.left.stability.times(self.at_most or 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,6 +370,14 @@ def private(source: Source, *, person: str | None = None) -> Scan:
 def public(source: Source) -> Scan:
     """A table that is no secret."""
     return Scan(source, private=False)
+
+
+def list_steps(relation: Relation) -> Iterator[Relation]:
+    """A relation and everything beneath it."""
+    yield relation
+    for name in ("parent", "left", "right"):
+        if hasattr(relation, name):
+            yield from list_steps(getattr(relation, name))
 
 
 def rebase(relation: Relation, data: Source) -> Relation:

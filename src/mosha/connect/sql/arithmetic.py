@@ -21,6 +21,7 @@ __all__ = [
     "arithmetic",
     "clamp",
     "divide",
+    "narrow",
     "nearest",
     "negate",
     "round_number",
@@ -47,15 +48,18 @@ def arithmetic(kind: type[exp.Binary]) -> Callable[[Scope, Call, list[Typed], Ty
 def _integer(scope: Scope, kind: type[exp.Binary], left: Node, right: Node) -> Node:
     """Two BIGINTs combined, NULL beyond 64 bits."""
     node, wide = scope.dialect.integer(kind, left, right)
-    if not wide:
-        return node
+    return narrow(scope, node) if wide else node
+
+
+def narrow(scope: Scope, node: Node) -> Node:
+    """A wide whole number as BIGINT, NULL beyond 64 bits."""
     low, high = (scope.dialect.widen(text(str(limit))) for limit in (-LARGEST_INTEGER - 1, LARGEST_INTEGER))
 
-    def narrow(value: Node) -> Node:
-        fits = binary(exp.And, binary(exp.GTE, value, low), binary(exp.LTE, value.copy(), high))
-        return choose((fits, scope.dialect.to(Type.INTEGER, value.copy())))
+    def fit(value: Node) -> Node:
+        inside = binary(exp.And, binary(exp.GTE, value, low), binary(exp.LTE, value.copy(), high))
+        return choose((inside, scope.dialect.to(Type.INTEGER, value.copy())))
 
-    return scope.let(node, narrow)
+    return scope.let(node, fit)
 
 
 def _product(scope: Scope, left: Node, right: Node) -> Node:

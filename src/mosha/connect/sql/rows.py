@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from mosha.connect.language.checking import join_types
-from mosha.connect.language.expression import Column
-from mosha.connect.language.schema import Type
+from mosha.connect.language.checking import join_types, type_of
+from mosha.connect.language.expression import Column, grid
+from mosha.connect.language.schema import Schema, Type
+from mosha.connect.plan.person_steps import OwnerJoin, Pick, Summary, SummaryColumn, Union
 from mosha.connect.plan.relation import (
     BoundedJoin,
     Compute,
@@ -22,7 +23,8 @@ from mosha.connect.plan.relation import (
     Where,
     seeds,
 )
-from mosha.connect.sql.dialect import Dialect, Node, binary, column, number
+from mosha.connect.sql.arithmetic import narrow
+from mosha.connect.sql.dialect import Dialect, Node, binary, choose, column, number
 from mosha.connect.sql.expressions import Scope, Typed
 
 if TYPE_CHECKING:
@@ -39,24 +41,33 @@ def fresh_names(relation: Relation) -> Iterator[str]:
 
 def open_rows(relation: Relation, dialect: Dialect, names: Iterator[str]) -> Scope:
     """The rows of a relation: nothing but its checked steps reaches the SQL."""
-    if isinstance(relation, Scan):
-        fields = relation.source.fields
-        columns = {field.name: Typed(_read(field, dialect), field.type, field.wild, field.loose) for field in fields}
-        return Scope(dialect, relation.source.table(next(names)), columns, names)
-    if isinstance(relation, Where):
-        scope = open_rows(relation.parent, dialect, names)
-        condition = scope.value(relation.predicate).node
-        scope.predicates.append(condition)
-        return scope
-    if isinstance(relation, Compute):
-        scope = open_rows(relation.parent, dialect, names)
-        value = scope.value(relation.expression)
-        scope.columns[relation.name] = Typed(scope.once(value.node), value.type)
-        return scope
-    if isinstance(relation, Limit):
-        return _limit_rows(relation, dialect, names)
-    assert isinstance(relation, (PublicJoin, PersonJoin, BoundedJoin))
-    return _join_rows(relation, dialect, names)
+    return _OPENERS[type(relation)](relation, dialect, names)
+
+
+def _scan(relation: Scan, dialect: Dialect, names: Iterator[str]) -> Scope:
+    fields = relation.source.fields
+    columns = {field.name: Typed(_read(field, dialect), field.type, field.wild, field.loose) for field in fields}
+    return Scope(dialect, relation.source.table(next(names)), columns, names)
+
+
+def _filter(relation: Where, dialect: Dialect, names: Iterator[str]) -> Scope:
+    scope = open_rows(relation.parent, dialect, names)
+    condition = scope.value(relation.predicate).node
+    scope.predicates.append(condition)
+    return scope
+
+
+def _compute(relation: Compute, dialect: Dialect, names: Iterator[str]) -> Scope:
+    scope = open_rows(relation.parent, dialect, names)
+    value = scope.value(relation.expression)
+    scope.columns[relation.name] = Typed(scope.once(value.node), value.type)
+    return scope
+
+
+def _pick(relation: Pick, dialect: Dialect, names: Iterator[str]) -> Scope:
+    scope = open_rows(relation.parent, dialect, names)
+    scope.columns = {new: scope.columns[old] for new, old in relation.columns.items()}
+    return scope
 
 
 def _read(field: Field, dialect: Dialect) -> Node:
@@ -97,25 +108,163 @@ def _limit_rows(relation: Limit, dialect: Dialect, names: Iterator[str]) -> Scop
 def _join_rows(relation: PublicJoin | PersonJoin | BoundedJoin, dialect: Dialect, names: Iterator[str]) -> Scope:
     left = open_rows(relation.left, dialect, names)
     right = open_rows(relation.right, dialect, names)
-    if isinstance(relation, PublicJoin):
+    if isinstance(relation, PublicJoin) and relation.at_most is not None:
         _keep(right, [right.value(Column(name)).node for _, name in relation.on], relation.at_most, None)
     if isinstance(relation, BoundedJoin):
         _keep(left, [left.value(Column(name)).node for name, _ in relation.on], relation.at_most[0], relation.key)
         _keep(right, [right.value(Column(name)).node for _, name in relation.on], relation.at_most[1], relation.key)
-    kinds = [join_types([left.schema[a], right.schema[b]], "a join") for a, b in relation.on]
-    left_keys = [left.coerce(left.value(Column(a)), kind) for (a, _), kind in zip(relation.on, kinds, strict=True)]
-    right_keys = [right.coerce(right.value(Column(b)), kind) for (_, b), kind in zip(relation.on, kinds, strict=True)]
-    first, left_columns, left_names = _side(left, list(left.columns), left_keys)
-    second, right_columns, right_names = _side(right, list(relation.right_columns), right_keys)
+    wanted = list(left.columns), list(relation.right_columns)
+    return _join_sides(left, right, relation.on, wanted, getattr(relation, "how", "inner").upper())
+
+
+def _join_sides(
+    left: Scope, right: Scope, on: Sequence[tuple[str, str]], wanted: tuple[list[str], list[str]], how: str
+) -> Scope:
+    """Two scopes side by side, where the columns of `on` are equal."""
+    kinds = [join_types([left.schema[a], right.schema[b]], "a join") for a, b in on]
+    left_keys = [left.coerce(left.value(Column(a)), kind) for (a, _), kind in zip(on, kinds, strict=True)]
+    right_keys = [right.coerce(right.value(Column(b)), kind) for (_, b), kind in zip(on, kinds, strict=True)]
+    first, left_columns, left_names = _side(left, wanted[0], left_keys)
+    second, right_columns, right_names = _side(right, wanted[1], right_keys)
     condition = binary(exp.EQ, column(left_names[0]), column(right_names[0]))
     for a, b in zip(left_names[1:], right_names[1:], strict=True):
         condition = binary(exp.And, condition, binary(exp.EQ, column(a), column(b)))
-    how = getattr(relation, "how", "inner").upper()
     join = exp.Join(this=second, on=condition, **({"side": "LEFT"} if how == "LEFT" else {"kind": "INNER"}))
     select = exp.Select(expressions=[exp.Star()])
     select.set("from_", exp.From(this=first))
     select.set("joins", [join])
-    return Scope(dialect, subquery(select, next(names)), left_columns | right_columns, names)
+    return Scope(left.dialect, subquery(select, next(left.names)), left_columns | right_columns, left.names)
+
+
+def _join_owners(relation: OwnerJoin, dialect: Dialect, names: Iterator[str]) -> Scope:
+    """Each row beside the one person who owns the rows with its key; a row without one is dropped (`paths.md`)."""
+    left = open_rows(relation.left, dialect, names)
+    owner = relation.right.person
+    assert owner is not None
+    keys = tuple(name for _, name in relation.on)
+    right = open_rows(relation.right, dialect, names)
+    kind, person = right.schema[owner], right.once(right.value(Column(owner)).node)
+    right.predicates.append(exp.Not(this=binary(exp.Is, person, exp.Null())))
+    if relation.several == "each":
+        owners = _group(right, (*keys, owner), {})
+        rename = {relation.name: owner}
+    else:
+        extremes = {name: (function(this=person.copy()), kind) for name, function in _ENDS.items()}
+        owners = _group(right, keys, extremes)
+        owners.predicates.append(binary(exp.EQ, *(owners.columns[name].node.copy() for name in _ENDS)))
+        rename = {relation.name: next(iter(_ENDS))}
+    owners.columns = {name: owners.columns[name] for name in keys} | {
+        new: owners.columns[old] for new, old in rename.items()
+    }
+    return _join_sides(left, owners, relation.on, (list(left.columns), [relation.name]), "INNER")
+
+
+_ENDS: Mapping[str, type[exp.Func]] = {"the least": exp.Min, "the greatest": exp.Max}
+
+
+def _summarize(relation: Summary, dialect: Dialect, names: Iterator[str]) -> Scope:
+    scope = open_rows(relation.parent, dialect, names)
+    found: dict[str, tuple[Node, Type]] = {}
+    sums: dict[str, tuple[str, str]] = {}
+    for name, asked in relation.columns.items():
+        kind = asked.find_type(relation.parent.schema)
+        if asked.kind in {"sum", "mean"}:
+            assert asked.of is not None
+            sums[name] = total, count = f"the sum of {name}", f"the count of {name}"
+            value = scope.once(scope.value(asked.of).node)
+            ends = {f"{title} {name}": function(this=value.copy()) for title, function in _ENDS.items()}
+            found |= {title: (node, type_of(asked.of, relation.parent.schema)) for title, node in ends.items()}
+            found[total] = (_exact_sum(scope, asked), Type.INTEGER)
+            found[count] = (_count(scope, SummaryColumn("count", asked.of)), Type.INTEGER)
+        elif asked.kind in {"count", "distinct"}:
+            found[name] = (_count(scope, asked), kind)
+        else:
+            assert asked.of is not None
+            function = exp.Min if asked.kind == "least" else exp.Max
+            found[name] = (function(this=scope.once(scope.value(asked.of).node)), kind)
+    grouped = _group(scope, relation.keys, found)
+    for name, (total, count) in sums.items():
+        asked = relation.columns[name]
+        edges = tuple(grouped.columns[f"{title} {name}"] for title in _ENDS)
+        grouped.columns[name] = _finish_sum(grouped, asked, relation.parent.schema, (total, count), edges)
+    grouped.columns = {name: grouped.columns[name] for name in relation.schema}
+    return grouped
+
+
+def _count(scope: Scope, asked: SummaryColumn) -> Node:
+    if asked.of is None:
+        return exp.Count(this=exp.Star())
+    node = scope.once(scope.value(asked.of).node)
+    return exp.Count(this=exp.Distinct(expressions=[node]) if asked.kind == "distinct" else node)
+
+
+def _exact_sum(scope: Scope, asked: SummaryColumn) -> Node:
+    """A sum of whole numbers: the values themselves, or multiples of 2**-20 within ±2**30."""
+    assert asked.of is not None
+    expression = asked.of if scope.value(asked.of).type is Type.INTEGER else grid(asked.of, (-(2.0**30), 2.0**30), 20)
+    return scope.dialect.sum(scope.once(scope.value(expression).node), None)
+
+
+def _finish_sum(
+    scope: Scope, asked: SummaryColumn, below: Schema, names: tuple[str, str], ends: tuple[Typed, ...]
+) -> Typed:
+    """A sum as the type that it has outside, or divided by its count; the mean of equal values is that value."""
+    total, count = (scope.columns[name].node for name in names)
+    assert asked.of is not None
+    whole = type_of(asked.of, below) is Type.INTEGER
+    if asked.kind == "sum" and whole:
+        return Typed(scope.once(narrow(scope, scope.dialect.widen(total))), Type.INTEGER)
+    real = scope.dialect.to(Type.REAL, total)
+    if not whole:
+        real = scope.dialect.real_quotient(real, scope.real(2.0**20))
+    if asked.kind == "mean":
+        present = binary(exp.GT, count, number(0))
+        least, greatest = (scope.coerce(end, Type.REAL) for end in ends)
+        mean = scope.dialect.real_quotient(real, scope.dialect.to(Type.REAL, count.copy()))
+        real = choose((binary(exp.EQ, least, greatest), least.copy()), (present, mean))
+    return Typed(scope.once(real), Type.REAL)
+
+
+def _group(scope: Scope, keys: Sequence[str], found: Mapping[str, tuple[Node, Type]]) -> Scope:
+    """One row for each group of the keys, with what is found in it, under fresh names."""
+    columns: dict[str, Typed] = {}
+    inner: list[Node] = []
+    outer: list[Node] = []
+    for name in keys:
+        typed = scope.value(Column(name))
+        new = next(scope.names)
+        node = scope.flush(typed.node) if typed.type is Type.REAL else typed.node
+        inner.append(exp.alias_(node, new, quoted=True, copy=False))
+        outer.append(column(new))
+        columns[name] = Typed(column(new), typed.type, loose=scope.columns[name].loose)
+    for name, (node, kind) in found.items():
+        new = next(scope.names)
+        outer.append(exp.alias_(node, new, quoted=True, copy=False))
+        columns[name] = Typed(column(new), kind)
+    used = {part.name for _, (node, _) in found.items() for part in node.find_all(exp.Column)}
+    rows = scope.dress(
+        exp.Select(expressions=[*inner, *(column(name) for name in sorted(used))])
+        if inner or used
+        else exp.Select(expressions=[exp.alias_(number(1), next(scope.names), quoted=True)])
+    )
+    select = exp.Select(expressions=outer or [exp.alias_(number(1), next(scope.names), quoted=True)])
+    select.set("from_", exp.From(this=subquery(rows, next(scope.names))))
+    if keys:
+        select.set("group", exp.Group(expressions=[columns[name].node.copy() for name in keys]))
+    return Scope(scope.dialect, subquery(select, next(scope.names)), columns, scope.names)
+
+
+def _unite(relation: Union, dialect: Dialect, names: Iterator[str]) -> Scope:
+    fresh = {name: next(names) for name in relation.schema}
+    sides = []
+    for below in (relation.left, relation.right):
+        scope = open_rows(below, dialect, names)
+        nodes = [scope.coerce(scope.value(Column(name)), relation.schema[name]) for name in fresh]
+        named = [exp.alias_(node, new, quoted=True) for node, new in zip(nodes, fresh.values(), strict=True)]
+        sides.append(scope.dress(exp.Select(expressions=named)))
+    united = exp.Union(this=sides[0], expression=sides[1], distinct=False)
+    columns = {name: Typed(column(new), relation.schema[name]) for name, new in fresh.items()}
+    return Scope(dialect, subquery(united, next(names)), columns, names)
 
 
 def _side(scope: Scope, wanted: list[str], keys: list[Node]) -> tuple[Node, dict[str, Typed], list[str]]:
@@ -132,3 +281,16 @@ def _side(scope: Scope, wanted: list[str], keys: list[Node]) -> tuple[Node, dict
         expressions.append(exp.alias_(node, new, quoted=True, copy=False))
         key_names.append(new)
     return scope.add_alias(scope.dress(exp.Select(expressions=expressions))), columns, key_names
+
+
+_OPENERS: Mapping[type[Relation], Callable[[Any, Dialect, Iterator[str]], Scope]] = {
+    Scan: _scan,
+    Where: _filter,
+    Compute: _compute,
+    Pick: _pick,
+    Limit: _limit_rows,
+    OwnerJoin: _join_owners,
+    Summary: _summarize,
+    Union: _unite,
+    **dict.fromkeys((PublicJoin, PersonJoin, BoundedJoin), _join_rows),
+}

@@ -22,13 +22,13 @@ __all__ = ["AGGREGATES", "Context", "aggregate", "is_aggregate"]
 
 @dataclass(frozen=True)
 class Context:
-    """What translation needs to know: columns and their types, the person's column, declared ranges, bars of quantiles.
+    """What translation needs to know: columns and their types, those of the person, declared ranges, bars of quantiles.
 
     `given` is the condition of FILTER (WHERE ...): rows for which it is not true count as if the value were missing.
     """
 
     scope: Scope
-    person: str | None
+    persons: frozenset[str]
     ranges: Mapping[str, Range] = field(default_factory=dict)
     bars: str = "rows"
     given: Expression | None = None
@@ -100,7 +100,7 @@ def _count(node: exp.Expression, context: Context) -> Aggregate:
     if len(inner.expressions) != 1:
         raise Refused("tables.sql_count_distinct", text=name_of(node))
     of = scalar(inner.expressions[0], context.scope)
-    if not isinstance(of, Column) or of.name != context.person:
+    if not isinstance(of, Column) or of.name not in context.persons:
         return tables.distinct(context.filter_value(of))
     if context.given is None:
         return tables.persons()

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mosha.connect.plan.relation import list_steps
 from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
+from mosha.core.unit import Person
 from mosha.tables.answer import Answer
+from mosha.tables.question import Question
 from mosha.tables.sql.query import statement
 from mosha.tables.table import Table
 
@@ -56,7 +60,7 @@ def query(
     from_ = _named_tables(tables, named, options | {"ranges": ranges, "keys": keys, "bars": bars})
     checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
     if checked.explained:
-        return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
+        return _say_paths(checked.question, from_) + checked.question.explain(epsilon=epsilon, delta=delta, rho=rho)
     return checked.answer(checked.question.release(**options))
 
 
@@ -79,8 +83,25 @@ def explain(
     Takes what `query` takes, but for what concerns a payment.
     """
     options = {"epsilon": epsilon, "delta": delta, "rho": rho, "ranges": ranges, "keys": keys, "bars": bars}
-    checked = statement(sql, _named_tables(tables, named, options), ranges=ranges, keys=keys, bars=bars)
-    return checked.question.explain(epsilon=epsilon, delta=delta, rho=rho, statements=statements)
+    from_ = _named_tables(tables, named, options)
+    checked = statement(sql, from_, ranges=ranges, keys=keys, bars=bars)
+    explained = checked.question.explain(epsilon=epsilon, delta=delta, rho=rho, statements=statements)
+    return _say_paths(checked.question, from_) + explained
+
+
+def _say_paths(question: Question, tables: Mapping[str, Any]) -> str:
+    """How each row of a database finds its person, and what one person may contribute, in sentences."""
+    read = {id(step) for step in list_steps(question.relation)}
+    lines = []
+    for name, table in tables.items():
+        if not isinstance(table, Table) or not table.links.path or id(table.relation) not in read:
+            continue
+        unit = table.unit
+        assert isinstance(unit, Person)
+        code = "tables.explained_path" if unit.at_most is None else "tables.explained_path_at_most"
+        limit = {} if unit.at_most is None else {"rows": unit.at_most}
+        lines.append(f"-- {say(code, table=name, person=unit.column, path=table.links.path, **limit)}\n")
+    return "".join(lines)
 
 
 def _named_tables(tables: Any, named: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:

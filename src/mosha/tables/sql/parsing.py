@@ -12,7 +12,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.tables.sql.arguments import check_arguments
 from mosha.tables.sql.scalar import Refused
 
-__all__ = ["parse"]
+__all__ = ["check_select", "is_union", "parse"]
 
 _LONGEST = 100_000
 _FIRST = {"SELECT", "WITH", "EXPLAIN"}
@@ -74,12 +74,24 @@ def check_select(node: Any) -> exp.Select:
             raise Refused("tables.sql_not_select", parameter="sql")
         raise Refused("tables.sql_only_select", statement=type(node).__name__.upper())
     for key, value in node.args.items():
-        if value and key not in _KNOWN:
+        if value and key not in (_KNOWN | {"distinct"} if _is_inside(node) else _KNOWN):
             raise Refused(_INSTEAD.get(key, f"{key.rstrip('_').upper()} is not answered here."))
     for part in node.walk():
         if isinstance(part, exp.Window):
             raise Refused(_INSTEAD["windows"])
         check_arguments(part)
-        if isinstance(part, exp.Select) and part is not node and not isinstance(part.parent, exp.Subquery | exp.CTE):
-            raise Refused("tables.sql_subquery_place")
     return node
+
+
+def _is_inside(node: exp.Select) -> bool:
+    """Whether a SELECT stands in another one, where DISTINCT drops what one person has twice."""
+    return node.parent is not None or "inside" in node.meta
+
+
+def is_union(node: Any) -> bool:
+    """Whether a subquery puts rows one after the other: UNION ALL and nothing else."""
+    if not isinstance(node, exp.Union):
+        return False
+    if node.args.get("distinct") or any(node.args.get(part) for part in ("order", "limit", "with_", "by_name")):
+        raise Refused("tables.sql_union_all")
+    return True

@@ -22,7 +22,8 @@ from mosha.tables.sql.nearest import nearest
 from mosha.tables.sql.output import TYPICAL, Interval, check, evaluate, rehearse
 from mosha.tables.sql.parsing import check_select, parse
 from mosha.tables.sql.scalar import Refused, constant, name_of, scalar
-from mosha.tables.sql.tables_in import Scope, read_from
+from mosha.tables.sql.scope import Scope, normalize_columns
+from mosha.tables.sql.tables_in import read_from
 from mosha.tables.table import FROM_DATA, Table, is_from_data
 
 __all__ = ["Statement", "statement"]
@@ -156,9 +157,11 @@ def _statement(
     explained: bool,
 ) -> Statement:
     scope = read_from(select, tables)
+    if scope.base is None:
+        raise Refused("tables.sql_public_alone", spent="nothing")
+    normalize_columns(select, scope)
     _check_columns("ranges", ranges, _columns(scope) | set(scope.table.schema))
-    person = scope.table.relation.person
-    context = Context(scope, person, {**scope.table.declared.ranges, **(ranges or {})}, bars)
+    context = Context(scope, scope.persons, {**scope.table.declared.ranges, **(ranges or {})}, bars)
     items = _items(select)
     groups = _groups(select, items, scope)
     named: dict[str, Aggregate] = {}
@@ -181,6 +184,8 @@ def _statement(
     _check_columns("keys", keys, _columns(scope) | set(groups) | {text for text, _ in groups.values()})
     _check_grouped(keys or {}, groups)
     public = _public(select, groups, dict(keys or {}), scope)
+    if public in (None, FROM_DATA):
+        _check_shared(groups, scope)
     asked = table.group_by(keys=public, **computed) if computed else table
     order, having = select.args.get("order"), select.args.get("having")
     ordered = tuple(
@@ -243,6 +248,13 @@ def _groups(select: exp.Select, items: list[tuple[str, exp.Expression]], scope: 
             raise Refused("tables.sql_group_by_aggregate", text=name_of(target))
         found[name] = (name_of(target), scalar(target, scope))
     return found
+
+
+def _check_shared(groups: Mapping[str, tuple[str, Any]], scope: Scope) -> None:
+    """Refuse groups from the data that hold one person's rows each: none of them could ever be shown."""
+    columns = [expression.name for _, expression in groups.values() if isinstance(expression, Column)]
+    if scope.persons & set(columns) or scope.implies(columns):
+        raise Refused("tables.groups_of_one_person", spent="nothing")
 
 
 def _check_columns(what: str, given: Any, known: set[str]) -> None:

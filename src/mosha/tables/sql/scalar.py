@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import Refused
 from mosha.core.number import real
 
-__all__ = ["Refused", "between", "constant", "decimal_of", "name_of", "scalar"]
+__all__ = ["Refused", "all_of", "between", "constant", "decimal_of", "name_of", "scalar"]
 
 
 _TYPES = {
@@ -39,11 +39,11 @@ _BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
     exp.GTE: lambda a, b: a >= b,
     exp.LT: lambda a, b: a < b,
     exp.LTE: lambda a, b: a <= b,
-    exp.And: lambda a, b: a & b,
-    exp.Or: lambda a, b: a | b,
     exp.DPipe: lambda a, b: a.concat(b),
     exp.DateDiff: lambda a, b: a.days_since(b),
 }
+
+_CONNECTIVES: dict[type[exp.Expression], Operator] = {exp.And: Operator.AND, exp.Or: Operator.OR}
 
 _UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
     exp.Neg: lambda a: -a,
@@ -135,6 +135,8 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
         scope: the name that a column has in the plan.
     """
     kind = type(node)
+    if kind in _CONNECTIVES:
+        return all_of([scalar(part, scope) for part in _flatten(node, kind)], _CONNECTIVES[kind])
     if kind in _BINARY:
         if kind is exp.DateDiff and str(node.args.get("unit", "DAY")).upper() not in {"DAY", "DAYS"}:
             raise Refused("tables.sql_date_difference", text=name_of(node))
@@ -146,6 +148,29 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
         raise Refused("tables.sql_unknown_function", text=name_of(node), function=kind.__name__)
     found = handler(node, scope)
     return ~found if node.args.get("negate") else found
+
+
+def _flatten(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expression]:
+    """The conditions that a chain of AND, or of OR, joins."""
+    found: list[exp.Expression] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        while isinstance(part, exp.Paren) and isinstance(part.this, kind):
+            part = part.this
+        if type(part) is kind:
+            waiting += [part.expression, part.this]
+        else:
+            found.append(part)
+    return found
+
+
+def all_of(conditions: Sequence[Expression], operator: Operator = Operator.AND) -> Expression:
+    """Many conditions joined in pairs, so that no chain of them is deep."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    return Call(operator, (all_of(conditions[:middle], operator), all_of(conditions[middle:], operator)))
 
 
 def _extras(node: exp.Expression) -> list[str]:

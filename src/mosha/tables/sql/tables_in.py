@@ -1,237 +1,221 @@
-"""FROM, JOIN and WITH: the protected table that a SELECT reads, and what its columns are called."""
+"""FROM, JOIN, WHERE and WITH: the rows that a SELECT reads, and what their columns are called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
-from mosha.connect.language.expression import Column
-from mosha.connect.language.schema import Schema
+from mosha.connect.language.expression import Column, Expression
+from mosha.connect.plan.person_steps import Pick, Union
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter
+from mosha.tables.links import PublicTable
 from mosha.tables.sql.aggregate import is_aggregate
-from mosha.tables.sql.parsing import check_select
-from mosha.tables.sql.scalar import Refused, name_of, scalar
+from mosha.tables.sql.joining import Piece, join_pieces, list_conditions
+from mosha.tables.sql.parsing import check_select, is_union
+from mosha.tables.sql.scalar import Refused, all_of, name_of, scalar
+from mosha.tables.sql.scope import PERSON, Scope, check_new
+from mosha.tables.sql.subqueries import Reader, attach_subqueries
+from mosha.tables.sql.summaries import is_summary, summarize
 from mosha.tables.table import Table
 
 __all__ = ["Scope", "read_from"]
 
 Given = Mapping[str, Any]
 TWICE = "two columns of a subquery"
-HIDDEN = ""
-"""In place of a name in the plan: a column that a LEFT JOIN compares, of which the plan keeps the left one alone."""
-
-
-@dataclass(frozen=True, eq=False)
-class Scope:
-    """A table and the names that a query knows its columns by: {alias: {column: name in the plan}}."""
-
-    table: Table
-    names: Mapping[str, Mapping[str, str]]
-
-    @property
-    def schema(self) -> Schema:
-        """The types of the columns, by their names in the plan."""
-        return self.table.schema
-
-    def __call__(self, node: exp.Column) -> str:
-        """The name in the plan; unquoted names are found whatever their case."""
-        if node.args.get("db") or node.args.get("catalog"):
-            raise Refused("tables.sql_column_name", text=name_of(node))
-        wanted = node.name
-        places = [self._place(node.table)] if node.table else list(self.names.values())
-        exact = {columns[wanted] for columns in places if wanted in columns}
-        quoted = getattr(node.this, "quoted", False)
-        if not exact and not quoted:
-            folded = wanted.lower()
-            exact = {plan for columns in places for name, plan in columns.items() if name.lower() == folded}
-        if exact == {HIDDEN}:
-            raise Refused("tables.sql_left_join_column", text=name_of(node), spent="nothing")
-        exact.discard(HIDDEN)
-        if len(exact) == 1:
-            return exact.pop()
-        if exact:
-            raise DataError("tables.sql_column_ambiguous", column=wanted)
-        known = ", ".join(repr(name) for columns in places for name in columns)
-        raise DataError(f"there is no column {wanted!r}. The columns are: {known}.")
-
-    def _place(self, alias: str) -> Mapping[str, str]:
-        for name, columns in self.names.items():
-            if name.lower() == alias.lower():
-                return columns
-        raise DataError("tables.sql_no_alias", table=alias)
 
 
 def read_from(select: exp.Select, given: Given) -> Scope:
-    """The rows that a SELECT reads, after its joins and its WHERE."""
-    tables = dict(given)
+    """The rows that a SELECT reads, after its joins and its WHERE; subqueries among its items become columns."""
+    tables = _read_common(select, dict(given))
+    start = select.args.get("from_")
+    if start is None:
+        raise Refused("tables.sql_needs_from")
+    where = select.args.get("where")
+    if where is not None and any(is_aggregate(part) for part in _walk_own(where)):
+        raise Refused("tables.sql_where_aggregate")
+    conditions = list_conditions(where.this if where is not None else None)
+    pieces = [Piece(*_open_table(start.this, tables))]
+    for join in select.args.get("joins") or []:
+        pieces = _add_piece(pieces, join, tables, conditions)
+    scope, left = join_pieces(pieces, conditions)
+    reader = Reader(lambda inner: read_from(inner, tables), lambda inner: _read_inner(inner, tables))
+    scope, left = attach_subqueries(scope, left, select, reader)
+    return scope.where(all_of([scalar(condition, scope) for condition in left])) if left else scope
+
+
+def _walk_own(node: exp.Expression) -> list[exp.Expr]:
+    """The pieces of an expression that do not stand in a subquery."""
+    return list(node.walk(prune=lambda part: isinstance(part, exp.Select)))
+
+
+def _read_common(select: exp.Select, tables: dict[str, Any]) -> dict[str, Any]:
+    """The tables that may be named, with those of WITH."""
     seen: set[str] = set()
     for common in (select.args.get("with_") or exp.With(expressions=[])).expressions:
         if select.args["with_"].args.get("recursive"):
             raise Refused("tables.sql_recursive")
-        _check_new(common.alias, seen, "two parts of WITH")
+        check_new(common.alias, seen, "two parts of WITH")
         seen.add(common.alias)
-        part = _read_subquery(check_select(common.this), tables)
+        part = _name_columns(_read_inner(common.this, tables), common.args["alias"])
         tables = {name: table for name, table in tables.items() if name.lower() != common.alias.lower()}
         tables[common.alias] = part
-    start = select.args.get("from_")
-    if start is None:
-        raise Refused("tables.sql_needs_from")
-    alias, found = _open_table(start.this, tables)
-    if isinstance(found, Relation):
-        raise Refused("tables.sql_public_first", table=alias)
-    scope = found if isinstance(found, Scope) else _scope_of_table(alias, found)
-    scope = Scope(scope.table, {alias: dict(pair for columns in scope.names.values() for pair in columns.items())})
-    for join in select.args.get("joins") or []:
-        scope = _join_table(scope, join, tables)
-    where = select.args.get("where")
-    if where is not None:
-        if any(is_aggregate(part) for part in where.walk()):
-            raise Refused("tables.sql_where_aggregate")
-        scope = replace(scope, table=scope.table.where(scalar(where.this, scope)))
-    return scope
+    return tables
 
 
-def _check_new(name: str, taken: Iterable[str], what: str) -> None:
-    """Refuse a name that is taken, whatever the case of its letters: it would mean the one or the other."""
-    if name.lower() in {other.lower() for other in taken}:
-        raise Refused(f"{what} are called {name!r}: give one of them another name. Nothing was spent.")
+def _add_piece(pieces: list[Piece], join: exp.Join, tables: Given, conditions: list[exp.Expression]) -> list[Piece]:
+    """The tables of FROM with one more; conditions of inner joins go to those of WHERE."""
+    kind, side = str(join.args.get("kind") or "INNER").upper(), str(join.args.get("side") or "").upper()
+    known = kind in {"INNER", "OUTER", "CROSS"} and side in {"", "LEFT", "RIGHT"} and not join.args.get("method")
+    if not known or (side == "RIGHT" and len(pieces) != 1):
+        raise Refused("tables.sql_join_kind", text=name_of(join))
+    alias, found = _open_table(join.this, tables)
+    using = tuple(item.name for item in join.args.get("using") or ())
+    on = tuple(list_conditions(join.args.get("on")))
+    if not side:
+        conditions += on
+        return [*pieces, Piece(alias, found, on=on, using=using, text=name_of(join))]
+    if side == "RIGHT":
+        return [Piece(alias, found), replace(pieces[0], outer=True, on=on, using=using, text=name_of(join))]
+    return [*pieces, Piece(alias, found, outer=True, on=on, using=using, text=name_of(join))]
 
 
-def _scope_of_table(alias: str, table: Table) -> Scope:
-    return Scope(table, {alias: {name: name for name in table.schema}})
-
-
-def _open_table(node: exp.Expression, tables: Given) -> tuple[str, Any]:
-    """A table of the query: its alias, and the protected table, public relation or subquery behind it."""
+def _open_table(node: exp.Expression, tables: Given) -> tuple[str, Scope]:
+    """A table of the query: its alias and its rows."""
     if isinstance(node, exp.Subquery):
         if not node.alias:
             raise Refused("tables.sql_subquery_name")
-        return node.alias, _read_subquery(check_select(node.this), tables)
+        return node.alias, _name_columns(_read_inner(node.this, tables), node.args["alias"])
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise Refused("tables.sql_from_names", text=name_of(node))
     if extras := [key for key, value in node.args.items() if value and key not in {"this", "alias", "db", "catalog"}]:
         raise Refused("tables.sql_from_without", text=name_of(node), option=extras[0])
-    if node.args.get("db") or node.args.get("catalog"):
-        raise Refused("tables.sql_no_schemas", text=name_of(node))
     if (name := _find_name(node, tables)) is not None:
-        table = tables[name]
-        if not isinstance(table, Table | Relation | Scope):
-            raise InvalidParameter("tables.sql_not_a_table", table=name, spent="nothing")
-        return node.alias or node.name, table
+        return _name_alias(node, name), _name_columns(open_given(name, tables[name]), node.args.get("alias"))
+    if node.args.get("db"):
+        raise Refused("tables.sql_no_schemas", text=name_of(node))
     if not tables:
         raise DataError("tables.sql_no_tables_given", table=node.name)
     raise DataError("tables.sql_no_table", table=node.name, tables=[repr(name) for name in tables])
 
 
+def _name_alias(node: exp.Table, name: str) -> str:
+    return node.alias or (node.name if "." not in name else name)
+
+
+def open_given(name: str, table: object) -> Scope:
+    """The rows of a table that was given to the query."""
+    if isinstance(table, Scope):
+        return table
+    if isinstance(table, Table):
+        person = table.relation.person
+        implied: dict[tuple[str, ...], str] = {(person,): PERSON} if person is not None else {}
+        visible = {column: column for column in table.schema if column not in table.links.hidden}
+        persons = frozenset() if person is None else frozenset({person})
+        return Scope(
+            table.relation, {name: visible}, table, table.declared, {**table.links.implied, **implied}, persons
+        )
+    if isinstance(table, PublicTable | Relation):
+        relation, declared = (table.relation, table.declared) if isinstance(table, PublicTable) else (table, None)
+        names = {name: {column: column for column in relation.schema}}
+        return Scope(relation, names, None) if declared is None else Scope(relation, names, None, declared)
+    raise InvalidParameter("tables.sql_not_a_table", table=name, spent="nothing")
+
+
 def _find_name(node: exp.Table, tables: Given) -> str | None:
-    """The name of a table as it was given; where it stands without quotes, the case of its letters may differ."""
-    if node.name in tables:
-        return str(node.name)
-    folded = [] if node.this.quoted else [name for name in tables if name.lower() == node.name.lower()]
+    """The name of a table as it was given; where it stands without quotes, the case of its letters may differ.
+
+    A table that was given with its schema is found without it, where no other has the same name.
+    """
+    said = ".".join(part.name for part in (node.args.get("catalog"), node.args.get("db"), node.this) if part)
+    if said in tables:
+        return said
+    folded = [] if node.this.quoted else [name for name in tables if name.lower() == said.lower()]
+    if not folded and "." not in said:
+        last = {name: name.rpartition(".")[2] for name in tables if "." in name}
+        folded = [name for name, plain in last.items() if plain == said or plain.lower() == said.lower()]
     if len(folded) > 1:
-        said = ", ".join(f'"{name}"' for name in folded)
-        raise DataError("tables.sql_table_ambiguous", table=node.name, said=said, spent="nothing")
+        quoted = ", ".join(f'"{name}"' for name in folded)
+        raise DataError("tables.sql_table_ambiguous", table=node.name, said=quoted, spent="nothing")
     return folded[0] if folded else None
 
 
-def _read_subquery(select: exp.Select, tables: Given) -> Scope:
-    """A subquery that keeps whose a row is: filters and computed columns."""
-    for part in ("group", "having", "order", "limit"):
-        if select.args.get(part):
-            raise Refused("tables.sql_subquery_clause", clause=part.upper())
+def _name_columns(scope: Scope, alias: object) -> Scope:
+    """The scope with its columns renamed, where the alias of a table names them: AS t (a, b)."""
+    listed = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+    if not listed:
+        return scope
+    visible = scope.visible()
+    if len(listed) > len(visible):
+        raise Refused("tables.sql_too_many_names", names=len(listed), columns=len(visible), spent="nothing")
+    new = [item.name for item in listed] + list(visible)[len(listed) :]
+    return replace(scope, names={"": dict(zip(new, visible.values(), strict=True))})
+
+
+def _read_inner(node: exp.Expression, tables: Given) -> Scope:
+    """A subquery that keeps whose a row is: filters, computed columns, summaries by person, UNION ALL."""
+    while isinstance(node, exp.Subquery) and not node.alias:
+        node = node.this
+    if is_union(node):
+        return _unite(_read_inner(node.this, tables), _read_inner(node.expression, tables))
+    select = check_select(node)
+    if select.args.get("limit"):
+        raise Refused("tables.sql_subquery_clause", clause="LIMIT")
     scope = read_from(select, tables)
+    if is_summary(select):
+        return summarize(select, scope)
+    return _project(select, scope)
+
+
+def _project(select: exp.Select, scope: Scope) -> Scope:
     visible: dict[str, str] = {}
-    computed: dict[str, Any] = {}
+    computed: dict[str, Expression] = {}
     for item in select.expressions:
-        if isinstance(item, exp.Star):
-            every = _every(scope)
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            every = scope.visible() if isinstance(item, exp.Star) else _list_columns(scope, item)
             for name in visible:
-                _check_new(name, every, TWICE)
+                check_new(name, every, TWICE)
             visible |= every
             continue
-        if any(is_aggregate(part) for part in item.walk()):
-            raise Refused("tables.sql_subquery_aggregate")
         inner = item.this if isinstance(item, exp.Alias) else item
         expression = scalar(inner, scope)
-        _check_new(item.alias_or_name, visible, TWICE)
+        check_new(item.alias_or_name, visible, TWICE)
         if isinstance(expression, Column):
             visible[item.alias_or_name] = expression.name
         elif not item.alias:
             raise Refused("tables.sql_needs_name", text=name_of(item))
         else:
-            fresh = f"{item.alias} of {len(computed) + 1}" if item.alias in scope.table.schema else item.alias
+            fresh = f"{item.alias} of {len(computed) + 1}" if item.alias in scope.schema else item.alias
             computed[fresh] = expression
             visible[item.alias] = fresh
-    table = scope.table.compute(**computed) if computed else scope.table
-    return Scope(table, {"": visible})
+    return replace(scope.compute(computed), names={"": visible}, declared=scope.declared.without(computed))
 
 
-def _every(scope: Scope) -> dict[str, str]:
-    """What * stands for: each column once, and the left one of two that a join compares."""
-    found: dict[str, str] = {}
-    for columns in scope.names.values():
-        for name, plan in columns.items():
-            if plan != HIDDEN and found.setdefault(name, plan) != plan:
-                raise Refused(f"{TWICE} are called {name!r}: name the columns in place of *. Nothing was spent.")
-    return found
+def _list_columns(scope: Scope, item: exp.Column) -> dict[str, str]:
+    """What alias.* stands for."""
+    for name, columns in scope.names.items():
+        if name.lower() == item.table.lower():
+            return dict(columns)
+    raise DataError("tables.sql_no_alias", table=item.table)
 
 
-def _join_table(scope: Scope, join: exp.Join, tables: Given) -> Scope:
-    kind, side = str(join.args.get("kind") or "INNER").upper(), str(join.args.get("side") or "").upper()
-    if kind not in {"INNER", "OUTER"} or side not in {"", "LEFT"} or join.args.get("method"):
-        raise Refused("tables.sql_join_kind", text=name_of(join))
-    how = "left" if side == "LEFT" else "inner"
-    alias, found = _open_table(join.this, tables)
-    _check_new(alias, scope.names, "two tables of FROM")
-    if isinstance(found, Relation):
-        right: Mapping[str, str] = {name: name for name in found.schema}
-    else:
-        found = found if isinstance(found, Scope) else _scope_of_table(alias, found)
-        right = dict(pair for columns in found.names.values() for pair in columns.items())
-    pairs = _pairs(join, scope, alias, right)
-    if isinstance(found, Relation):
-        table = scope.table.join_public(found, on=pairs, how=how)
-    else:
-        table = _join_persons(scope, found, pairs, how)
-    hidden = {b for a, b in pairs.items() if a == b} if how == "left" else set()
-    shown = {name: HIDDEN if plan in hidden else plan for name, plan in right.items() if plan in table.schema}
-    return Scope(table, {**scope.names, alias: shown})
-
-
-def _join_persons(scope: Scope, other: Scope, pairs: dict[str, str], how: str) -> Table:
-    left, right = scope.table.relation.person, other.table.relation.person
-    if left is None or right is None or pairs.get(left) != right:
-        wanted = f"ON left.{left} = right.{right}" if left and right else "two tables that protect the same person"
-        raise Refused("tables.sql_join_person", wanted=wanted)
-    also = {a: b for a, b in pairs.items() if a != left}
-    return scope.table.join(other.table, also=also, how=how)
-
-
-def _pairs(join: exp.Join, scope: Scope, alias: str, right: Mapping[str, str]) -> dict[str, str]:
-    """The columns that must be equal: {left: right}, by USING or ON."""
-    using = join.args.get("using")
-    if using:
-        return {scope(exp.column(item.name)): right[item.name] for item in using if _check_known(item.name, right)}
-    condition = join.args.get("on")
-    if condition is None:
-        raise Refused("tables.sql_join_condition")
-    other = Scope(scope.table, {alias: right})
-    pairs = {}
-    for part in condition.flatten() if isinstance(condition, exp.And) else [condition]:
-        if not isinstance(part, exp.EQ) or not all(isinstance(s, exp.Column) for s in (part.this, part.expression)):
-            raise Refused("tables.sql_join_compares", text=name_of(part))
-        first, second = part.this, part.expression
-        if first.table.lower() == alias.lower():
-            first, second = second, first
-        pairs[scope(first)] = other(second)
-    return pairs
-
-
-def _check_known(name: str, columns: Mapping[str, str]) -> bool:
-    if name not in columns:
-        raise DataError("tables.sql_no_join_column", column=name, columns=[repr(name) for name in columns])
-    return True
+def _unite(left: Scope, right: Scope) -> Scope:
+    """UNION ALL: columns by their places, under the names of the first part."""
+    names = [scope.visible() for scope in (left, right)]
+    same_kind = (left.base is None) == (right.base is None)
+    if left.base is not None and right.base is not None:
+        same_kind = left.base.unit.protects_same(right.base.unit) and left.base.account is right.base.account
+    if len(names[0]) != len(names[1]) or not same_kind:
+        raise Refused("tables.sql_union_all")
+    sides = []
+    for scope, visible in zip((left, right), names, strict=True):
+        columns = dict(zip(names[0], visible.values(), strict=True))
+        if scope.relation.person is not None:
+            columns["who owns the row"] = scope.relation.person
+        sides.append(Pick(scope.relation, dict(reversed(columns.items()))))
+    persons = frozenset({"who owns the row"}) if left.relation.person is not None else frozenset()
+    implied: dict[tuple[str, ...], str] = {("who owns the row",): PERSON} if persons else {}
+    return Scope(Union(*sides), {"": {name: name for name in names[0]}}, left.base, implied=implied, persons=persons)

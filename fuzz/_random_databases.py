@@ -1,0 +1,113 @@
+"""Random databases of people, neighbours of them, and queries about them."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+
+WHO = 6
+KEYS = 9
+
+
+class World:
+    """A chain or tree of tables that lead to the person, with broken and shared keys, and a public table."""
+
+    def __init__(self, seed: int) -> None:
+        g = self.random = random.Random(seed)
+        self.depth = g.choice([1, 2, 2, 3])
+        self.several = {f"t{i}": g.choice(["nobody", "nobody", "each"]) for i in range(2, self.depth + 2)}
+        self.unique = g.random() < 0.5
+        self.parents = {f"t{i}": f"t{g.randrange(1, i)}" for i in range(2, self.depth + 2)}
+        self.rows = {"person": [(i, g.choice("xyz"), g.randrange(5)) for i in range(WHO) if g.random() < 0.9]}
+        self.rows["t1"] = self._make_rows(WHO + 1)
+        for name in self.parents:
+            self.rows[name] = self._make_rows(KEYS)
+        self.public = [(letter, g.randrange(3), g.choice("xyz")) for letter in "xyyz"]
+
+    def _make_rows(self, keys: int) -> list[tuple[object, ...]]:
+        g, size = self.random, self.random.randrange(2, 12)
+        own = list(range(size)) if self.unique else [g.randrange(KEYS) for _ in range(size)]
+        missing = lambda value: None if g.random() < 0.08 else value
+        return [(missing(own[i]), missing(g.randrange(keys)), g.choice("xyz"), g.randrange(-3, 9)) for i in range(size)]
+
+    def list_owners(self) -> dict[str, list[set[int]]]:
+        """The owners of every row, as `paths.md` defines them."""
+        found = {"person": [{row[0]} for row in self.rows["person"]]}
+        found["t1"] = [set() if row[1] is None else {row[1]} for row in self.rows["t1"]]
+        for name, parent in self.parents.items():
+            each = self.several.get(parent) == "each"
+            passed = [owners if each or len(owners) == 1 else set() for owners in found[parent]]
+            found[name] = [
+                set().union(*(p for p, s in zip(passed, self.rows[parent], strict=True) if s[0] == row[1]))
+                if row[1] is not None
+                else set()
+                for row in self.rows[name]
+            ]
+        return found
+
+    def without(self, person: int) -> dict[str, list[tuple[object, ...]]]:
+        """The rows of the neighbour: the person is removed with everything that hangs on them."""
+        left = {}
+        for name, owners in self.list_owners().items():
+            each = self.several.get(name) == "each"
+            gone = [o == {person} if each else person in o for o in owners]
+            left[name] = [row for row, away in zip(self.rows[name], gone, strict=True) if not away]
+        return left
+
+    def list_tables(self, rows: dict[str, list[tuple[object, ...]]]) -> dict[str, pa.Table]:
+        """The tables as Arrow has them."""
+        kinds = [pa.int64(), pa.int64(), pa.string(), pa.int64()]
+        names = ["k", "up", "letter", "x"]
+        found = {"person": _make_table(["id", "letter", "x"], [kinds[0], kinds[2], kinds[3]], rows["person"])}
+        for name in ("t1", *self.parents):
+            found[name] = _make_table(names, kinds, rows[name])
+        found["pub"] = _make_table(["letter", "x", "other"], [kinds[2], kinds[3], kinds[2]], self.public)
+        return found
+
+    def declare(self) -> dict[str, object]:
+        tables: dict[str, object] = {"person": {"rows_of": "somebody"}, "pub": {"public": True}}
+        tables["t1"] = {"rows_of": "somebody", "foreign_keys": {"up": "person.id"}}
+        for name, parent in self.parents.items():
+            keys = {"up": f"{parent}.k"}
+            tables[name] = {"rows_of": "somebody", "foreign_keys": keys, "several": self.several[name]}
+        return {"persons": {"somebody": {"key": "person.id", "at_most": 3}}, "tables": tables}
+
+    def write_query(self) -> str:
+        """A query that reads some of the tables; some are refused."""
+        g = self.random
+        names = ["t1", *self.parents]
+        name = g.choice(names)
+        parent = self.parents.get(name)
+        inner = f"EXISTS (SELECT 1 FROM {g.choice(names)} s WHERE s.{g.choice(['k', 'up'])} = a.up AND s.x > 1)"
+        choices = [
+            f"SELECT a.letter, COUNT(*) AS n, SUM(CLAMP(a.x, -3, 8)) AS s FROM {name} a GROUP BY a.letter",
+            (
+                f"SELECT p.other, COUNT(*) AS n FROM {name} a, pub p WHERE p.letter = a.letter AND a.x > p.x "
+                "GROUP BY p.other"
+            ),
+            f"SELECT COUNT(*) AS n FROM {name} a WHERE {g.choice(['', 'NOT '])}{inner}",
+            f"SELECT COUNT(*) AS n FROM {name} a JOIN {name} b ON a.up = b.up WHERE a.x <= b.x",
+            f"SELECT COUNT(*) AS n FROM {name} a WHERE a.up IN (SELECT up FROM {name} GROUP BY up HAVING SUM(x) > 4)",
+            (
+                f"SELECT n, COUNT(*) AS m FROM (SELECT up, COUNT(*) AS n, AVG(x) AS y FROM {name} GROUP BY up) AS t "
+                "GROUP BY n"
+            ),
+            (
+                f"SELECT COUNT(*) AS n FROM (SELECT letter, x FROM {name} UNION ALL SELECT letter, x FROM person) AS u "
+                "WHERE x > 0"
+            ),
+            f"SELECT COUNT(*) AS n FROM {name} a WHERE a.x >= (SELECT AVG(b.x) FROM {name} b WHERE b.up = a.up)",
+        ]
+        if parent is not None:
+            choices.append(
+                f"SELECT b.letter, COUNT(*) AS n FROM {parent} b, {name} a WHERE a.up = b.k GROUP BY b.letter"
+            )
+            choices.append(f"SELECT COUNT(*) AS n FROM {parent} b LEFT JOIN {name} a ON a.up = b.k WHERE a.x IS NULL")
+        return g.choice(choices)
+
+
+def _make_table(names: list[str], kinds: list[pa.DataType], rows: list[tuple[object, ...]]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.Table.from_arrays(arrays, names=names)

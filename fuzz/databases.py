@@ -1,0 +1,103 @@
+"""No person moves another one's rows: random databases and neighbours of them, asked along random paths of keys.
+
+    python -m fuzz.databases --engine duckdb --count 3000
+
+Each comparison asks one query of a database and of its neighbour (`paths.md` says which that is), exactly: what each
+other person contributes must be equal to the last integer, the removed one must contribute nothing, and the bounded
+answers may differ by no more than the limit that is charged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from fuzz._random_databases import World
+from mosha.connect.engines.source import answer
+from mosha.connect.language.expression import col
+from mosha.connect.language.value import Rows
+from mosha.connect.plan.aggregation import Aggregation
+from mosha.connect.plan.bounding import NormBound, Truncate
+from mosha.connect.plan.relation import Relation
+from mosha.core.errors import MoshaError, Refused
+from mosha.sql import statement
+from mosha.tables.databases.database import protect_database
+
+Load = Callable[[Mapping[str, pa.Table]], Any]
+LIMIT = 3
+
+
+class Found(Exception):
+    """Something is wrong, and the seed shows it."""
+
+
+def list_contributions(relation: Relation) -> Counter[tuple[Any, ...]]:
+    """What each person brings, row by row: exact, before anything is bounded."""
+    assert relation.person is not None
+    keys = tuple((f"k{i}", col(name)) for i, name in enumerate([relation.person, *relation.schema]))
+    asked = Aggregation(relation, keys, (("n", Rows()),), bound=NormBound(1, {"n": 2**40}))
+    return Counter({key: count for key, (count,) in answer(asked).rows()})
+
+
+def compare(seed: int, load: Load) -> str:
+    """One comparison: "compared", or "refused"."""
+    world = World(seed)
+    text = world.write_query()
+    person = world.random.randrange(7)
+    databases = [load(world.list_tables(rows)) for rows in (world.rows, world.without(person))]
+    try:
+        asked = [
+            statement(text, protect_database(place, schema=world.declare()).tables).question for place in databases
+        ]
+    except Refused:
+        return "refused"
+    before, after = (list_contributions(question.relation) for question in asked)
+    others = Counter({key: count for key, count in before.items() if key[0] != person})
+    if others != after:
+        raise Found(f"seed {seed}: {text} tells person {person} from their neighbours: {others} {after}")
+    key = secrets.token_bytes(32)
+    for bound in (NormBound(1, {"n": LIMIT}), Truncate(key, rows=LIMIT)):
+        tables = []
+        for question in asked:
+            exact = Aggregation(question.relation, question.keys, (("n", Rows()),), bound=bound)
+            tables.append(Counter({row: count for row, (count,) in answer(exact).rows()}))
+        moved = sum(abs(tables[0][row] - tables[1][row]) for row in tables[0] | tables[1])
+        if moved > LIMIT:
+            raise Found(f"seed {seed}: {text} moves by {moved} with person {person}, and {LIMIT} are charged")
+    return "compared"
+
+
+def attempt() -> None:
+    """One comparison on DuckDB."""
+    compare(random.SystemRandom().getrandbits(48), dict)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m fuzz.databases", description=__doc__)
+    parser.add_argument("--engine", choices=["duckdb", "postgresql", "spark", "mariadb"], default="duckdb")
+    parser.add_argument("--count", type=int, default=3000, help="how many comparisons that are not refused")
+    parser.add_argument("--seed", type=int, default=None)
+    options = parser.parse_args(arguments)
+    from fuzz._database_places import open_place
+
+    first = random.SystemRandom().getrandbits(40) if options.seed is None else options.seed
+    outcomes: Counter[str] = Counter()
+    with open_place(options.engine) as load:
+        while outcomes["compared"] < options.count:
+            try:
+                outcomes[compare(first + sum(outcomes.values()), load)] += 1
+            except MoshaError as problem:
+                raise Found(f"seed {first + sum(outcomes.values())}: {problem!r}") from problem
+    print(f"databases on {options.engine}: {dict(outcomes)}, nothing found (from seed {first})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,168 @@
+"""A database as one protected thing: every table with its person, asked by SQL or by verbs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from mosha.connect.engines.opening import DATABASES, source
+from mosha.connect.engines.source import Engine, Source
+from mosha.connect.plan.person_steps import OwnerJoin
+from mosha.connect.plan.relation import Relation, private, public
+from mosha.core.account import Account
+from mosha.core.errors import DataError, InvalidParameter, WrongUnit
+from mosha.tables.answer import Answer
+from mosha.tables.databases.declaration import DatabaseDeclaration, DeclaredTable, read_database_declaration
+from mosha.tables.databases.paths import Path, find_paths
+from mosha.tables.declaration import apply_types, beside
+from mosha.tables.links import Links, PublicTable
+from mosha.tables.sql.asking import explain, query
+from mosha.tables.table import Table
+
+__all__ = ["Database", "protect_database"]
+
+FILES = (".parquet", ".csv", ".tsv", ".csv.gz", ".csv.zst")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Database:
+    """Tables behind frosted glass, and public ones beside them.
+
+    `database.query(sql, epsilon=...)` asks all of them, `database["orders"]` is one of them for the verbs.
+    """
+
+    tables: Mapping[str, Table | PublicTable]
+
+    def __repr__(self) -> str:
+        """Public words alone: the tables and whose rows they hold."""
+        said = [f"{name} (public)" if isinstance(t, PublicTable) else name for name, t in self.tables.items()]
+        return f"Database({', '.join(said)})"
+
+    def __getitem__(self, name: str) -> Table:
+        """A protected table."""
+        found = self.tables.get(name)
+        if not isinstance(found, Table):
+            protected = [repr(name) for name, table in self.tables.items() if isinstance(table, Table)]
+            raise DataError("tables.database_no_protected", table=name, tables=protected, spent="nothing")
+        return found
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """How each row finds its person: {table: path of keys}; public tables are left out."""
+        return {name: table.links.path for name, table in self.tables.items() if isinstance(table, Table)}
+
+    def query(self, sql: str, /, **options: Any) -> Answer | str:
+        """Answer a SELECT about the tables; the options are those of `mosha.query`."""
+        return query(sql, tables=self.tables, **options)
+
+    def explain(self, sql: str, /, **options: Any) -> str:
+        """How each person is found and bounded, and the SQL that would run with its price; nothing is spent."""
+        return explain(sql, tables=self.tables, **options)
+
+
+def protect_database(
+    place: Any,
+    *,
+    schema: Any = None,
+    account: Account | Mapping[str, Account] | None = None,
+    engine: Engine | None = None,
+) -> Database:
+    """Put a whole database behind frosted glass.
+
+    Args:
+        place: a DuckDB file, a PostgreSQL or MySQL URL, a folder of CSV and Parquet files (one for each table), a Spark
+            session, or {name: anything that `mosha.protect` takes}.
+        schema: the declaration of its tables and keys (see `DatabaseDeclaration`), as plain data or as a file. Left
+            out, `shop.schema.yaml` (.toml, .json) beside `shop.duckdb` is read.
+        account: what pays, opened for `mosha.Person(kind)`; {kind: account} where there are several kinds of persons.
+        engine: as for `mosha.protect`.
+    """
+    found = beside(place) if schema is None else schema
+    if found is None:
+        raise InvalidParameter("tables.database_shape", parameter="schema")
+    said = read_database_declaration(found)
+    paths = find_paths(said)
+    accounts = _choose_accounts(account, said)
+    opened = {name: apply_types(_open(place, name, engine), table.columns.types) for name, table in said.tables.items()}
+    relations: dict[str, Relation] = {}
+    for name, path in paths.items():
+        relations[name] = _reach_person(path, opened[name], relations, said.tables[name])
+    tables: dict[str, Table | PublicTable] = {}
+    for name, table in said.tables.items():
+        for column in {**table.columns.ranges, **table.columns.keys}:
+            opened[name].schema[column]  # a slip in the file is told now, not when somebody asks
+        if table.rows_of is None:
+            tables[name] = PublicTable(public(opened[name]), table.columns)
+            continue
+        links = _find_links(name, paths, relations[name], said)
+        unit = said.persons[table.rows_of].unit
+        tables[name] = Table(relations[name], unit, accounts.get(table.rows_of), table.columns, links)
+    return Database(tables)
+
+
+def _choose_accounts(account: Any, said: DatabaseDeclaration) -> dict[str, Account]:
+    """The account of every kind of person, each checked against who it protects."""
+    if account is None:
+        return {}
+    given = dict(account) if isinstance(account, Mapping) else dict.fromkeys(said.persons, account)
+    if not isinstance(account, Mapping) and len(said.persons) > 1:
+        raise InvalidParameter("tables.database_accounts", parameter="account", persons=sorted(said.persons))
+    for kind, one in given.items():
+        if kind not in said.persons:
+            raise InvalidParameter("tables.database_accounts", parameter="account", persons=sorted(said.persons))
+        if not hasattr(one, "unit"):
+            raise InvalidParameter("tables.not_an_account", parameter="account", spent="nothing")
+        unit = said.persons[kind].unit
+        if not one.unit.covers(unit):
+            raise WrongUnit(
+                "tables.account_of_other_unit", account=one.name, protects=one.unit.describe(), unit=unit.describe()
+            )
+    return given
+
+
+def _reach_person(path: Path, opened: Source, found: Mapping[str, Relation], table: DeclaredTable) -> Relation:
+    if path.through is None:
+        return private(opened, person=path.column)
+    name = f"person of {path.table}"
+    while name in opened.schema:
+        name += "'"
+    key = path.through
+    return OwnerJoin(
+        private(opened), found[key.table], tuple(zip(key.columns, key.key, strict=True)), name, table.several
+    )
+
+
+def _find_links(name: str, paths: Mapping[str, Path], relation: Relation, said: DatabaseDeclaration) -> Links:
+    """Columns that imply the person: the key that the path takes, and the own key where the paths of others take it."""
+    path = paths[name]
+    implied: dict[tuple[str, ...], str] = {}
+    if path.through is not None:
+        implied[path.through.columns] = f"{path.through.table}.{', '.join(path.through.key)}"
+    for other, step in paths.items():
+        if step.through is not None and step.through.table == name and said.tables[other].several == "nobody":
+            implied[step.through.key] = f"{name}.{', '.join(step.through.key)}"
+    if path.through is not None and said.tables[name].several == "each":
+        implied.pop(path.through.columns)
+    hidden = frozenset() if path.through is None or relation.person is None else frozenset({relation.person})
+    return Links(implied, hidden, path.text)
+
+
+def _open(place: Any, name: str, engine: Engine | None) -> Source:
+    """One table of the database."""
+    if isinstance(place, Mapping):
+        if name not in place:
+            raise DataError("tables.database_absent", table=name, spent="nothing")
+        return source(place[name], engine=engine)
+    if type(place).__module__.startswith("pyspark."):
+        return source(place.table(name))
+    text = os.fspath(place)
+    if "://" in text or FilePath(text).suffix.lower() in DATABASES:
+        return source(text, table=name, engine=engine)
+    folder = FilePath(text)
+    files = [folder / f"{name}{ending}" for ending in FILES if (folder / f"{name}{ending}").is_file()]
+    if len(files) != 1 and not (folder / name).is_dir():
+        raise DataError("tables.database_absent", table=name, spent="nothing")
+    return source(files[0] if files else folder / name, engine=engine)

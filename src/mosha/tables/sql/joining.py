@@ -1,0 +1,237 @@
+"""FROM and JOIN: the tables of a query put together in an order in which every step keeps whose a row is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlglot import exp
+
+from mosha.connect.plan.relation import Relation
+from mosha.core.errors import DataError, InvalidParameter, WrongUnit
+from mosha.tables.sql.scalar import Refused, name_of
+from mosha.tables.sql.scope import Scope, check_new
+
+__all__ = ["Piece", "join_pieces", "join_scopes", "list_conditions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """One table of FROM: what it is called, its rows, and the conditions of its own where it is an outer one."""
+
+    alias: str
+    scope: Scope
+    outer: bool = False
+    on: tuple[exp.Expression, ...] = ()
+    using: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass
+class _Assembly:
+    """Tables that wait, and conditions that are still to be used."""
+
+    pieces: list[Piece]
+    conditions: list[exp.Expression]
+    using: list[tuple[str, str]] = field(default_factory=list)  # (alias of the right table, column)
+
+    def find_alias(self, node: exp.Column) -> str | None:
+        """The one table that a column belongs to; None where it belongs to none of FROM."""
+        found = [piece.alias for piece in self.pieces if Scope.find(piece.scope, node) is not None]
+        return found[0] if len(found) == 1 else None
+
+
+def list_conditions(node: Any) -> list[exp.Expression]:
+    """The conditions that a WHERE or ON joins by AND."""
+    if node is None:
+        return []
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return [part for side in node.flatten() for part in list_conditions(side)] if isinstance(node, exp.And) else [node]
+
+
+def join_pieces(pieces: list[Piece], conditions: list[exp.Expression]) -> tuple[Scope, list[exp.Expression]]:
+    """All tables of FROM in one scope, and the conditions that are left for WHERE.
+
+    The order of inner joins is free, so the rows of people come first. Comma joins take their condition from WHERE.
+    """
+    pieces = [replace(piece, scope=piece.scope.under(piece.alias)) for piece in pieces]
+    using = [(piece.alias, name) for piece in pieces if not piece.outer for name in piece.using]
+    assembly = _Assembly(list(pieces), list(conditions), using)
+    plain = [piece for piece in pieces if not piece.outer]
+    first = next((piece for piece in plain if piece.scope.base is not None), plain[0])
+    if first.scope.base is None and any(piece.scope.base is not None for piece in pieces):
+        raise Refused("tables.sql_public_first", table=first.alias)
+    scope = first.scope
+    waiting = [piece for piece in pieces if piece is not first]
+    while waiting:
+        problem: Exception | None = None
+        for piece in _list_candidates(waiting):
+            try:
+                scope = _join_piece(scope, piece, assembly)
+            except (Refused, WrongUnit) as found:
+                problem = problem or found
+                continue
+            waiting.remove(piece)
+            break
+        else:
+            assert problem is not None
+            raise problem
+    return scope, assembly.conditions
+
+
+def _list_candidates(waiting: list[Piece]) -> Iterator[Piece]:
+    """Inner joins first, then the first outer one: later ones may need its columns."""
+    yield from (piece for piece in waiting if not piece.outer)
+    yield from [piece for piece in waiting if piece.outer][:1]
+
+
+def _join_piece(scope: Scope, piece: Piece, assembly: _Assembly) -> Scope:
+    check_new(piece.alias, scope.names, "two tables of FROM")
+    other = piece.scope
+    pairs, used = _find_pairs(scope, piece, other, assembly)
+    if not pairs:
+        raise (
+            Refused("tables.sql_join_condition")
+            if not piece.on
+            else Refused("tables.sql_join_compares", text=piece.text)
+        )
+    how = "left" if piece.outer else "inner"
+    joined = join_scopes(scope, other, pairs, how, keep_left=frozenset(piece.using), alias=piece.alias)
+    assembly.conditions = [part for part in assembly.conditions if part not in used]
+    return joined
+
+
+def join_scopes(
+    scope: Scope, other: Scope, pairs: Mapping[str, str], how: str, *, keep_left: frozenset[str], alias: str
+) -> Scope:
+    """Two scopes side by side, where the pairs of columns (by their names in the plan) are equal.
+
+    Args:
+        scope: rows of people, or public rows.
+        other: what is joined to them.
+        pairs: {column of the left: column of the right}.
+        how: "inner" or "left".
+        keep_left: columns of USING, which stand once.
+        alias: what the right side is called.
+    """
+    left_person, right_person = scope.relation.person, other.relation.person
+    if other.base is not None:
+        _check_persons(scope, other, pairs)
+    same = {a for a, b in pairs.items() if a == b and how == "inner"}
+    if how == "inner" and other.base is not None and left_person is not None and left_person == right_person:
+        same.add(left_person)
+    if (set(scope.schema) & set(other.schema)) - same:
+        other, renamed = _rename(scope, other, alias)
+        pairs = {a: renamed[b] for a, b in pairs.items()}
+    table = _join_rows(scope, other, pairs, how)
+    shown = {name: plan for name, plan in next(iter(other.names.values())).items() if plan in table.schema}
+    for name in keep_left:
+        shown[name] = scope(exp.column(name))
+    inner = how == "inner" and other.base is not None
+    return replace(
+        scope,
+        relation=table,
+        names={**scope.names, alias: shown},
+        declared=scope.declared.beside(other.declared),
+        implied={**other.implied, **scope.implied},
+        persons=scope.persons | (other.persons if inner else frozenset()),
+    )
+
+
+def _rename(scope: Scope, other: Scope, alias: str) -> tuple[Scope, dict[str, str]]:
+    renamed = other.rename(scope.schema, alias)
+    assert hasattr(renamed.relation, "columns")
+    return renamed, {old: new for new, old in renamed.relation.columns.items()}
+
+
+def _check_persons(scope: Scope, other: Scope, pairs: Mapping[str, str]) -> None:
+    """Refuse a join of people's rows that does not imply that they are the same person's."""
+    left, right = scope.base, other.base
+    if left is None or right is None:
+        raise Refused("tables.sql_public_first", table=next(iter(scope.names)))
+    if scope.relation.person is not None and other.relation.person is not None:
+        if not left.unit.protects_same(right.unit):
+            raise WrongUnit("tables.join_other_person")
+        if left.account is not right.account:
+            raise InvalidParameter("tables.join_two_accounts", spent="nothing")
+        keys = [(a, b) for a, tag in scope.implied.items() for b, found in other.implied.items() if tag == found]
+        if any(all(pairs.get(a) == b for a, b in zip(*key, strict=True)) for key in keys):
+            return
+    wanted = f"ON left.{scope.relation.person} = right.{other.relation.person}"
+    if scope.relation.person is None or other.relation.person is None:
+        wanted = "two tables that protect the same person"
+    raise Refused("tables.sql_join_person", wanted=wanted)
+
+
+def _join_rows(scope: Scope, other: Scope, pairs: Mapping[str, str], how: str) -> Relation:
+    if other.base is None:
+        by_person = scope.relation.person is not None or scope.base is None
+        return scope.relation.join_public(other.relation, dict(pairs), at_most=None if by_person else 1, how=how)
+    person = scope.relation.person
+    also = {a: b for a, b in pairs.items() if (a, b) != (person, other.relation.person)}
+    return scope.relation.join_person(other.relation, also=also, how=how)
+
+
+def _find_pairs(
+    scope: Scope, piece: Piece, other: Scope, assembly: _Assembly
+) -> tuple[dict[str, str], list[exp.Expression]]:
+    """The columns that must be equal, {left: right}, and the conditions that are said by them."""
+    pairs: dict[str, str] = {}
+    used: list[exp.Expression] = []
+    for name in _list_using(scope, piece, assembly):
+        if name not in next(iter(other.names.values())):
+            columns = [repr(column) for column in next(iter(other.names.values()))]
+            raise DataError("tables.sql_no_join_column", column=name, columns=columns)
+        pairs[scope(exp.column(name))] = other(exp.column(name))
+    for condition in piece.on if piece.outer else assembly.conditions:
+        pair = _find_pair(condition, scope, other, assembly)
+        if pair is None:
+            if piece.outer:
+                raise Refused("tables.sql_join_compares", text=name_of(condition))
+            for part in _list_common(condition):
+                found = _find_pair(part, scope, other, assembly)
+                if found is not None:
+                    pairs.setdefault(*found)
+            continue
+        if pairs.setdefault(*pair) == pair[1]:
+            used.append(condition)
+        elif piece.outer:
+            raise Refused("tables.sql_join_compares", text=name_of(condition))
+    return pairs, used
+
+
+def _list_using(scope: Scope, piece: Piece, assembly: _Assembly) -> list[str]:
+    """Columns of USING that this table and the others share, whichever of them stands first."""
+    names = list(piece.using)
+    if not piece.outer:
+        known = piece.scope.names[piece.alias]
+        names += [name for alias, name in assembly.using if alias in scope.names and name in known]
+    return [name for name in dict.fromkeys(names) if piece.outer or scope.find(exp.column(name)) is not None]
+
+
+def _find_pair(node: exp.Expression, scope: Scope, other: Scope, assembly: _Assembly) -> tuple[str, str] | None:
+    """A column of the tables so far and one of the new table, where the condition says that they are equal."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if not isinstance(node, exp.EQ) or not all(isinstance(s, exp.Column) for s in (node.this, node.expression)):
+        return None
+    alias = next(iter(other.names))
+    sides = {assembly.find_alias(side): side for side in (node.this, node.expression)}
+    if len(sides) != 2 or alias not in sides:
+        return None
+    left = next(place for place in sides if place != alias)
+    if left is None or left not in scope.names:
+        return None
+    return scope(sides[left]), other(sides[alias])
+
+
+def _list_common(node: exp.Expression) -> list[exp.Expression]:
+    """The conditions that stand in every branch of an OR."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if not isinstance(node, exp.Or):
+        return []
+    branches = [list_conditions(branch) for branch in node.flatten()]
+    return [part for part in branches[0] if all(part in branch for branch in branches[1:])]

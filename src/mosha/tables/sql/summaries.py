@@ -1,0 +1,131 @@
+"""Subqueries that aggregate: exact summaries of one person's rows, or of public rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from mosha.connect.language.expression import Column, Expression
+from mosha.connect.plan.person_steps import Summary, SummaryColumn, SummaryKind
+from mosha.tables.sql.aggregate import is_aggregate
+from mosha.tables.sql.scalar import Refused, name_of, scalar
+from mosha.tables.sql.scope import Scope
+
+__all__ = ["is_summary", "make_summary", "summarize"]
+
+_KINDS: Mapping[type[exp.Expr], SummaryKind] = {
+    exp.Sum: "sum", exp.Avg: "mean", exp.Min: "least", exp.Max: "greatest",
+}  # fmt: skip
+
+
+def is_summary(select: exp.Select) -> bool:
+    """Whether a subquery aggregates, groups or drops what is there twice."""
+    own = [part for item in select.expressions for part in item.walk(prune=lambda node: isinstance(node, exp.Select))]
+    return bool(select.args.get("group") or select.args.get("distinct") or any(map(is_aggregate, own)))
+
+
+def summarize(select: exp.Select, scope: Scope) -> Scope:
+    """The rows of a subquery that aggregates: one for each of its groups, each of one person or public."""
+    items = [(item.alias_or_name, item.this if isinstance(item, exp.Alias) else item) for item in select.expressions]
+    group = select.args.get("group")
+    if group is not None and any(value for key, value in group.args.items() if key != "expressions"):
+        raise Refused("tables.sql_group_by")
+    wanted = [_find_item(node, items) for node in group.expressions] if group is not None else []
+    if select.args.get("distinct"):
+        wanted = [node for _, node in items]
+    having = select.args.get("having")
+    scope, keys, found = make_summary(scope, wanted, [node for _, node in items] + ([having.this] if having else []))
+    known = {name_of(node): name for node, name in zip(wanted, keys, strict=True)} | found
+    visible: dict[str, str] = {}
+    computed: dict[str, Expression] = {}
+    for title, node in items:
+        if not title:
+            raise Refused("tables.sql_needs_name", text=name_of(node))
+        expression = scalar(_replace_known(node, known), _plain(scope))
+        if isinstance(expression, Column):
+            visible[title] = expression.name
+        else:
+            visible[title] = f"{title} of the summary"
+            computed[visible[title]] = expression
+    if having is not None:
+        scope = scope.where(scalar(_replace_known(having.this, known), _plain(scope)))
+    return replace(scope.compute(computed), names={"": visible})
+
+
+def make_summary(
+    scope: Scope, wanted: list[exp.Expression], shown: list[exp.Expression]
+) -> tuple[Scope, list[str], dict[str, str]]:
+    """The summary of a scope by some keys: its rows, the keys' names in the plan, and those of all aggregates, by text.
+
+    The person is a key beside those that are said, which must imply who that is: then the groups are the same.
+    """
+    keys: list[str] = []
+    computed: dict[str, Expression] = {}
+    for place, node in enumerate(wanted):
+        expression = scalar(node, scope)
+        if not isinstance(expression, Column):
+            computed[f"key {place + 1} of the summary"] = expression
+        keys.append(expression.name if isinstance(expression, Column) else f"key {place + 1} of the summary")
+    person = scope.relation.person
+    if scope.base is not None and (person is None or not (scope.persons & set(keys) or scope.implies(keys))):
+        raise Refused("tables.sql_summary_of_person", person=str(person))
+    names: dict[str, str] = {}
+    columns: dict[str, SummaryColumn] = {}
+    for node in shown:
+        for part in node.walk(prune=is_aggregate):
+            if is_aggregate(part) and name_of(part) not in names:
+                names[name_of(part)] = title = f"aggregate {len(names) + 1} of the summary"
+                columns[title] = _read_aggregate(part, scope)
+    by = tuple(dict.fromkeys([*keys, *([person] if person is not None else [])]))
+    relation = Summary(scope.compute(computed).relation, by, columns)
+    there = set(by)
+    implied = {key: tag for key, tag in scope.implied.items() if there.issuperset(key)}
+    new = replace(
+        scope, relation=relation, names={"": {}}, declared=scope.declared.rename({name: name for name in by}),
+        implied=implied, persons=scope.persons & there,
+    )  # fmt: skip
+    return new, keys, names
+
+
+def _read_aggregate(node: exp.Expr, scope: Scope) -> SummaryColumn:
+    inner = node.this
+    if isinstance(node, exp.Count) and not node.expressions:
+        if inner is None or isinstance(inner, exp.Star):
+            return SummaryColumn("count")
+        if isinstance(inner, exp.Distinct) and len(inner.expressions) == 1:
+            return SummaryColumn("distinct", scalar(inner.expressions[0], scope))
+        if not isinstance(inner, exp.Distinct):
+            return SummaryColumn("count", scalar(inner, scope))
+    kind = _KINDS.get(type(node))
+    if kind is None or isinstance(inner, exp.Distinct) or node.expressions:
+        raise Refused("tables.sql_summary_aggregate", text=name_of(node))
+    return SummaryColumn(kind, scalar(inner, scope))
+
+
+def _find_item(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> exp.Expression:
+    """GROUP BY 1, and GROUP BY with the name of an item."""
+    if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+        place = int(node.this)
+        if not 1 <= place <= len(items):
+            raise Refused("tables.sql_column_number", number=str(place))
+        return items[place - 1][1]
+    named = [item for title, item in items if isinstance(node, exp.Column) and not node.table and title == node.name]
+    return named[0] if named and not isinstance(named[0], exp.Column) else node
+
+
+def _replace_known(node: exp.Expression, known: Mapping[str, str]) -> exp.Expression:
+    """The expression with keys and aggregates as columns of the summary."""
+    node = node.copy()
+    if (name := known.get(name_of(node))) is not None:
+        return exp.column(name, quoted=True)
+    for part in list(node.walk(prune=lambda part: name_of(part) in known)):
+        if part is not node and (name := known.get(name_of(part))) is not None:
+            part.replace(exp.column(name, quoted=True))
+    return node
+
+
+def _plain(scope: Scope) -> Scope:
+    """The scope whose columns are called as the plan calls them."""
+    return replace(scope, names={"": {name: name for name in scope.schema}})

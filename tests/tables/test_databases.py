@@ -1,0 +1,227 @@
+"""Whole databases: paths of keys, joins that keep whose a row is, and neighbours that differ in one person alone."""
+
+import random
+from datetime import date, timedelta
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import mosha
+from fuzz._random_databases import World
+from fuzz.databases import Found, compare
+from mosha import errors
+
+SCHEMA = {
+    "persons": {"customer": {"key": "customer.id", "at_most": 200}},
+    "tables": {
+        "country": {"public": True, "columns": {"name": {"keys": ["A", "B", "C"]}}},
+        "customer": {"rows_of": "customer"},
+        "orders": {"rows_of": "customer", "foreign_keys": {"customer_id": "customer.id"}},
+        "line": {
+            "rows_of": "customer",
+            "foreign_keys": {"order_id": "orders.id"},
+            "columns": {"amount": {"between": [0, 10]}, "n": {"between": [0, 4]}},
+        },
+    },
+}
+
+QUERIES = [
+    "SELECT COUNT(*) AS n, SUM(amount) AS s FROM line",
+    ("SELECT y.name, COUNT(*) AS n, SUM(l.amount) AS s FROM line l, orders o, customer c, country y "
+    "WHERE l.order_id = o.id AND o.customer_id = c.id AND c.country = y.code GROUP BY y.name ORDER BY y.name"),
+    ("SELECT name, COUNT(*) AS n FROM country JOIN customer ON code = country.code AND customer.country = country.code "
+    "GROUP BY name ORDER BY name"),
+    "SELECT COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM line l WHERE l.order_id = o.id AND l.n > 3)",
+    "SELECT COUNT(*) AS n FROM orders o WHERE NOT EXISTS (SELECT 1 FROM line WHERE order_id = o.id AND n > 3)",
+    "SELECT COUNT(*) AS n FROM orders WHERE id IN (SELECT order_id FROM line GROUP BY order_id HAVING SUM(n) > 5)",
+    "SELECT COUNT(*) AS n FROM orders WHERE id NOT IN (SELECT order_id FROM line WHERE n = 2)",
+    ("SELECT k, COUNT(*) AS n FROM (SELECT c.id, COUNT(o.id) AS k FROM customer c LEFT JOIN orders o "
+    "ON c.id = o.customer_id GROUP BY c.id) AS t WHERE k IN (3, 4, 5) GROUP BY k ORDER BY k"),
+    "SELECT COUNT(*) AS n FROM line l1 JOIN line l2 ON l1.order_id = l2.order_id WHERE l1.n < l2.n",
+    "SELECT COUNT(*) AS n FROM line a WHERE EXISTS (SELECT * FROM line b WHERE b.order_id = a.order_id AND b.n <> a.n)",
+    "SELECT COUNT(*) AS n FROM line a WHERE a.amount > (SELECT AVG(amount) FROM line b WHERE b.order_id = a.order_id)",
+    "SELECT COUNT(*) AS n FROM (SELECT id FROM customer UNION ALL SELECT customer_id FROM orders) AS u",
+    "SELECT COUNT(DISTINCT o.customer_id) AS n FROM line l JOIN orders o ON o.id = l.order_id WHERE l.n = 3",
+    "SELECT COUNT(*) AS n FROM customer WHERE country IN (SELECT code FROM country WHERE name <> 'A')",
+    ("SELECT COUNT(*) AS n FROM customer RIGHT JOIN orders ON orders.customer_id = customer.id "
+    "WHERE customer.country = 'a'"),
+    "SELECT COUNT(*) AS n FROM customer WHERE id > (SELECT COUNT(*) FROM country)",
+    "SELECT COUNT(*) AS n FROM orders WHERE "
+    + " AND ".join(f"id <> {i}" for i in range(60)),
+    ("WITH big AS (SELECT order_id, SUM(n) AS total FROM line GROUP BY order_id) "
+    "SELECT COUNT(*) AS n FROM orders JOIN big ON big.order_id = orders.id WHERE total > 4"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shop():
+    g = random.Random(7)
+    return {
+        "country": pa.table({"code": list("abc"), "name": list("ABC")}),
+        "customer": pa.table({"id": range(200), "country": [g.choice("abc") for _ in range(200)]}),
+        "orders": pa.table(
+            {
+                "id": range(1000),
+                "customer_id": [g.randrange(200) for _ in range(1000)],
+                "day": [date(2024, 1, 1) + timedelta(days=g.randrange(300)) for _ in range(1000)],
+                "country": ["a"] * 1000,
+            }
+        ),
+        "line": pa.table(
+            {
+                "order_id": [g.randrange(1000) for _ in range(4000)],
+                "amount": [g.randrange(1000) / 100 for _ in range(4000)],
+                "n": [g.randrange(5) for _ in range(4000)],
+            }
+        ),
+    }
+
+
+@pytest.fixture
+def database(shop):
+    account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), rho=1e9, delta=1e-3)
+    return mosha.protect_database(shop, schema=SCHEMA, account=account)
+
+
+@pytest.mark.parametrize("sql", QUERIES)
+def test_a_private_answer_agrees_with_the_plain_one(database, shop, sql):
+    connection = duckdb.connect()
+    for name, table in shop.items():
+        connection.register(name, table)
+    expected = connection.execute(sql).fetchall()
+    found = [tuple(row.values()) for row in database.query(sql, rho=1e6)]
+    assert len(found) == len(expected)
+    for row, plain in zip(found, expected, strict=True):
+        for value, exact in zip(row, plain, strict=True):
+            # noise of deviation below 0.3 at this price: 30 is beyond a hundred deviations (1e-9 by far)
+            assert value == exact if isinstance(exact, str) else abs(value - exact) < 30
+
+
+def test_the_path_of_every_table_is_said(database):
+    assert database.paths == {
+        "customer": "customer.id",
+        "orders": "orders.customer_id",
+        "line": "line.order_id -> orders.customer_id",
+    }
+    assert repr(database) == "Database(country (public), customer, orders, line)"
+
+
+def test_a_table_of_a_database_answers_the_verbs(database):
+    assert abs(database["line"].count().release(rho=1e6).table["count"][0] - 4000) < 30
+    with pytest.raises(errors.DataError, match="no protected table 'country'"):
+        database["country"]
+
+
+def test_explain_says_the_path(database):
+    assert "line.order_id -> orders.customer_id" in database.explain("SELECT COUNT(*) FROM line", epsilon=1)
+
+
+def _change(**tables):
+    return {"persons": SCHEMA["persons"], "tables": {**SCHEMA["tables"], **tables}}
+
+
+WRONG = {
+    "lead in a circle": _change(
+        line={"rows_of": "customer", "foreign_keys": {"order_id": "box.id"}},
+        box={"rows_of": "customer", "foreign_keys": {"line_id": "line.id"}},
+    ),
+    "no path": _change(line={"rows_of": "customer"}),
+    "two paths": _change(
+        line={"rows_of": "customer", "foreign_keys": {"order_id": "orders.id", "payer": "customer.id"}}
+    ),
+    "is declared public": _change(line={"public": True, "foreign_keys": {"order_id": "orders.id"}}),
+    "must hold their rows": _change(customer={"public": True}, orders={"public": True}, line={"public": True}),
+    "no table of that name": _change(line={"rows_of": "customer", "foreign_keys": {"order_id": "basket.id"}}),
+    "no kind of person": _change(line={"rows_of": "client"}),
+    "one of two things": _change(line={"foreign_keys": {"order_id": "orders.id"}}),
+    "none of its foreign keys": _change(
+        line={"rows_of": "customer", "foreign_keys": {"order_id": "orders.id"}, "through": "n"}
+    ),
+    "means nothing here": _change(line={"rows_of": "customer", "owner": "x"}),
+    "two kinds of persons": {
+        "persons": {**SCHEMA["persons"], "clerk": {"key": "clerk.id"}},
+        "tables": {
+            **SCHEMA["tables"],
+            "orders": {"rows_of": "customer", "foreign_keys": {"customer_id": "customer.id", "id": "clerk.id"}},
+        },
+    },
+    "declared in two parts": {"tables": SCHEMA["tables"]},
+    "as many columns": _change(line={"rows_of": "customer", "foreign_keys": {"order_id, n": "orders.id"}}),
+}
+
+
+@pytest.mark.parametrize(("words", "schema"), WRONG.items(), ids=list(WRONG))
+def test_a_wrong_schema_is_refused_in_words_before_anything_is_read(words, schema):
+    with pytest.raises(errors.InvalidParameter, match=words):
+        mosha.protect_database({}, schema=schema)
+
+
+def test_a_foreign_key_of_another_type_is_refused(shop):
+    text = {**shop, "line": pa.table({"order_id": ["1"], "amount": [1.0], "n": [1]})}
+    with pytest.raises(errors.DataError, match="same type"):
+        mosha.protect_database(text, schema=SCHEMA)
+
+
+def test_one_of_two_paths_may_be_chosen(shop):
+    line = {"rows_of": "customer", "foreign_keys": {"order_id": "orders.id", "n": "customer.id"}, "through": "n"}
+    assert mosha.protect_database(shop, schema=_change(line=line)).paths["line"] == "line.n"
+
+
+def test_an_account_for_somebody_else_is_refused(shop):
+    other = mosha.Ledger.memory().account("x", unit=mosha.Person("id"), epsilon=1)
+    with pytest.raises(errors.WrongUnit):
+        mosha.protect_database(shop, schema=SCHEMA, account=other)
+
+
+def test_each_kind_of_person_has_an_account_and_their_rows_do_not_meet(shop):
+    schema = {
+        "persons": {"customer": {"key": "customer.id"}, "buyer": {"key": "orders.customer_id"}},
+        "tables": {"customer": {"rows_of": "customer"}, "orders": {"rows_of": "buyer"}},
+    }
+    ledger = mosha.Ledger.memory()
+    accounts = {kind: ledger.account(kind, unit=mosha.Person(kind), epsilon=5) for kind in schema["persons"]}
+    database = mosha.protect_database(shop, schema=schema, account=accounts)
+    database.query("SELECT COUNT(*) AS n FROM orders", epsilon=1)
+    assert (accounts["customer"].spent, accounts["buyer"].spent) == (0, pytest.approx(1))
+    with pytest.raises(errors.WrongUnit):
+        database.query("SELECT COUNT(*) FROM orders o JOIN customer c ON c.id = o.customer_id", epsilon=1)
+    with pytest.raises(errors.InvalidParameter, match="account of its own"):
+        mosha.protect_database(shop, schema=schema, account=accounts["buyer"])
+
+
+REFUSED = {
+    "SELECT l.order_id, COUNT(*) FROM line l GROUP BY l.order_id": "one person each",
+    "SELECT COUNT(*) FROM orders o JOIN customer c ON o.country = c.country": "person is the same",
+    "SELECT COUNT(*) FROM country": "public tables alone",
+    "SELECT COUNT(*) FROM line WHERE amount > (SELECT AVG(amount) FROM line)": "private too",
+    "SELECT COUNT(*) FROM (SELECT n, COUNT(*) AS m FROM line GROUP BY n) AS t": "groups by the person",
+    'SELECT COUNT("person of line") FROM line': "no column",
+}
+
+
+@pytest.mark.parametrize(("sql", "words"), REFUSED.items(), ids=list(REFUSED))
+def test_what_would_mix_people_is_refused_unpaid(database, sql, words):
+    with pytest.raises(errors.MoshaError, match=words):
+        database.query(sql, epsilon=1, delta=1e-6)
+    assert database["line"].account.spent == 0
+
+
+def test_nobody_moves_the_rows_of_others_along_random_paths():
+    first = random.SystemRandom().getrandbits(40)
+    outcomes = [compare(first + i, dict) for i in range(60)]
+    assert outcomes.count("compared") > 20
+
+
+def test_the_comparison_finds_shared_rows_that_are_given_to_each(monkeypatch):
+    declared = World.declare
+
+    def declare(self):
+        said = declared(self)
+        for name in self.several:
+            said["tables"][name]["several"] = "each"
+        return said
+
+    monkeypatch.setattr(World, "declare", declare)
+    with pytest.raises(Found):
+        list(map(compare, range(400), [dict] * 400))
