@@ -15,7 +15,7 @@ from mosha.core.randomness import Rng
 from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.model_buffers import ModelBuffers
+from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_buffers, probe
@@ -79,7 +79,8 @@ def _train_model(plan: DPSGD, build: Build, losses: Losses, examples: Examples, 
     """The parameters and buffers of a new model after all steps."""
     gradients, optimizer = _build_gradients(plan, build, losses)
     gradients.reuse = True
-    model, updates, state = gradients.engine.model.train(), Updates(gradients), gradients.first()
+    model, updates, state = gradients.engine.model, Updates(gradients), gradients.first()
+    set_training(model)
     data, kept = (examples, Sampler(plan, examples.units)), ModelBuffers(model)
     try:
         for _ in range(plan.steps):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
-__all__ = ["ModelBuffers"]
+__all__ = ["ModelBuffers", "set_training"]
 
 
 class ModelBuffers:
@@ -48,6 +50,13 @@ class ModelBuffers:
         for place in _buffers(self._model).keys() - self._buffers.keys():
             owner, _, name = place.rpartition(".")
             del modules[owner]._buffers[name]  # noqa: SLF001
+
+
+def set_training(model: nn.Module, before: Mapping[nn.Module, bool] | None = None) -> None:
+    """Training mode for all modules, but for batch norms that the user set to evaluation: those stay frozen."""
+    for module in model.modules():
+        was = module.training if before is None else before.get(module, True)
+        module.training = was if isinstance(module, nn.modules.batchnorm._BatchNorm) else True  # noqa: SLF001
 
 
 def _buffers(model: nn.Module) -> dict[str, Tensor]:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 
 import torch
 
-from mosha.core.errors import InvalidParameter, MoshaError
+from mosha.core.errors import DataError, InvalidParameter, MoshaError
 from mosha.learning.gradients.engine import Engine, check_losses
 from mosha.learning.gradients.mixing import Losses, check_rows_apart
-from mosha.learning.model_buffers import ModelBuffers
+from mosha.learning.gradients.oracle import check_gradients
+from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.reading.layout import Flat
 
 __all__ = ["Losses", "Public", "check_buffers", "probe"]
@@ -32,30 +33,49 @@ def probe(engine: Engine, losses: Losses, public: Public, *, rows: int, targets:
     Raises:
         InvalidParameter, DataError: naming the layer or the parameter, or what PyTorch said. Nothing was spent.
     """
-    try:
-        _probe(engine, losses, public, rows, targets)
-    except (RuntimeError, TypeError, IndexError, ValueError, AttributeError) as error:
-        if isinstance(error, MoshaError):
-            raise
-        notes = "".join(f"{note} " for note in getattr(error, "__notes__", []))
-        raise InvalidParameter(
-            "model and loss do not work on a made-up batch of the shapes and types of your data, in which whole "
-            f"numbers are zeros: {error}. {notes}Nothing was spent."
-        ) from error
+    first: Exception | None = None
+    while True:
+        try:
+            _probe(engine, losses, public, rows, targets)
+        except (RuntimeError, TypeError, IndexError, ValueError, AttributeError, DataError) as error:
+            first = first or error
+            if not any(engine.widen(layer) for layer in _suspects(engine, error)):
+                raise _explain(first) from first
+        else:
+            return
+
+
+def _suspects(engine: Engine, error: Exception) -> list[str]:
+    """Layers in which rows cannot be told apart, after this error: what is around them may compute each row alone."""
+    if isinstance(error, MoshaError):
+        return [str(error.public["layer"]).partition("[")[0]] if error.code == "learning.first_axis" else []
+    return [layer for layer, _ in sorted(engine.tape.shared) if "[" not in layer]
+
+
+def _explain(error: Exception) -> MoshaError:
+    if isinstance(error, MoshaError):
+        return error.with_spent("nothing")
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", []))
+    return InvalidParameter("learning.look_failed", reason=f"{error}{notes}", spent="nothing")
 
 
 def _probe(engine: Engine, losses: Losses, public: Public, physical: int, targets: int) -> None:
     training, kept = {module: module.training for module in engine.model.modules()}, ModelBuffers(engine.model)
-    engine.model.train()
+    few = _rows(public(1))
+    engine.tape.looking = True
     try:
-        few = _rows(public(1))
+        engine.model.eval()  # no dropout, so that both ways compute the same
+        check_gradients(engine, losses, public(few))
+        set_training(engine.model, training)
         for number in (2, few, physical):
             _check_used(engine, _records(engine, losses, public(number), number))
+        engine.tape.looking = False
         check_buffers(kept)
         for number in (few, physical):
             check_rows_apart(engine, losses, public(number), targets=targets)
         check_buffers(kept)
     finally:
+        engine.tape.looking = False
         kept.restore()
         for module, was in training.items():
             module.training = was
@@ -72,19 +92,13 @@ def check_buffers(kept: ModelBuffers) -> None:
     name = kept.find_change()
     if name is not None:
         kept.restore()
-        raise InvalidParameter(
-            f"buffer {name!r} changes while batches pass: it would keep traces of private examples. Use a layer "
-            "without running statistics. Its earlier values were put back, and nothing of the batch is left in it."
-        )
+        raise InvalidParameter("learning.buffer_changed", buffer=name)
 
 
 def _check_used(engine: Engine, seen: set[str]) -> None:
     unused = sorted(set(engine.parameters) - seen)
     if unused:
-        raise InvalidParameter(
-            f"parameter {unused[0]!r} has no part in the loss: nothing could be learned for it but noise. Freeze "
-            "it (requires_grad_(False)) or use it. Nothing was spent."
-        )
+        raise InvalidParameter("learning.unused_parameter", parameter=unused[0], spent="nothing")
 
 
 def _records(engine: Engine, losses: Losses, batch: Flat, rows: int) -> set[str]:

@@ -20,7 +20,7 @@ from mosha.core.unit import Person
 from mosha.learning.batches import Sampler
 from mosha.learning.checkpoint import Checkpoint
 from mosha.learning.gradients.engine import Engine
-from mosha.learning.model_buffers import ModelBuffers
+from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.noisy_gradients import Answer, Gradients, State
 from mosha.learning.plan import DPSGD
 from mosha.learning.probe import Losses, check_buffers, probe
@@ -137,12 +137,13 @@ class Training:
             )
         self._gradients.engine.check_unchanged()
         broken = not all(bool(torch.isfinite(p.sum())) for p in self._gradients.engine.parameters.values())
-        training = self.model.training
-        self.model.train()
+        before = {module: module.training for module in self.model.modules()}
+        set_training(self.model)
         if self._buffers is None:
             self._buffers = ModelBuffers(self.model)
         answer = self._answer()
-        self.model.train(training)
+        for module, training in before.items():
+            module.training = training
         check_buffers(self._buffers)
         self._here += 1
         loss = skipped = None

@@ -1,30 +1,38 @@
-"""Any other module: one copy of its parameters for each row of the batch, by `torch.func.vmap`.
+"""Any other module: what its parameters do to each row, found by trial on public rows, or row by row.
 
-Each row is computed alone, as a batch of one, so that no module can mix examples here.
+Three ways are tried, the cheapest first, and the first that gives what single rows give is taken:
+
+    spread      parameters along the last axes of the input are given to every place of it (norms, scales)
+    expand      parameters whose first axis is one are given to every row (class tokens, positions); parts note themselves
+    map         each row is computed alone, as a batch of one, with copies of all parameters (`torch.func.vmap`)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from mosha.learning.gradients.dense import Forward
 from mosha.learning.gradients.tape import Tape
 
-__all__ = ["any_forward"]
+__all__ = ["AnyForward"]
+
+Given = tuple[tuple[Any, ...], dict[str, Any]]
+TOLERANCE = 1e-3  # of the largest entry: how far a way may be from single rows
 
 
 class _Copies(torch.autograd.Function):
-    """One copy of a parameter for each row; the gradient of every copy is noted."""
+    """A parameter, expanded; the gradient of every copy is noted."""
 
     @staticmethod
-    def forward(ctx: Any, parameter: Tensor, rows: int, note: Any) -> Tensor:
+    def forward(ctx: Any, parameter: Tensor, shape: tuple[int, ...], note: Any) -> Tensor:
         ctx.note = note
-        return parameter.unsqueeze(0).expand(rows, *parameter.shape)
+        return parameter.expand(shape)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, None]:
@@ -32,45 +40,143 @@ class _Copies(torch.autograd.Function):
         return None, None, None
 
 
-def any_forward(module: nn.Module, name: str, tape: Tape) -> Forward:
+class AnyForward:
     """The forward pass of a module of unknown kind, with all that is inside it, noted while the tape is recording."""
-    plain, inside = module.forward, [False]
 
-    def copies(rows: int) -> dict[str, Tensor]:
-        return {own: _copy_for_rows(p, rows, name, tape) for own, p in module.named_parameters() if p.requires_grad}
+    def __init__(self, module: nn.Module, name: str, tape: Tape, *, alone: bool = False) -> None:
+        self._module, self._name, self._tape = module, name, tape
+        self._plain, self._inside = module.forward, False
+        self._own = {own: p for own, p in module.named_parameters(recurse=False) if p.requires_grad}
+        self._way: Callable[[Given], Any] | None = self._map if alone else None
 
-    def one(parameters: dict[str, Tensor], values: Any) -> Any:
-        arguments, options = tree_map(lambda v: v.unsqueeze(0) if isinstance(v, Tensor) else v, values)
-        out = functional_call(module, parameters, arguments, options)
-        return tree_map(lambda v: v.squeeze(0) if isinstance(v, Tensor) else v, out)
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if not self._tape.recording or self._inside:
+            return self._plain(*arguments, **options)
+        given = (arguments, options)
+        if self._way is None:
+            self._way = self._choose_way(given)
+        return self._way(given)
 
-    def forward(*arguments: Any, **options: Any) -> Any:
-        if not tape.recording or inside[0]:
-            return plain(*arguments, **options)
-        rows = tape.units * tape.each
-        tree_map(lambda v: tape.rows_of(name, v) if isinstance(v, Tensor) else v, (arguments, options))
-        axes = tree_map(lambda v: 0 if isinstance(v, Tensor) else None, (arguments, options))
-        inside[0] = True
+    def _call(self, parameters: dict[str, Tensor], given: Given) -> Any:
+        """The module itself, with other parameters; its own forward pass is asked."""
+        self._inside = True
         try:
-            mapped = vmap(one, in_dims=(0, axes), randomness="different")
-            return mapped(copies(rows), (arguments, options))
+            return functional_call(self._module, parameters, *given)
+        finally:
+            self._inside = False
+
+    def _spread(self, given: Given) -> Any:
+        x = next(v for v in tree_leaves(given) if isinstance(v, Tensor))
+        self._tape.rows_of(self._name, x, folded=True)
+        return self._call({own: self._copy(p, tuple(x.shape), own) for own, p in self._own.items()}, given)
+
+    def _expand(self, given: Given) -> Any:
+        rows = self._tape.units * self._tape.each
+        shapes = {own: (rows, *p.shape[1:]) for own, p in self._own.items()}
+        return self._call({own: self._copy(p, shapes[own], own) for own, p in self._own.items()}, given)
+
+    def _map(self, given: Given) -> Any:
+        leaves, spec = tree_flatten(given)
+        places = [f"{self._name}[{number}]" for number in range(len(leaves))]
+        follows = [
+            isinstance(v, Tensor) and self._tape.has_rows(place, v) for v, place in zip(leaves, places, strict=True)
+        ]
+        tensors = [v for v, rows in zip(leaves, follows, strict=True) if rows]
+        rows = self._tape.units * self._tape.each
+        trained = {own: p for own, p in self._module.named_parameters() if p.requires_grad}
+        copies = {own: self._copy(p.unsqueeze(0), (rows, *p.shape), own) for own, p in trained.items()}
+
+        def one(parameters: dict[str, Tensor], single: list[Tensor]) -> Any:
+            rest = iter(single)
+            values = [next(rest).unsqueeze(0) if rows else v for v, rows in zip(leaves, follows, strict=True)]
+            out = self._call(parameters, tree_unflatten(values, spec))
+            return tree_map(lambda v: v.squeeze(0) if isinstance(v, Tensor) and v.ndim else v, out)
+
+        self._tape.recording = False  # parts are inside: their parameters are among the copies
+        try:
+            return vmap(one, randomness="different")(copies, tensors)
         except Exception as error:
-            error.add_note(
-                f"{f'Layer {name!r}' if name else 'The model itself'} has parameters of its own or parametrised ones, "
-                "so each example passes it alone (torch.func.vmap), which not all operations can. Move the parameters "
-                "into a smaller module of their own or into layers of PyTorch, or freeze them."
-            )
+            error.add_note(f"{self._name or type(self._module).__name__}: {type(error).__name__}")
             raise
         finally:
-            inside[0] = False
+            self._tape.recording = True
 
-    return forward
+    def _copy(self, parameter: Tensor, shape: tuple[int, ...], own: str) -> Tensor:
+        key, whole = self._tape.key(self._module.get_parameter(own)), self._module.get_parameter(own).shape
+
+        def note(gradients: Tensor) -> None:
+            rows = gradients.reshape(gradients.shape[0], -1, *whole).sum(dim=1)
+            self._tape.record_gradients(self._name, key, rows)
+
+        return _Copies.apply(parameter, shape, note)  # type: ignore[no-untyped-call,no-any-return]
+
+    def _choose_way(self, given: Given) -> Callable[[Given], Any]:
+        """The first way whose outputs and gradients are those of single rows; the last where none is."""
+        x = next((v for v in tree_leaves(given) if isinstance(v, Tensor)), None)
+        if x is None or not self._own or not self._tape.looking:
+            return self._map
+        leaf = not any(True for _ in self._module.children())
+        ways: list[Callable[[Given], Any]] = []
+        if leaf and all(p.shape == x.shape[-p.ndim :] and p.ndim < x.ndim for p in self._own.values()):
+            ways.append(self._spread)
+        if all(p.ndim > 1 and p.shape[0] == 1 for p in self._own.values()):
+            ways.append(self._expand)
+        tape, public = self._tape, tree_map(lambda v: v.detach() if isinstance(v, Tensor) else v, given)
+        before = tape.records, torch.get_rng_state()
+        try:
+            return next((way for way in ways if self._is_right(way, public)), self._map)
+        finally:
+            tape.records, tape.recording = before[0], True
+            torch.set_rng_state(before[1])
+
+    def _is_right(self, way: Callable[[Given], Any], given: Given) -> bool:
+        """Whether outputs and gradients of own parameters by this way are those of rows that pass alone, one by one."""
+        tape, rows = self._tape, self._tape.units * self._tape.each
+        modes = {module: module.training for module in self._module.modules()}
+        self._module.eval()  # no dropout: the two ways would draw other coins
+        try:
+            with torch.enable_grad():
+                tape.records, tape.recording = {}, True
+                whole = _outputs(way(given))
+                upstream = [torch.randn_like(v) for v in whole]
+                torch.autograd.backward(whole, upstream)
+                found = {key.name: records for key, records in tape.records.items()}
+                for own, parameter in self._own.items():
+                    wanted = self._row_by_row(parameter, given, whole, upstream)
+                    (record,) = found[tape.key(parameter).name]
+                    if not _are_close(record.per_unit().reshape(wanted.shape), wanted):
+                        return False
+            return all(p.grad is None for p in self._own.values()) and rows > 0
+        except Exception:  # noqa: BLE001
+            return False
+        finally:
+            for parameter in self._module.parameters():
+                parameter.grad = None
+            for module, mode in modes.items():
+                module.training = mode
+
+    def _row_by_row(self, parameter: Tensor, given: Given, whole: list[Tensor], upstream: list[Tensor]) -> Tensor:
+        tape, rows, wanted = self._tape, self._tape.units * self._tape.each, []
+        tape.recording = False
+        for row in range(rows):
+
+            def cut(v: Any, row: int = row) -> Any:
+                return v[row : row + 1] if isinstance(v, Tensor) and v.ndim and v.shape[0] == rows else v
+
+            outputs = _outputs(self._call({}, tree_map(cut, given)))
+            for out, all_rows in zip(outputs, whole, strict=True):
+                if not _are_close(all_rows[row : row + 1], out):
+                    raise ValueError(self._name)
+            (gradient,) = torch.autograd.grad(outputs, [parameter], [v[row : row + 1] for v in upstream])
+            wanted.append(gradient)
+        tape.recording = True
+        return torch.stack(wanted).reshape(tape.units, tape.each, *parameter.shape).sum(dim=1)
 
 
-def _copy_for_rows(parameter: Tensor, rows: int, name: str, tape: Tape) -> Tensor:
-    key = tape.key(parameter)
+def _outputs(out: Any) -> list[Tensor]:
+    return [v for v in tree_leaves(out) if isinstance(v, Tensor) and v.requires_grad]
 
-    def note(gradients: Tensor) -> None:
-        tape.record_gradients(name, key, gradients)
 
-    return _Copies.apply(parameter, rows, note)  # type: ignore[no-untyped-call,no-any-return]
+def _are_close(found: Tensor, wanted: Tensor) -> bool:
+    scale = float(wanted.abs().max()) if wanted.numel() else 1.0
+    return found.shape == wanted.shape and bool(((found - wanted).abs() <= TOLERANCE * scale + 1e-12).all())

@@ -48,17 +48,18 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
         if layer.weight.requires_grad:
             note_weight(x, g, how)
         if layer.bias is not None and layer.bias.requires_grad:
-            tape.record_gradients(name, bias_key, tape.rows_of(name, g).flatten(2).sum(dim=2))
+            tape.record_gradients(name, bias_key, tape.rows_of(name, g, folded=True).flatten(2).sum(dim=2))
 
     def note_weight(x: Tensor, g: Tensor, how: How) -> None:
-        x, g = tape.rows_of(name, x), tape.rows_of(name, g)
-        noted = Convolved(x, g, layer.weight, how, tape.each)
+        x, g = tape.rows_of(name, x, folded=True), tape.rows_of(name, g, folded=True)
+        noted = Convolved(x, g, layer.weight, how, len(x) // tape.units)
         kept = not noted.gram_is_cheaper(than_keeping=True) and tape.has_room_to_form(layer.weight, x, g)
         tape.add(weight_key, noted.formed() if kept else noted)
 
     def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:
             return plain(x)
+        x = tape.share(name, x) if x.ndim == len(layer.kernel_size) + 2 else x
         if layer.padding_mode != "zeros" or isinstance(layer.padding, str):
             mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
             x = functional.pad(x, layer._reversed_padding_repeated_twice, mode=mode)  # noqa: SLF001

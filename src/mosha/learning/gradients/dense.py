@@ -58,6 +58,6 @@ def dense_forward(layer: nn.Linear, name: str, tape: Tape) -> Forward:
         tape.affine(name, weight, bias, a, g)
 
     def forward(x: Tensor, /) -> Tensor:
-        return affine(x, layer.weight, layer.bias, note) if tape.recording else plain(x)
+        return affine(tape.share(name, x), layer.weight, layer.bias, note) if tape.recording else plain(x)
 
     return forward

@@ -103,10 +103,7 @@ def bag_forward(layer: nn.EmbeddingBag, name: str, tape: Tape) -> Forward:
         if not tape.recording:
             return plain(tokens, offsets, per_sample_weights)
         if tokens.ndim != 2:
-            raise DataError(
-                f"layer {name!r} takes a row of tokens for each example here, and no offsets: fill the rows up to one "
-                "length with padding_idx, which counts as nothing."
-            )
+            raise DataError("learning.tokens_in_rows", layer=name)
         found = looked_up(tokens)
         hidden = (tokens == (-1 if layer.padding_idx is None else layer.padding_idx)).unsqueeze(2)
         if layer.mode == "max":
@@ -125,10 +122,16 @@ def _looked_up(layer: nn.Embedding | nn.EmbeddingBag, name: str, tape: Tape) -> 
     key = tape.key(layer.weight)
 
     def note(tokens: Tensor, g: Tensor) -> None:
-        g = tape.rows_of(name, g).reshape(tape.units, -1, layer.embedding_dim)
+        g = tape.rows_of(name, g, folded=True).reshape(tape.units, -1, layer.embedding_dim)
         flat = tokens.reshape(tape.units, -1)
         if layer.padding_idx is not None:
             g = g.masked_fill((flat == layer.padding_idx).unsqueeze(2), 0.0)
         tape.add(key, Tokens(flat, g, layer.num_embeddings))
 
-    return lambda tokens: _Embedding.apply(layer.weight, tokens, note)  # type: ignore[no-untyped-call]
+    def look_up(tokens: Tensor) -> Tensor:
+        rows = tape.units * tape.each
+        if tokens.ndim == 1 and not tape.has_rows(name, tokens):  # positions, say: the same for all rows
+            tokens = tokens.expand(rows, -1)
+        return _Embedding.apply(layer.weight, tape.share(name, tokens), note)  # type: ignore[no-untyped-call,no-any-return]
+
+    return look_up

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.learning.gradients.allocator import keep_freed_memory
-from mosha.learning.gradients.any_module import any_forward
+from mosha.learning.gradients.any_module import AnyForward
 from mosha.learning.gradients.attention import attention_forward, is_plain_attention
 from mosha.learning.gradients.convolution import convolution_forward
 from mosha.learning.gradients.dense import dense_forward
@@ -91,27 +91,39 @@ class Engine:
         self.model = model
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         if not self.parameters:
-            raise InvalidParameter("this model has no parameters to train: requires_grad is False for all of them.")
+            raise InvalidParameter("learning.nothing_to_train", parameter="model", spent="nothing")
         self.tape = Tape(memory, {id(p): name for name, p in self.parameters.items()})
         self._number = {name: i for i, name in enumerate(self.parameters)}
         self._identities = {name: id(p) for name, p in self.parameters.items()}
         self._changed: list[nn.Module] = []
+        self._alone: set[str] = set()  # parts whose rows are computed one by one, with all that is in them
         self._attach(model, "")
 
     def _attach(self, module: nn.Module, name: str) -> None:
         if not is_plain(module):
-            raise InvalidParameter(
-                f"layer {name or 'the model itself'!r} has a forward pass of its own already: a model is wrapped once. "
-                "Detach the first engine (or close the first training) before the next."
-            )
+            raise InvalidParameter("learning.wrapped_already", layer=name or type(module).__name__, spent="nothing")
         maker = _maker(module)
-        if maker is None:
+        if name in self._alone:
+            maker = partial(AnyForward, alone=True)
+        if maker is None or maker is AnyForward:
             for part, child in module.named_children():
                 self._attach(child, f"{name}.{part}" if name else part)
-            return
-        if any(p.requires_grad for p in module.parameters()):
+        if maker is not None and any(p.requires_grad for p in module.parameters()):
             module.forward = RecordingForward(module, maker(module, name, self.tape))
             self._changed.append(module)
+
+    def widen(self, layer: str) -> bool:
+        """Compute the rows of the part around this layer one by one from now on; False where it is the whole model."""
+        names = dict(self.model.named_modules())
+        while layer:
+            layer = layer.rpartition(".")[0]
+            if layer not in self._alone and type(names[layer]).forward is not nn.Module.forward:
+                self._alone.add(layer)
+                self.detach()
+                self.tape.folds, self.tape.shared = {}, set()
+                self._attach(self.model, "")
+                return True
+        return False
 
     def detach(self) -> None:
         """Give the layers their own forward pass back."""
@@ -123,10 +135,7 @@ class Engine:
         """Refuse a model whose parameters are no longer those that were wrapped."""
         now = {name: id(p) for name, p in self.model.named_parameters() if p.requires_grad}
         if now != self._identities or not self._changed:
-            raise InvalidParameter(
-                "the model has changed since it was wrapped (parameters were added, replaced, frozen or unfrozen): "
-                "wrap it again. Nothing was spent on this step."
-            )
+            raise InvalidParameter("learning.model_changed", spent="nothing")
 
     def clip(
         self,
@@ -167,10 +176,7 @@ class Engine:
         if outside:
             for name in outside:
                 self.parameters[name].grad = None
-            raise DataError(
-                f"parameter {outside[0]!r} is used outside of the layer that owns it, where its gradient cannot be "
-                "clipped. Put that use into a module of its own, or freeze the parameter."
-            )
+            raise DataError("learning.used_outside", parameter=outside[0])
 
     def _add_weighted(self, records: dict[Key, Record], losses: Tensor, rule: Rule, into: Landing | None) -> Batch:
         squares, self.tape.norms = self._squares(records), RowNorms()
@@ -220,10 +226,7 @@ def _scale_rule(rule: Rule, scale: float) -> Rule:
 def check_losses(values: Any, rows: int) -> None:
     """The loss must be one number for each row."""
     if not isinstance(values, Tensor) or values.shape != (rows,):
-        raise InvalidParameter(
-            "the loss must give one number for each example (use reduction='none', and take the mean over the "
-            "positions of one example): gradients that were averaged over a batch cannot be clipped any more."
-        )
+        raise InvalidParameter("learning.loss_of_each", parameter="loss")
 
 
 def _maker(module: nn.Module) -> Any:
@@ -233,7 +236,9 @@ def _maker(module: nn.Module) -> Any:
             return maker
     own = any(p is not None and p.requires_grad for p in module._parameters.values())  # noqa: SLF001
     parametrised = hasattr(module, "parametrizations") or bool(module._forward_pre_hooks)  # noqa: SLF001
-    return any_forward if own or parametrised else None
+    if parametrised:
+        return partial(AnyForward, alone=True)
+    return AnyForward if own else None
 
 
 def _is_ordinary(module: nn.Module) -> bool:
@@ -259,6 +264,6 @@ def _without_overlaps(records: dict[Key, list[Record]]) -> dict[Key, list[Record
     found: dict[Key, list[Record]] = {}
     for key, items in records.items():
         if key.rows is not None and key.name in whole:
-            raise DataError(f"parameter {key.name!r} is used both whole and in parts: this cannot be clipped.")
+            raise DataError("learning.used_in_parts", parameter=key.name)
         found.setdefault(key, []).extend(items)
     return found

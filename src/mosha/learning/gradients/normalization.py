@@ -48,9 +48,9 @@ def layer_forward(layer: nn.LayerNorm, name: str, tape: Tape) -> Forward:
     plain, trailing = layer.forward, len(layer.normalized_shape)
 
     def note(x: Tensor, mean: Tensor, scale: Tensor, g: Tensor) -> None:
-        g = tape.rows_of(name, g)
+        g = tape.rows_of(name, g, folded=True)
         if layer.weight.requires_grad:
-            normalised = torch.addcmul(-mean * scale, tape.rows_of(name, x), scale)
+            normalised = torch.addcmul(-mean * scale, tape.rows_of(name, x, folded=True), scale)
             tape.record_gradients(name, weight_key, _sum_positions(normalised.mul_(g), trailing))
         if layer.bias is not None and layer.bias.requires_grad:
             tape.record_gradients(name, bias_key, _sum_positions(g, trailing))
@@ -58,7 +58,7 @@ def layer_forward(layer: nn.LayerNorm, name: str, tape: Tape) -> Forward:
     def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:
             return plain(x)
-        arguments = (x.float(), layer.weight, layer.bias, layer.normalized_shape, layer.eps, note)
+        arguments = (tape.share(name, x).float(), layer.weight, layer.bias, layer.normalized_shape, layer.eps, note)
         return _LayerNorm.apply(*arguments)  # type: ignore[no-untyped-call,no-any-return]
 
     return forward
@@ -85,12 +85,14 @@ def root_forward(layer: nn.RMSNorm, name: str, tape: Tape) -> Forward:
     key, plain, trailing = tape.key(layer.weight), layer.forward, len(layer.normalized_shape)
 
     def note(x: Tensor, g: Tensor) -> None:
-        tape.record_gradients(name, key, _sum_positions(tape.rows_of(name, x) * tape.rows_of(name, g), trailing))
+        tape.record_gradients(name, key, _sum_positions(
+                tape.rows_of(name, x, folded=True) * tape.rows_of(name, g, folded=True), trailing
+            ))
 
     def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:
             return plain(x)
-        normalised = functional.rms_norm(x, layer.normalized_shape, None, layer.eps)
+        normalised = functional.rms_norm(tape.share(name, x), layer.normalized_shape, None, layer.eps)
         return _Scaled.apply(normalised, layer.weight, note)  # type: ignore[no-untyped-call,no-any-return]
 
     return forward
@@ -141,16 +143,17 @@ def instance_forward(layer: nn.InstanceNorm2d, name: str, tape: Tape) -> Forward
 def _record_groups(layer: nn.GroupNorm | nn.InstanceNorm2d, name: str, tape: Tape, groups: int) -> Forward:
     plain = layer.forward
     weight_key, bias_key = tape.key(layer.weight), tape.key(layer.bias)
+    channels = layer.num_channels if isinstance(layer, nn.GroupNorm) else layer.num_features
 
     def note(*gradients: Tensor | None) -> None:
         for key, found in zip((weight_key, bias_key), gradients, strict=True):
             if found is not None:
-                tape.record_gradients(name, key, found.view(tape.units * tape.each, -1))
+                tape.record_gradients(name, key, found.view(-1, channels))
 
     def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:
             return plain(x)
-        tape.rows_of(name, x)
+        tape.rows_of(name, x, folded=True)
         arguments = (x.float().contiguous(), layer.weight, layer.bias, groups, layer.eps, note)
         return _GroupNorm.apply(*arguments)  # type: ignore[no-untyped-call,no-any-return]
 

@@ -32,7 +32,8 @@ class Tape:
     `units` are the people or examples of the batch, each with `each` consecutive rows; `spare` bytes may be used to
     keep gradients that were formed, `names` says what a parameter is called by its identity. Which gradients are formed
     is decided for the largest batch that the plan allows (`most` units), never by how many were drawn: one unit more
-    must not change the arithmetic of the others.
+    must not change the arithmetic of the others. While public batches of several sizes are looked at (`looking`), layers
+    learn how many entries a row has in their first axis (`folds`) and which values all rows share (`shared`).
     """
 
     memory: int
@@ -45,6 +46,9 @@ class Tape:
     most: int = 128
     records: dict[Key, list[Record]] = field(default_factory=dict)
     norms: RowNorms = field(default_factory=RowNorms)
+    looking: bool = False
+    folds: dict[str, int] = field(default_factory=dict)
+    shared: set[tuple[str, int]] = field(default_factory=set)
 
     @contextmanager
     def record(self, rows: int, each: int) -> Iterator[None]:
@@ -68,17 +72,34 @@ class Tape:
     def add(self, key: Key, record: Record) -> None:
         self.records.setdefault(key, []).append(record)
 
-    def rows_of(self, layer: str, values: Tensor) -> Tensor:
-        """`values` in single precision, after a check that its first axis is the batch."""
-        if values.ndim == 0 or values.shape[0] != self.units * self.each:
-            raise DataError(
-                f"layer {layer!r} received values whose first axis is not the batch: per-example gradients cannot be "
-                "told apart there. Keep the batch first in every layer (batch_first=True), do not fold other axes into "
-                "it, and give what all examples share to each of them (positions as "
-                "torch.arange(length).expand(rows, length))."
-            )
+    def rows_of(self, layer: str, values: Tensor, *, folded: bool = False) -> Tensor:
+        """`values` in single precision, after a check that its first axis is the batch.
+
+        Where `folded`, each row may have several entries there, one after another, as many as in every look before.
+        """
+        rows = self.units * self.each
+        if values.ndim == 0 or values.shape[0] != rows:
+            times, rest = divmod(values.shape[0] if values.ndim else 0, rows)
+            usual = self.folds.get(layer) or (times if self.looking else 0)
+            if not folded or rest or times < 2 or times != usual:
+                raise DataError("learning.first_axis", layer=layer)
+            self.folds[layer] = times
         values = values.detach()
         return values if values.dtype == torch.float32 else values.float()
+
+    def has_rows(self, place: str, values: Tensor) -> bool:
+        """Whether the first axis of these values is the batch, in all looks: others are shared by all rows."""
+        key, follows = (place, values.ndim), values.ndim > 0 and values.shape[0] == self.units * self.each
+        if self.looking and not follows:
+            self.shared.add(key)
+        if key not in self.shared and not follows:
+            raise DataError("learning.first_axis", layer=place)
+        return key not in self.shared
+
+    def share(self, layer: str, values: Tensor) -> Tensor:
+        """What all rows share (a first axis of one) for each of them; broadcasting would have done the same."""
+        rows = self.units * self.each
+        return values.expand(rows, *values.shape[1:]) if values.ndim > 1 and values.shape[0] == 1 < rows else values
 
     def matrix(self, layer: str, key: Key, a: Tensor, g: Tensor) -> None:
         """Note the gradient of a matrix: outputs are a row of `a` times the matrix, summed over all inner axes."""
@@ -87,7 +108,7 @@ class Tape:
     def matrices(self, layer: str, seen: list[tuple[Key, Tensor]], g: Tensor) -> None:
         """The same for several matrices with an `a` each, whose outputs were added up: one `g` for all."""
         of_outputs, *of_inputs = (
-            self.rows_of(layer, v).reshape(self.units, -1, v.shape[-1]) for v in (g, *(a for _, a in seen))
+            self.rows_of(layer, v, folded=True).reshape(self.units, -1, v.shape[-1]) for v in (g, *(a for _, a in seen))
         )
         positions, outputs = of_outputs.shape[1:]
         inputs = sum(a.shape[2] for a in of_inputs)
@@ -116,7 +137,7 @@ class Tape:
 
     def affine(self, layer: str, weight: Key | None, bias: Key | None, a: Tensor, g: Tensor) -> None:
         """Note the gradients of a matrix and of a bias, of those that have a key."""
-        if a.ndim == 2 and self.each == 1:
+        if a.ndim == 2 and self.each == 1 and len(a) == self.units:
             a, g = self.rows_of(layer, a), self.rows_of(layer, g)
             of_g = self.norms.of(g)  # both ask for them
             if weight is not None:
@@ -131,12 +152,12 @@ class Tape:
 
     def vector(self, layer: str, key: Key, g: Tensor) -> None:
         """Note the gradient of a bias: `g`, summed over all axes but the first and the last."""
-        g = self.rows_of(layer, g)
+        g = self.rows_of(layer, g, folded=True)
         self.record_gradients(layer, key, g if g.ndim == 2 else g.reshape(g.shape[0], -1, g.shape[-1]).sum(dim=1))
 
     def record_gradients(self, layer: str, key: Key, gradients: Tensor) -> None:
-        """Note gradients that have been formed, one for each row."""
-        gradients = self.rows_of(layer, gradients)
-        if self.each > 1:
-            gradients = gradients.reshape(self.units, self.each, *gradients.shape[1:]).sum(dim=1)
+        """Note gradients that have been formed, one (or as many as were folded) for each row."""
+        gradients = self.rows_of(layer, gradients, folded=True)
+        if len(gradients) > self.units:
+            gradients = gradients.reshape(self.units, -1, *gradients.shape[1:]).sum(dim=1)
         self.add(key, Direct(gradients))

@@ -23,7 +23,7 @@ def mixing_layers(model: nn.Module) -> dict[str, str]:
     """
     found = {}
     for name, module in model.named_modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm):  # noqa: SLF001
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and not _is_frozen(module):  # noqa: SLF001
             found[name] = f"{type(module).__name__} takes the mean over the batch, so each example moves all others"
         elif isinstance(module, _INSTANCE_NORMS) and module.track_running_stats:
             found[name] = f"{type(module).__name__} keeps running statistics of private examples"
@@ -32,6 +32,11 @@ def mixing_layers(model: nn.Module) -> dict[str, str]:
         elif _has_spectral_norm(module):
             found[name] = "spectral_norm changes its buffers with every batch (weight_norm has none)"
     return found
+
+
+def _is_frozen(module: nn.modules.batchnorm._BatchNorm) -> bool:
+    """Whether a batch norm only applies what it learned before: in evaluation mode, with statistics of its own."""
+    return not module.training and module.track_running_stats
 
 
 def _has_spectral_norm(module: nn.Module) -> bool:
