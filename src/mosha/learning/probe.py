@@ -47,9 +47,11 @@ def probe(engine: Engine, losses: Losses, public: Public, *, rows: int, targets:
 
 def _suspects(engine: Engine, error: Exception) -> list[str]:
     """Layers in which rows cannot be told apart, after this error: what is around them may compute each row alone."""
+    if isinstance(error, MoshaError) and error.code == "learning.used_outside":
+        return [str(error.parameter).rpartition(".")[0]]
     if isinstance(error, MoshaError):
         return [str(error.public["layer"]).partition("[")[0]] if error.code == "learning.first_axis" else []
-    return [layer for layer, _ in sorted(engine.tape.shared) if "[" not in layer]
+    return sorted({place.partition("[")[0] for place, _ in engine.tape.shared})
 
 
 def _explain(error: Exception) -> MoshaError:
@@ -84,7 +86,7 @@ def _probe(engine: Engine, losses: Losses, public: Public, physical: int, target
 def _rows(batch: Flat) -> int:
     """How many rows to try: no other axis is as long, so that the axis of rows is known by its length."""
     lengths: set[int] = {length for values in batch for length in values.shape[1:]}
-    return next(rows for rows in range(3, 1 << 20) if rows not in lengths)
+    return next(rows for rows in range(5, 1 << 20) if rows not in lengths)
 
 
 def check_buffers(kept: ModelBuffers) -> None:

@@ -1,10 +1,13 @@
 """Any other module: what its parameters do to each row, found by trial on public rows, or row by row.
 
-Three ways are tried, the cheapest first, and the first that gives what single rows give is taken:
+Ways are tried, the cheapest first, and the first that gives what single rows give is taken:
 
     spread      parameters along the last axes of the input are given to every place of it (norms, scales)
     expand      parameters whose first axis is one are given to every row (class tokens, positions); parts note themselves
+    kind        the forward pass of the layer of PyTorch that the module is derived from
+    product     a matrix that stands the other way round than in nn.Linear (Conv1D of GPT-2)
     map         each row is computed alone, as a batch of one, with copies of all parameters (`torch.func.vmap`)
+    loop        the same, one after another, where vmap has no rule: slow, and always right
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from mosha.learning.gradients.dense import Forward
+from mosha.core.errors import DataError
+from mosha.learning.gradients.dense import Forward, affine
 from mosha.learning.gradients.tape import Tape
 
 __all__ = ["AnyForward"]
@@ -43,11 +48,14 @@ class _Copies(torch.autograd.Function):
 class AnyForward:
     """The forward pass of a module of unknown kind, with all that is inside it, noted while the tape is recording."""
 
-    def __init__(self, module: nn.Module, name: str, tape: Tape, *, alone: bool = False) -> None:
-        self._module, self._name, self._tape = module, name, tape
+    def __init__(
+        self, module: nn.Module, name: str, tape: Tape, *, alone: bool = False, kind: Forward | None = None
+    ) -> None:
+        self._module, self._name, self._tape, self._kind = module, name, tape, kind
         self._plain, self._inside = module.forward, False
         self._own = {own: p for own, p in module.named_parameters(recurse=False) if p.requires_grad}
         self._way: Callable[[Given], Any] | None = self._map if alone else None
+        self._loops = False
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         if not self._tape.recording or self._inside:
@@ -75,31 +83,62 @@ class AnyForward:
         shapes = {own: (rows, *p.shape[1:]) for own, p in self._own.items()}
         return self._call({own: self._copy(p, shapes[own], own) for own, p in self._own.items()}, given)
 
+    def _as_kind(self, given: Given) -> Any:
+        return self._kind(*given[0], **given[1])
+
+    def _product(self, given: Given) -> Any:
+        (x,), _ = given
+        weight, bias = self._module.get_parameter("weight"), self._own.get("bias")
+        keys = self._tape.key(weight), self._tape.key(bias)
+
+        def note(a: Tensor, g: Tensor) -> None:
+            self._tape.matrix(self._name, keys[0], g, a)  # the gradient the other way round
+            if bias is not None:
+                self._tape.vector(self._name, keys[1], g)
+
+        return affine(self._tape.share(self._name, x), weight.T, bias, note)
+
     def _map(self, given: Given) -> Any:
         leaves, spec = tree_flatten(given)
-        places = [f"{self._name}[{number}]" for number in range(len(leaves))]
-        follows = [
-            isinstance(v, Tensor) and self._tape.has_rows(place, v) for v, place in zip(leaves, places, strict=True)
-        ]
-        tensors = [v for v, rows in zip(leaves, follows, strict=True) if rows]
+        follows = [isinstance(v, Tensor) and self._has_rows(v, number) for number, v in enumerate(leaves)]
         rows = self._tape.units * self._tape.each
         trained = {own: p for own, p in self._module.named_parameters() if p.requires_grad}
         copies = {own: self._copy(p.unsqueeze(0), (rows, *p.shape), own) for own, p in trained.items()}
+        tensors = [v for v, own in zip(leaves, follows, strict=True) if own]
 
         def one(parameters: dict[str, Tensor], single: list[Tensor]) -> Any:
             rest = iter(single)
-            values = [next(rest).unsqueeze(0) if rows else v for v, rows in zip(leaves, follows, strict=True)]
+            values = [next(rest).unsqueeze(0) if own else v for v, own in zip(leaves, follows, strict=True)]
             out = self._call(parameters, tree_unflatten(values, spec))
             return tree_map(lambda v: v.squeeze(0) if isinstance(v, Tensor) and v.ndim else v, out)
 
         self._tape.recording = False  # parts are inside: their parameters are among the copies
         try:
-            return vmap(one, randomness="different")(copies, tensors)
-        except Exception as error:
-            error.add_note(f"{self._name or type(self._module).__name__}: {type(error).__name__}")
-            raise
+            with sdpa_kernel(SDPBackend.MATH):  # other kernels have no rule for masks that are learned
+                return self._map_or_loop(one, copies, tensors)
         finally:
             self._tape.recording = True
+
+    def _map_or_loop(self, one: Callable[..., Any], copies: dict[str, Tensor], tensors: list[Tensor]) -> Any:
+        """By vmap where it can, else one row after another; once settled, it stays, whatever rows come."""
+        if not self._loops:
+            try:
+                return vmap(one, randomness="different")(copies, tensors)
+            except (RuntimeError, NotImplementedError, ValueError):
+                if not self._tape.looking:
+                    raise
+                self._loops = True
+        rows = range(self._tape.units * self._tape.each)
+        single = [one({own: c[row] for own, c in copies.items()}, [v[row] for v in tensors]) for row in rows]
+        return tree_map(lambda *v: torch.stack(v) if isinstance(v[0], Tensor) else v[0], *single)
+
+    def _has_rows(self, values: Tensor, number: int) -> bool:
+        """Whether these values have an entry for each row; folded ones are for the part around this one to map."""
+        rows, length = self._tape.units * self._tape.each, values.shape[0] if values.ndim else 1
+        folded = length > rows and length % rows == 0 and values.is_floating_point()
+        if length not in (1, rows) and (values.requires_grad or folded):
+            raise DataError("learning.first_axis", layer=self._name)
+        return self._tape.has_rows(f"{self._name}[{number}]", values)
 
     def _copy(self, parameter: Tensor, shape: tuple[int, ...], own: str) -> Tensor:
         key, whole = self._tape.key(self._module.get_parameter(own)), self._module.get_parameter(own).shape
@@ -116,11 +155,14 @@ class AnyForward:
         if x is None or not self._own or not self._tape.looking:
             return self._map
         leaf = not any(True for _ in self._module.children())
-        ways: list[Callable[[Given], Any]] = []
+        ways: list[Callable[[Given], Any]] = [] if self._kind is None else [self._as_kind]
         if leaf and all(p.shape == x.shape[-p.ndim :] and p.ndim < x.ndim for p in self._own.values()):
             ways.append(self._spread)
         if all(p.ndim > 1 and p.shape[0] == 1 for p in self._own.values()):
             ways.append(self._expand)
+        weight = self._own.get("weight")
+        if leaf and weight is not None and weight.ndim == 2 and set(self._own) <= {"weight", "bias"}:
+            ways.append(self._product)
         tape, public = self._tape, tree_map(lambda v: v.detach() if isinstance(v, Tensor) else v, given)
         before = tape.records, torch.get_rng_state()
         try:

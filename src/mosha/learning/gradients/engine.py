@@ -238,7 +238,13 @@ def _maker(module: nn.Module) -> Any:
     parametrised = hasattr(module, "parametrizations") or bool(module._forward_pre_hooks)  # noqa: SLF001
     if parametrised:
         return partial(AnyForward, alone=True)
-    return AnyForward if own else None
+    derived = next((maker for kind, maker in _KINDS.items() if isinstance(module, kind) and _is_ordinary(module)), None)
+    return partial(_derived_forward, derived) if own and derived is not None else AnyForward if own else None
+
+
+def _derived_forward(maker: Any, module: nn.Module, name: str, tape: Tape) -> AnyForward:
+    """A module that is derived from a layer of PyTorch and has a forward pass of its own: perhaps the same."""
+    return AnyForward(module, name, tape, kind=maker(module, name, tape))
 
 
 def _is_ordinary(module: nn.Module) -> bool:

@@ -99,7 +99,11 @@ class Tape:
     def share(self, layer: str, values: Tensor) -> Tensor:
         """What all rows share (a first axis of one) for each of them; broadcasting would have done the same."""
         rows = self.units * self.each
-        return values.expand(rows, *values.shape[1:]) if values.ndim > 1 and values.shape[0] == 1 < rows else values
+        if values.ndim < 2 or values.shape[0] != 1 or rows == 1:
+            return values
+        if self.looking:
+            self.shared.add((layer, values.ndim))
+        return values.expand(rows, *values.shape[1:])
 
     def matrix(self, layer: str, key: Key, a: Tensor, g: Tensor) -> None:
         """Note the gradient of a matrix: outputs are a row of `a` times the matrix, summed over all inner axes."""
