@@ -56,57 +56,7 @@ def test_what_pytorch_says_of_a_made_up_batch_is_passed_on():
         begun(account(), model=nn.Linear(5, 2))
 
 
-class Shown(nn.Module):
-    """A module with a parameter of its own, and a look at a number on the way."""
-
-    def __init__(self):
-        super().__init__()
-        self.inner, self.scale = nn.Linear(4, 2), nn.Parameter(torch.ones(()))
-
-    def forward(self, x):
-        return self.inner(x) * self.scale if x.sum().item() < 1e9 else self.inner(x)
-
-
-class Positions(nn.Module):
-    """An embedding of positions that all examples share."""
-
-    def __init__(self):
-        super().__init__()
-        self.places, self.out = nn.Embedding(4, 1), nn.Linear(4, 2)
-
-    def forward(self, x):
-        return self.out(x + self.places(torch.arange(4)).squeeze(1))
-
-
-class Packed(nn.Module):
-    """A recurrent layer with packed sequences."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer, self.out = nn.GRU(1, 3, batch_first=True), nn.Linear(3, 2)
-
-    def forward(self, x):
-        lengths = torch.full((len(x),), 4)
-        packed = nn.utils.rnn.pack_padded_sequence(x.unsqueeze(2), lengths, batch_first=True)
-        return self.out(self.layer(packed)[1][-1])
-
-
-class Offsets(nn.Module):
-    """Tokens of all examples in one line."""
-
-    def __init__(self):
-        super().__init__()
-        self.bag = nn.EmbeddingBag(9, 2)
-
-    def forward(self, x):
-        return self.bag(x.long().clamp(0, 8).flatten(), torch.arange(0, 4 * len(x), 4))
-
-
 ADVICE = {
-    "parameters beside a look at a number": (Shown, "The model itself has parameters of its own"),
-    "positions without examples": (Positions, "'places'.*expand"),
-    "packed sequences": (Packed, "'layer'.*leave out packing"),
-    "bags by offsets": (Offsets, "'bag'.*padding_idx"),
     "a spectral norm": (lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 2)), "weight_norm"),
     "a spectral norm, the old way": (lambda: nn.utils.spectral_norm(nn.Linear(4, 2)), "weight_norm"),
     "a bag that changes its table": (lambda: nn.EmbeddingBag(9, 2, max_norm=1.0), "private tokens point. Replace it"),

@@ -20,6 +20,11 @@ from mosha.learning.reading.layout import Flat
 
 __all__ = ["Losses", "Public", "check_buffers", "probe"]
 
+APART = ("learning.first_axis", "learning.packed_sequences", "learning.state_trained", "learning.tokens_in_rows")
+"""Errors of layers that see no rows one by one: what is around them may."""
+
+DIFFERS = ("learning.losses_differ", "learning.gradients_differ")
+
 Public = Callable[[int], Flat]
 """So many made-up rows."""
 
@@ -49,9 +54,15 @@ def _suspects(engine: Engine, error: Exception) -> list[str]:
     """Layers in which rows cannot be told apart, after this error: what is around them may compute each row alone."""
     if isinstance(error, MoshaError) and error.code == "learning.used_outside":
         return [str(error.parameter).rpartition(".")[0]]
+    if isinstance(error, MoshaError) and error.code in DIFFERS:
+        return sorted({*engine.tape.folds, *_shared_layers(engine), *engine.mapped_parts()})
     if isinstance(error, MoshaError):
-        return [str(error.public["layer"]).partition("[")[0]] if error.code == "learning.first_axis" else []
-    return sorted({place.partition("[")[0] for place, _ in engine.tape.shared})
+        return [str(error.public["layer"]).partition("[")[0]] if error.code in APART else []
+    return sorted(_shared_layers(engine))
+
+
+def _shared_layers(engine: Engine) -> set[str]:
+    return {place.partition("[")[0] for place, _ in engine.tape.shared}
 
 
 def _explain(error: Exception) -> MoshaError:
@@ -67,7 +78,12 @@ def _probe(engine: Engine, losses: Losses, public: Public, physical: int, target
     engine.tape.looking = True
     try:
         engine.model.eval()  # no dropout, so that both ways compute the same
-        check_gradients(engine, losses, public(few))
+        try:
+            check_gradients(engine, losses, public(few))
+        except DataError as error:
+            if error.code in DIFFERS:
+                check_rows_apart(engine, losses, public(few), targets=targets)  # the likelier reason
+            raise
         set_training(engine.model, training)
         for number in (2, few, physical):
             _check_used(engine, _records(engine, losses, public(number), number))

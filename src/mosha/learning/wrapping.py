@@ -267,7 +267,7 @@ def private(
         engine.detach()
         raise
     wrapped = PrivateOptimizer(optimizer, gradients, run, mean=reduction == "mean")
-    return model, wrapped, PrivateLoader(loader, plan, wrapped)
+    return engine.model, wrapped, PrivateLoader(loader, plan, wrapped)
 
 
 def _row_by_row(ask: Ask) -> Losses:

@@ -3,7 +3,7 @@
 Ways are tried, the cheapest first, and the first that gives what single rows give is taken:
 
     spread      parameters along the last axes of the input are given to every place of it (norms, scales)
-    expand      parameters whose first axis is one are given to every row (class tokens, positions); parts note themselves
+    expand      parameters whose first axis is one are given to every row (class tokens, positions)
     kind        the forward pass of the layer of PyTorch that the module is derived from
     product     a matrix that stands the other way round than in nn.Linear (Conv1D of GPT-2)
     map         each row is computed alone, as a batch of one, with copies of all parameters (`torch.func.vmap`)
@@ -12,6 +12,7 @@ Ways are tried, the cheapest first, and the first that gives what single rows gi
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -51,11 +52,16 @@ class AnyForward:
     def __init__(
         self, module: nn.Module, name: str, tape: Tape, *, alone: bool = False, kind: Forward | None = None
     ) -> None:
-        self._module, self._name, self._tape, self._kind = module, name, tape, kind
+        self._module, self.name, self._tape, self._kind = module, name, tape, kind
         self._plain, self._inside = module.forward, False
         self._own = {own: p for own, p in module.named_parameters(recurse=False) if p.requires_grad}
         self._way: Callable[[Given], Any] | None = self._map if alone else None
         self._loops = False
+
+    @property
+    def maps_rows(self) -> bool:
+        """Whether each row is computed alone."""
+        return self._way == self._map
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         if not self._tape.recording or self._inside:
@@ -75,7 +81,7 @@ class AnyForward:
 
     def _spread(self, given: Given) -> Any:
         x = next(v for v in tree_leaves(given) if isinstance(v, Tensor))
-        self._tape.rows_of(self._name, x, folded=True)
+        self._tape.rows_of(self.name, x, folded=True)
         return self._call({own: self._copy(p, tuple(x.shape), own) for own, p in self._own.items()}, given)
 
     def _expand(self, given: Given) -> Any:
@@ -84,6 +90,7 @@ class AnyForward:
         return self._call({own: self._copy(p, shapes[own], own) for own, p in self._own.items()}, given)
 
     def _as_kind(self, given: Given) -> Any:
+        assert self._kind is not None
         return self._kind(*given[0], **given[1])
 
     def _product(self, given: Given) -> Any:
@@ -92,11 +99,11 @@ class AnyForward:
         keys = self._tape.key(weight), self._tape.key(bias)
 
         def note(a: Tensor, g: Tensor) -> None:
-            self._tape.matrix(self._name, keys[0], g, a)  # the gradient the other way round
+            self._tape.matrix(self.name, keys[0], g, a)  # the gradient the other way round
             if bias is not None:
-                self._tape.vector(self._name, keys[1], g)
+                self._tape.vector(self.name, keys[1], g)
 
-        return affine(self._tape.share(self._name, x), weight.T, bias, note)
+        return affine(self._tape.share(self.name, x), weight.T, bias, note)
 
     def _map(self, given: Given) -> Any:
         leaves, spec = tree_flatten(given)
@@ -123,7 +130,9 @@ class AnyForward:
         """By vmap where it can, else one row after another; once settled, it stays, whatever rows come."""
         if not self._loops:
             try:
-                return vmap(one, randomness="different")(copies, tensors)
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", message="There is a performance drop")
+                    return vmap(one, randomness="different")(copies, tensors)
             except (RuntimeError, NotImplementedError, ValueError):
                 if not self._tape.looking:
                     raise
@@ -137,15 +146,15 @@ class AnyForward:
         rows, length = self._tape.units * self._tape.each, values.shape[0] if values.ndim else 1
         folded = length > rows and length % rows == 0 and values.is_floating_point()
         if length not in (1, rows) and (values.requires_grad or folded):
-            raise DataError("learning.first_axis", layer=self._name)
-        return self._tape.has_rows(f"{self._name}[{number}]", values)
+            raise DataError("learning.first_axis", layer=self.name)
+        return self._tape.has_rows(f"{self.name}[{number}]", values)
 
     def _copy(self, parameter: Tensor, shape: tuple[int, ...], own: str) -> Tensor:
         key, whole = self._tape.key(self._module.get_parameter(own)), self._module.get_parameter(own).shape
 
         def note(gradients: Tensor) -> None:
             rows = gradients.reshape(gradients.shape[0], -1, *whole).sum(dim=1)
-            self._tape.record_gradients(self._name, key, rows)
+            self._tape.record_gradients(self.name, key, rows)
 
         return _Copies.apply(parameter, shape, note)  # type: ignore[no-untyped-call,no-any-return]
 
@@ -183,7 +192,7 @@ class AnyForward:
                 upstream = [torch.randn_like(v) for v in whole]
                 torch.autograd.backward(whole, upstream)
                 found = {key.name: records for key, records in tape.records.items()}
-                for own, parameter in self._own.items():
+                for parameter in self._own.values():
                     wanted = self._row_by_row(parameter, given, whole, upstream)
                     (record,) = found[tape.key(parameter).name]
                     if not _are_close(record.per_unit().reshape(wanted.shape), wanted):
@@ -208,7 +217,7 @@ class AnyForward:
             outputs = _outputs(self._call({}, tree_map(cut, given)))
             for out, all_rows in zip(outputs, whole, strict=True):
                 if not _are_close(all_rows[row : row + 1], out):
-                    raise ValueError(self._name)
+                    raise ValueError(self.name)
             (gradient,) = torch.autograd.grad(outputs, [parameter], [v[row : row + 1] for v in upstream])
             wanted.append(gradient)
         tape.recording = True
@@ -220,5 +229,6 @@ def _outputs(out: Any) -> list[Tensor]:
 
 
 def _are_close(found: Tensor, wanted: Tensor) -> bool:
+    found, wanted = found.detach(), wanted.detach()
     scale = float(wanted.abs().max()) if wanted.numel() else 1.0
     return found.shape == wanted.shape and bool(((found - wanted).abs() <= TOLERANCE * scale + 1e-12).all())

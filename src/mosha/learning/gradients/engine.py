@@ -86,6 +86,7 @@ class Engine:
     """
 
     def __init__(self, model: nn.Module, *, memory: int = 28 << 20) -> None:
+        model = getattr(model, "_orig_mod", model)  # what torch.compile wrapped
         check_layers(model)
         keep_freed_memory()
         self.model = model
@@ -111,6 +112,11 @@ class Engine:
         if maker is not None and any(p.requires_grad for p in module.parameters()):
             module.forward = RecordingForward(module, maker(module, name, self.tape))
             self._changed.append(module)
+
+    def mapped_parts(self) -> list[str]:
+        """The names of the parts whose rows are computed one by one."""
+        forwards = (vars(module)["forward"].recorded for module in self._changed)
+        return [forward.name for forward in forwards if isinstance(forward, AnyForward) and forward.maps_rows]
 
     def widen(self, layer: str) -> bool:
         """Compute the rows of the part around this layer one by one from now on; False where it is the whole model."""

@@ -85,9 +85,9 @@ def root_forward(layer: nn.RMSNorm, name: str, tape: Tape) -> Forward:
     key, plain, trailing = tape.key(layer.weight), layer.forward, len(layer.normalized_shape)
 
     def note(x: Tensor, g: Tensor) -> None:
-        tape.record_gradients(name, key, _sum_positions(
-                tape.rows_of(name, x, folded=True) * tape.rows_of(name, g, folded=True), trailing
-            ))
+        tape.record_gradients(
+            name, key, _sum_positions(tape.rows_of(name, x, folded=True) * tape.rows_of(name, g, folded=True), trailing)
+        )
 
     def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:

@@ -29,7 +29,7 @@ def check_gradients(engine: Engine, losses: Losses, batch: Batch) -> None:
     rows = len(batch[0])
     weights = torch.rand(rows) + 0.5
     wanted, values = _plain_gradients(engine, losses, batch, weights)
-    found = engine.clip(lambda model: losses(model, batch), rows, lambda norms: np.asarray(weights.double()))
+    found = engine.clip(lambda model: losses(model, batch), rows, lambda _norms: np.asarray(weights.double()))
     if not torch.allclose(values, found.losses, rtol=1e-3, atol=1e-5, equal_nan=True):
         raise DataError("learning.losses_differ")
     if not wanted:
@@ -41,9 +41,7 @@ def check_gradients(engine: Engine, losses: Losses, batch: Batch) -> None:
             raise DataError("learning.gradients_differ", parameter=name)
 
 
-def _plain_gradients(
-    engine: Engine, losses: Losses, batch: Batch, weights: Tensor
-) -> tuple[dict[str, Tensor], Tensor]:
+def _plain_gradients(engine: Engine, losses: Losses, batch: Batch, weights: Tensor) -> tuple[dict[str, Tensor], Tensor]:
     """By PyTorch: the gradient of the weighted sum of losses for each parameter, and the losses."""
     engine.tape.recording = False
     values = losses(engine.model, batch)

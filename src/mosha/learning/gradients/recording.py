@@ -20,12 +20,12 @@ class RecordingForward:
     """
 
     def __init__(self, layer: nn.Module, forward: Forward) -> None:
-        self._layer, self._forward = layer, forward
+        self._layer, self.recorded = layer, forward
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         if "input" in options and not arguments:  # as PyTorch calls it in layers of one input
             arguments = (options.pop("input"),)
-        return self._forward(*arguments, **options)
+        return self.recorded(*arguments, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         layer = memo.get(id(self._layer), self._layer)

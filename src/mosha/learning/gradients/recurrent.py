@@ -187,12 +187,9 @@ def _note(layer: nn.RNNBase, suffix: str, name: str, tape: Tape) -> Any:
 def _run(layer: nn.RNNBase, name: str, tape: Tape, x: Any, first: Any, direction: Any, states: int) -> Any:
     """All layers and directions, with dropout between layers; returns outputs and the last states, as PyTorch does."""
     if not isinstance(x, Tensor) or x.ndim != 3:
-        raise DataError(
-            f"layer {name!r} takes padded batches of sequences here, not packed or single ones: leave out packing, and "
-            "take the outputs up to the length of each example (by a mask, or the last of them by gather)."
-        )
+        raise DataError("learning.packed_sequences", layer=name)
     if first is not None and any(state.requires_grad for state in first):
-        raise DataError(f"the first state of layer {name!r} must not be trained: its gradient is not clipped.")
+        raise DataError("learning.state_trained", layer=name)
     x = x.transpose(0, 1) if layer.batch_first else x
     tape.rows_of(name, x.transpose(0, 1))
     ways = ("", "_reverse") if layer.bidirectional else ("",)

@@ -32,8 +32,8 @@ class Tape:
     `units` are the people or examples of the batch, each with `each` consecutive rows; `spare` bytes may be used to
     keep gradients that were formed, `names` says what a parameter is called by its identity. Which gradients are formed
     is decided for the largest batch that the plan allows (`most` units), never by how many were drawn: one unit more
-    must not change the arithmetic of the others. While public batches of several sizes are looked at (`looking`), layers
-    learn how many entries a row has in their first axis (`folds`) and which values all rows share (`shared`).
+    must not change the arithmetic of the others. While public batches of several sizes are looked at (`looking`),
+    layers learn how many entries a row has in their first axis (`folds`) and which values all rows share (`shared`).
     """
 
     memory: int
