@@ -123,8 +123,8 @@ class Listener:
     def _counted(self, kind, exact, scale):
         """Noise on groups from the data: those that are shown get the same noisy numbers on both tables."""
         groups = self._groups()
-        flat = exact.reshape(len(groups), -1)
         stage = next(stage for stage, _ in self.stages if isinstance(stage, counted_keys.CountedKeys))
+        flat = exact.reshape(len(groups), len(stage.sums.values))
         counter = list(stage.sums.values).index(stage._counter)
         given = {g: row for g, row in zip(groups, flat.tolist(), strict=True) if row[counter] > 0}
         self.note(f"counted {kind}", given, scale)

@@ -22,6 +22,7 @@ from mosha.exact.grid import add_noise, enlarge_scale
 from mosha.mechanisms.laplace import laplace_multiplier
 from mosha.noise import discrete_laplace
 from mosha.tables.parts.bounds import FEW_GROUPS
+from mosha.tables.parts.heavy_tail import extend_tail
 from mosha.tables.parts.part import Frame, Keys
 from mosha.tables.parts.shares import pure_epsilon
 
@@ -32,6 +33,9 @@ SHARES = (0.1, 0.25)
 
 LITTLE = 2.0
 _CAUTION = 4.0
+_BARS = 2.0
+"""Deviations of noise that weigh as much as what is cut."""
+
 _OCTAVES = 20
 _BELOW = 6
 _MARKS = 64
@@ -64,6 +68,7 @@ class Chosen:
     """A norm in units of the leader, and what was bought with it: a noisy number of persons above `mark`.
 
     `above` is the sum of `buckets` noisy counts (see `tail_counts.md`); `mark` is the first threshold from the norm on.
+    `cut` is an estimate of what the bound takes away, as a share of what it leaves (`heavy_tail`).
     """
 
     norm: int
@@ -71,11 +76,21 @@ class Chosen:
     above: float
     buckets: int
     order: int = 1
+    cut: float = 0.0
 
     @property
     def plain(self) -> list[float]:
         """As a release holds it."""
-        return [float(self.mark), self.above, float(self.buckets)]
+        return [float(self.mark), self.above, float(self.buckets), self.cut]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A norm, the error that it promises (what it cuts, and a bar of noise), and what it cuts over what it leaves."""
+
+    norm: int
+    cost: float
+    cut: float
 
 
 @dataclass(frozen=True)
@@ -132,11 +147,11 @@ class NormChoice:
         for order, spread in spreads.items():
             noisy = sums if order == 1 or first is None else first
             found[order] = self._best(leader, marks, noisy, sums if order == 2 else None, spread, count)
-        order = min(found, key=lambda each: found[each][0])
-        norm = found[order][1]
-        place = int(np.searchsorted(marks, norm))
+        order = min(found, key=lambda each: found[each].cost)
+        best = found[order]
+        place = int(np.searchsorted(marks, best.norm))
         tail = sums[place + 1 :]
-        return Chosen(norm, marks[min(place, len(marks) - 1)], float(tail.sum()), len(tail), order)
+        return Chosen(best.norm, marks[min(place, len(marks) - 1)], float(tail.sum()), len(tail), order, best.cut)
 
     def _best(
         self,
@@ -146,21 +161,27 @@ class NormChoice:
         others: NDArray[np.float64] | None,
         spread: Callable[[float], float],
         count: int,
-    ) -> tuple[float, int]:
-        """The norm with the least bias and noise together, by the histograms of norms and of sums, after its cost."""
+    ) -> Candidate:
+        """The norm with the least error (what it cuts, and noise), by the histograms of norms and of sums."""
         middles = np.array(_middles(marks))
         people = self._fill_buckets(noisy, marks)
         totals = None if others is None else self._fill_buckets(others, marks)
         if people is None:
             norm = round(leader.magnitude * math.pow(_UNTOLD, 1 / (1 if others is None else 2)))
-            return count * spread(float(norm)) ** 2, norm
-        sums = middles if totals is None else _match_totals(people, totals, middles, leader.magnitude)
+            return Candidate(norm, _BARS * spread(float(norm)), 0.0)
+        scale = float(self.scale)
+        people = extend_tail(people, noisy[:-1], marks, scale)
+        sums = middles
+        if others is not None and totals is not None:
+            totals = extend_tail(totals, others[:-1], marks, scale)
+            sums = _match_totals(people, totals, middles, leader.magnitude)
         last = marks[int(np.flatnonzero(people)[-1])] if people.any() else marks[0]
-        norms = _candidates(marks[0], last)
-        lost = [float(np.sum(people * sums * (1 - np.minimum(1.0, norm / middles)))) for norm in norms]
-        costs = [gone**2 / count + count * spread(float(norm)) ** 2 for gone, norm in zip(lost, norms, strict=True)]
-        best = int(np.argmin(costs))
-        return costs[best], norms[best]
+        found = []
+        for norm in _candidates(marks[0], last):
+            lost = float(np.sum(people * sums * (1 - np.minimum(1.0, norm / middles))))
+            share = lost / max(float(np.sum(people * sums)) - lost, 1.0)
+            found.append(Candidate(norm, lost / count + _BARS * spread(float(norm)), share))
+        return min(found, key=lambda candidate: candidate.cost)
 
     @property
     def scale(self) -> Fraction:
@@ -227,34 +248,34 @@ def people_above(choice: NormChoice, above: float, buckets: int, confidence: flo
 
 
 def bounded_note(
-    most: str, choice: NormChoice | None, tail: tuple[str, float, int] | None = None, *, whole: bool = False
+    most: str, choice: NormChoice | None, tail: tuple[str, float, int, float] | None = None, *, whole: bool = False
 ) -> str:
     """What an answer says about the bound: `most` is the bound with its unit, `tail` what was bought with it.
 
     Args:
         most: the bound, in words.
         choice: how it was bought; None where it was declared.
-        tail: a mark in words, and the noisy number of persons above it with the number of buckets it is made of.
+        tail: a mark in words, the noisy number of persons above it with the number of buckets it is made of, and the
+            estimate of what is cut as a share of what is left.
         whole: whether whole rows are picked at random and not scaled down.
     """
-    cut = "of larger parts some are picked at random" if whole else "larger parts are scaled down"
+    how = "of larger parts some are picked at random" if whole else "larger parts are scaled down"
     if choice is None:
         return (
-            f"Nobody counts for more than {most}, as declared: {cut}, and the answer and its "
+            f"Nobody counts for more than {most}, as declared: {how}, and the answer and its "
             "error bars are about what is left."
         )
-    said = (
-        f"Nobody counts for more than {most} (chosen with {choice.share:.0%} of the budget): {cut}, and error "
-        "bars are about what is left."
-    )
+    said = f"Nobody counts for more than {most} (chosen with {choice.share:.0%} of the budget): {how}."
     if tail is None:
         return said
-    mark, above, buckets = tail
+    mark, above, buckets, cut = tail
     low, high = people_above(choice, above, buckets)
+    share = f" About {cut / (1 + cut):.1%} is cut, by an estimate that error bars of counts and sums include."
+    said += share if cut > 0 else ""
     if high < 1:
         return said
     return (
-        f"{said} Between {math.floor(low):,} and {math.ceil(high):,} people (95%) have more than {mark}; what they "
-        "have beyond the bound is missing from the answer, and no error bar can say how much it is: a limit that you "
-        "declare, Person(column, at_most=...), says what is counted."
+        f"{said} Between {math.floor(low):,} and {math.ceil(high):,} people (95%) have more than {mark}; no error bar "
+        "can cover one person with any number of rows: a limit that you declare, Person(column, at_most=...), says "
+        "what is counted."
     )

@@ -18,7 +18,7 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.event import NOTHING, Event
 from mosha.core.events import Parallel
 from mosha.core.randomness import Rng
-from mosha.tables.parts.additive import Additive, Channels, Sum
+from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Sum
 from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bought_range import SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, limits_of
@@ -221,7 +221,13 @@ class Sums:
     def errors(self, noisy: Noisy, confidence: float) -> Columns:
         asked = self.take(noisy)
         channels = asked.read_channels(noisy)
-        return {name: aggregate.error(channels, confidence) for name, aggregate in asked.aggregates.items()}
+        bars = {name: aggregate.error(channels, confidence) for name, aggregate in asked.aggregates.items()}
+        tail = noisy.get("tail")
+        cut = tail[3] if tail and len(tail) > 3 else 0.0  # answers of earlier versions do not hold it
+        for name, aggregate in asked.aggregates.items():
+            if cut and isinstance(aggregate, Count | CountPersons | Sum):
+                bars[name] = bars[name] + cut * np.abs(aggregate.answer(channels))
+        return bars
 
     def assume(self, frame: Frame, guess: Guess) -> Noisy:
         norm = guess.norm(self.limits)
@@ -241,7 +247,14 @@ class Sums:
         notes = [f"{kind} noise for {', '.join(self.names)}."]
         if self.limits.by_person and self.limits.truncation is None:
             tail = noisy.get("tail")
-            told = None if tail is None else (self._most({**noisy, "norm": tail[0]}), tail[1], int(tail[2]))
+            told = None
+            if tail is not None:
+                told = (
+                    self._most({**noisy, "norm": tail[0]}),
+                    tail[1],
+                    int(tail[2]),
+                    tail[3] if len(tail) > 3 else 0.0,
+                )
             whole = self.counted and isinstance(noise, BoxNoise)
             notes.append(bounded_note(self._most(noisy), self.choice, told, whole=whole))
         return notes + [range_note(key, found) for key, found in noisy["ranges"].items()]
