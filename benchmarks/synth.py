@@ -96,7 +96,7 @@ def measure(name: str) -> list[Row]:
             question = table.synthesize(keys=keys, method=method, nulls=[])
             found, largest, start = [], [], time.process_time()
             for _ in range(RUNS):
-                noises = question._noises(Budget(epsilon=epsilon, delta=DELTA))  # noqa: SLF001  (no ledger)
+                noises = question.noises(Budget(epsilon=epsilon, delta=DELTA))
                 value = question.measurement_for(epsilon=epsilon, delta=DELTA).step(None, None, None, secure())[0]
                 made = question.read(value, noises)
                 each = distances(truth, made.table, names, sizes)

@@ -85,7 +85,7 @@ def test_the_same_key_finds_the_same_table(table):
 
 def test_the_same_noise_makes_the_same_table(table):
     question = table.synthesize(**WORDS)
-    noises = question._noises(Budget(**BUDGET))
+    noises = question.noises(Budget(**BUDGET))
     one, two = (question.read(replay(question, 5), noises) for _ in range(2))
     assert one.table == two.table
 
@@ -108,7 +108,7 @@ def test_reports_come_from_the_second_look(made):
 
 def test_the_fit_never_sees_the_second_look(table):
     question = table.synthesize(**WORDS)
-    noises = question._noises(Budget(**BUDGET))
+    noises = question.noises(Budget(**BUDGET))
     value = replay(question, 7)
     other = value | {"look": value["look"] + 1000.0}
     one, two = question.read(value, noises), question.read(other, noises)
@@ -119,7 +119,7 @@ def test_the_fit_never_sees_the_second_look(table):
 def test_nothing_but_residuals_leaves(table):
     """Every released array is a residual: along every axis of every term it sums to zero; groups follow from them."""
     question = table.synthesize(**WORDS)
-    noises = question._noises(Budget(**BUDGET))
+    noises = question.noises(Budget(**BUDGET))
     value = replay(question, 3)
     assert set(value) == {"one-ways", "pairs", "fine", "look", "method", "designs"}
     made = question.read(value, noises)
@@ -156,11 +156,28 @@ def test_rows_that_can_never_be_are_not_drawn(table):
     assert not any(s == "F" and j == 2 for s, j in zip(found["sex"], found["job"], strict=True))
 
 
-def test_contradictory_conditions_are_refused_when_no_row_can_be_drawn(table):
-    made = table.synthesize(**WORDS, never=[col("sex") == "F", col("sex") != "F", col("sex").is_null()])
+CONTRADICTIONS = {
+    "no value is left": [col("sex") == "F", col("sex") != "F", col("sex").is_null()],
+    "always true": [col("job") == col("job"), col("job").is_null()],
+    "between two columns": [(col("sex") == "F") | (col("job") >= 0), (col("sex") != "F") | col("job").is_null(),
+                            col("sex").is_null()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_contradictory_conditions_are_refused_before_anything_is_paid(name, table):
     with pytest.raises(InvalidParameter) as refusal:
-        made.release(**BUDGET).sample(10)
+        table.synthesize(**WORDS, never=CONTRADICTIONS[name])
     assert refusal.value.code == "synth.contradictory_conditions"
+    assert table.account.spent == 0
+
+
+@pytest.mark.parametrize("words", [{"never": [col("nobody") > 3]}, {"derived": {"x": col("nobody") + 1}},
+                                   {"derived": {"x": col("sex") + 1}}, {"never": [col("job") + 1]}])  # fmt: skip
+def test_what_cannot_be_computed_is_refused_before_anything_is_paid(words, table):
+    with pytest.raises(MoshaError):
+        table.synthesize(**WORDS, **words)
+    assert table.account.spent == 0
 
 
 def test_persons_share_one_weight(people):
@@ -242,7 +259,7 @@ def test_all_methods_cost_the_same(table):
 def test_certified_bars_hold_in_95_of_100_releases(table, rows):
     """200 releases, one query on one column and one on two: false alarms below 1e-9 (binomial), power by half bars."""
     question = table.synthesize(**WORDS)
-    noises = question._noises(Budget(**BUDGET))
+    noises = question.noises(Budget(**BUDGET))
     sex, job = rows["sex"].to_pylist(), rows["job"].to_pylist()
     truths = {
         ("sex",): sex.count("F"),

@@ -4,6 +4,7 @@
 """
 
 from mosha.core.lazy import keep_public_names
+from mosha.synth.comparing import Comparison, compare
 from mosha.synth.margins import Estimate, Marginals
 from mosha.synth.report import Report
 from mosha.synth.synthesis import SynthesisQuestion, ask_synthesis
@@ -11,6 +12,7 @@ from mosha.synth.synthetic import Synthetic
 from mosha.synth.workload import MarginalsQuestion, ask_marginals
 
 __all__ = [
+    "Comparison",
     "Estimate",
     "Marginals",
     "MarginalsQuestion",
@@ -19,5 +21,6 @@ __all__ = [
     "Synthetic",
     "ask_marginals",
     "ask_synthesis",
+    "compare",
 ]
 keep_public_names(__name__)

@@ -22,6 +22,7 @@ from mosha.core.release import Receipt
 from mosha.mechanisms.error_bars import gaussian_width
 from mosha.synth.axis import Axis, Reals
 from mosha.synth.columns import Between, Bins, CodedColumn, Hierarchy, Keys, Wholes
+from mosha.synth.conditions import check_conditions
 from mosha.synth.counting import Counted, count_cells, grain_of, reach_of
 from mosha.synth.design import (
     MOST_GROUPS,
@@ -94,6 +95,7 @@ def ask_synthesis(
     for condition in never:
         if not isinstance(condition, Expression):
             raise InvalidParameter("synth.not_a_condition", parameter="never")
+    check_conditions(coded, derived, never)
     return SynthesisQuestion(
         relation=table.relation, unit=table.unit, account=table.account, columns=coded, derived=derived,
         never=tuple(never), count_of_rows=None if rows is None else positive_integer("rows", rows), method=method,
@@ -136,7 +138,8 @@ class SynthesisQuestion(Ask):
     def count(self, relation: Relation) -> Counted:
         return count_cells(relation, self.unit, self.columns)
 
-    def _noises(self, budget: Budget) -> dict[str, ResidualNoise]:
+    def noises(self, budget: Budget) -> dict[str, ResidualNoise]:
+        """The noise of each stage for a budget: fixed before data are read."""
         reach, _ = reach_of(self.unit, self.relation)
         largest = max(*(column.size for column in self.columns), (2 * MOST_GROUPS) ** 2)
         resolution = 1 << max(12, math.ceil(math.log2(FINEST * largest * reach / math.sqrt(LEAST))))
@@ -154,7 +157,7 @@ class SynthesisQuestion(Ask):
         return self._measurement(Budget(epsilon=epsilon, delta=delta, rho=rho))
 
     def _measurement(self, budget: Budget) -> Measurement:
-        noises = self._noises(budget)
+        noises = self.noises(budget)
 
         def step(state: None, data: Source | None, ask: object, rng: Rng) -> tuple[dict[str, Any], None]:
             del ask
@@ -211,7 +214,7 @@ class SynthesisQuestion(Ask):
             rows: a public guess of the number of rows (or persons): with it, the groups that pairs will have.
             confidence: how often the noise stays within an error bar.
         """
-        noises = self._noises(Budget(epsilon=epsilon, delta=delta, rho=rho))
+        noises = self.noises(Budget(epsilon=epsilon, delta=delta, rho=rho))
         grain, first = grain_of(self.unit, self.relation), design_oneways(self.columns)
         quantile = gaussian_width(2.0**30, strict_probability("confidence", confidence)) / 2.0**30
         deviations = noises["one-ways"].deviations(first.axes, first.shares)
@@ -256,7 +259,7 @@ class SynthesisQuestion(Ask):
             progress: is called with the share of the fit that is done.
         """
         budget = Budget(epsilon=epsilon, delta=delta, rho=rho)
-        noises = self._noises(budget)
+        noises = self.noises(budget)
         released = self.pay(self._measurement(budget), key=key, deadline=deadline)
         return self.read(released.value, noises, receipt=released.receipt, progress=progress)
 

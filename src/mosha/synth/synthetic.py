@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.extras import load_guest
@@ -17,7 +18,7 @@ from mosha.synth.asking import ask_synthetic
 from mosha.synth.axis import Reals
 from mosha.synth.balancing import balance_rows
 from mosha.synth.columns import Wholes
-from mosha.synth.computing import evaluate
+from mosha.synth.conditions import decode_cells, derive_columns, find_broken_rows
 from mosha.synth.drawing import draw_cells
 from mosha.synth.fitted import Fitted
 from mosha.synth.grading import certified_count
@@ -82,26 +83,13 @@ class Synthetic(Fitted):
         else:
             if self.never and self._find_broken_rows(found).any():
                 raise InvalidParameter("synth.contradictory_conditions", parameter="never", spent="paid")
-        return {name: column.tolist() for name, column in self._derive(found).items()}
+        return {name: column.tolist() for name, column in derive_columns(found, self.derived, self.columns).items()}
 
     def _decode(self, cells: list[Wholes], generator: np.random.Generator) -> dict[str, Any]:
-        return {
-            column.name: column.decode(numbers, generator.random(len(numbers)))
-            for column, numbers in zip(self.columns, cells, strict=True)
-        }
+        return decode_cells(self.columns, cells, generator)
 
-    def _derive(self, found: dict[str, Any]) -> dict[str, Any]:
-        for name, expression in self.derived.items():
-            found = found | {name: evaluate(expression, found, self.columns)}
-        return found
-
-    def _find_broken_rows(self, found: dict[str, Any]) -> Any:
-        """The rows that meet a condition that no row can meet."""
-        complete = self._derive(found)
-        wrong = np.zeros(len(next(iter(found.values()))), bool)
-        for condition in self.never:
-            wrong |= np.array([value is True for value in evaluate(condition, complete, self.columns)])
-        return wrong
+    def _find_broken_rows(self, found: dict[str, Any]) -> NDArray[np.bool_]:
+        return find_broken_rows(found, self.never, self.derived, self.columns)
 
     @cached_property
     def table(self) -> dict[str, list[Any]]:
