@@ -8,23 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from mosha.connect.engines.absent import absent_table
 from mosha.tables import Answer, Question, Table, protect
 from mosha.tables.table import Grouped
 
-if TYPE_CHECKING:
-    from mosha.client.lab import Lab
+__all__ = ["Asker", "RemoteGrouped", "RemoteQuestion", "RemoteTable", "remote_table"]
 
-__all__ = ["RemoteGrouped", "RemoteQuestion", "RemoteTable", "remote_table"]
+
+class Asker(Protocol):
+    """What carries a question to a server and its answer back."""
+
+    def preview_body(self, body: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    def release_body(self, body: Mapping[str, Any], *, key: str | None) -> Answer: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RemoteQuestion(Question):
     """A question that a server is asked."""
 
-    lab: Lab
+    lab: Asker
     dataset: str
     block: str | None = None
 
@@ -71,7 +76,7 @@ def _remote(question: Question, table: RemoteTable) -> RemoteQuestion:
 class RemoteTable(Table):
     """A protected table of a server: `where`, `compute`, `group_by`, then ask."""
 
-    lab: Lab | None = None
+    lab: Asker | None = None
     dataset: str = ""
     block: str | None = None
 
@@ -92,7 +97,7 @@ class RemoteGrouped(Grouped):
         return _remote(super().aggregate(**named), self.table)
 
 
-def remote_table(lab: Lab, described: Mapping[str, Any], block: str | None) -> RemoteTable:
+def remote_table(lab: Asker, described: Mapping[str, Any], block: str | None) -> RemoteTable:
     """The table that a server describes."""
     declared = described["declaration"]
     columns = {

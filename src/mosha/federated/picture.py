@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mosha.core.errors import InvalidParameter, MissingExtra
+from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
+from mosha.pictures.figure import begin_figure, style_axes, use_style
 
 if TYPE_CHECKING:
-    from mosha.federated.training import History
+    from matplotlib.figure import Figure
 
-__all__ = ["accuracy_against_epsilon"]
+__all__ = ["MeasuredRound", "MeasuredTraining", "accuracy_against_epsilon"]
 
 
-def accuracy_against_epsilon(histories: Sequence[History], *, metric: str | None = None) -> Any:
+class MeasuredRound(Protocol):
+    """A round, as far as a picture needs it."""
+
+    @property
+    def epsilon(self) -> float | None: ...
+
+    @property
+    def metrics(self) -> Any: ...
+
+
+class MeasuredTraining(Protocol):
+    """A training, as far as a picture needs it: `History` is one."""
+
+    name: str
+
+    @property
+    def rounds(self) -> Sequence[MeasuredRound]: ...
+
+
+def accuracy_against_epsilon(histories: Sequence[MeasuredTraining], *, metric: str | None = None) -> Figure:
     """One figure with a curve for each history: its metric against what had been paid by then.
 
     Args:
         histories: trainings whose rounds have metrics; central, client-side and distributed ones side by side.
         metric: what to call it, and which one where the metrics are dictionaries.
     """
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise MissingExtra("plot", needed_for="a picture of a training") from None
     if not isinstance(histories, Sequence) or not histories or not all(hasattr(h, "rounds") for h in histories):
         raise InvalidParameter("federated.picture_without_histories", parameter="histories")
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    drawn = 0
-    for history in histories:
-        points = [(r.epsilon, _value(r.metrics, metric)) for r in history.rounds if r.metrics is not None]
-        private = [(epsilon, value) for epsilon, value in points if epsilon is not None]
-        drawn += len(points)
-        if private:
-            axes.plot(*zip(*private, strict=True), marker=".", label=history.name)
-        elif points:
-            axes.axhline(points[-1][1], linestyle="--", color="grey", label=f"{history.name} (no price)")
-    if not drawn:
+    curves = [
+        (h.name, [(r.epsilon, _value(r.metrics, metric)) for r in h.rounds if r.metrics is not None]) for h in histories
+    ]
+    if not any(points for _, points in curves):
         raise InvalidParameter("federated.picture_without_metrics")
-    axes.set_xlabel("epsilon paid so far")
-    axes.set_ylabel(metric or "metric")
-    axes.grid(alpha=0.3)
-    axes.legend()
+    with use_style():
+        figure: Figure = begin_figure(7, 4.5)
+        axes = figure.subplots()
+        for name, points in curves:
+            private = [(epsilon, value) for epsilon, value in points if epsilon is not None]
+            if private:
+                axes.plot(*zip(*private, strict=True), marker=".", label=name)
+            elif points:
+                axes.axhline(points[-1][1], linestyle="--", color="grey", label=say("federated.no_price", name=name))
+        style_axes(axes)
+        axes.set_xlabel(say("federated.epsilon_so_far"))
+        axes.set_ylabel(metric or say("federated.metric"))
+        axes.legend(frameon=False)
     return figure
 
 

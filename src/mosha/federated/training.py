@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,11 @@ from mosha.core.release import Receipt, Release
 from mosha.federated.federation import Ask, Federation
 from mosha.federated.noise_secret import load_secret
 from mosha.federated.optimizer import Floats
+from mosha.federated.picture import accuracy_against_epsilon
 from mosha.federated.plan import FederatedPlan, first_weights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["History", "Round", "Spending", "train"]
 
@@ -61,10 +65,8 @@ class History:
         """Number, clip, epsilon and metrics of each round."""
         return [{"round": r.number, "clip": r.clip, "epsilon": r.epsilon, "metrics": r.metrics} for r in self.rounds]
 
-    def plot(self) -> Any:
+    def plot(self) -> Figure:
         """Metrics against epsilon (needs the extra `plot`)."""
-        from mosha.federated.picture import accuracy_against_epsilon  # noqa: PLC0415  (pictures are for those who ask)
-
         return accuracy_against_epsilon([self])
 
 

@@ -6,7 +6,7 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,31 @@ from numpy.typing import NDArray
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.local.collect.deliveries import Deliveries
 from mosha.local.collect.tickets import Tickets
+from mosha.local.protocols.randomiser import FEWEST, Randomiser
 from mosha.local.protocols.wire import Batch, read_batches, rows_of, tag_of
-from mosha.local.survey import FEWEST
 
-if TYPE_CHECKING:
-    from mosha.local.survey import Survey
-
-__all__ = ["REASONS", "Collector"]
+__all__ = ["REASONS", "Collector", "Counted"]
 
 REASONS = ("malformed", "foreign", "impossible", "replayed")
 _BLOCK = 1 << 16  # single reports that are counted at a time
 _STATE = 1
+
+
+class Counted(Protocol):
+    """A survey, as far as counting its reports needs it."""
+
+    kind: ClassVar[str]
+    randomiser: Randomiser
+
+    @property
+    def id(self) -> bytes: ...
+
+    @property
+    def bytes_per_report(self) -> int: ...
+
+    def decode(self, counters: NDArray[np.int64], reports: int) -> Any: ...
+
+    def count_answers(self, counters: NDArray[np.int64], reports: int) -> int: ...
 
 
 class Collector:
@@ -43,7 +57,7 @@ class Collector:
     (1, 2)
     """
 
-    def __init__(self, survey: Survey, *, ticket_bits: int = 1 << 20) -> None:
+    def __init__(self, survey: Counted, *, ticket_bits: int = 1 << 20) -> None:
         self.survey = survey
         self.counters: NDArray[np.int64] = np.zeros(survey.randomiser.cells, np.int64)
         self.accepted = 0
@@ -198,7 +212,7 @@ class Collector:
         return json.dumps(state, sort_keys=True).encode()
 
     @staticmethod
-    def from_bytes(survey: Survey, data: bytes) -> Collector:
+    def from_bytes(survey: Counted, data: bytes) -> Collector:
         """The collector that `to_bytes` stored."""
         try:
             state = json.loads(data)

@@ -18,7 +18,7 @@ from mosha.core.errors import InvalidParameter, MissingExtra
 from mosha.core.number import positive_integer, strict_probability
 from mosha.local.collect.consistency import consistent
 from mosha.local.collect.shrinkage import shrink_shares
-from mosha.local.frequency import identify_label
+from mosha.local.labels import identify_label
 from mosha.local.protocols.protocol import Protocol
 
 __all__ = ["Interval", "Shares", "deviations", "poisoning"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive
+from mosha.local.labels import identify_label
 from mosha.local.protocols.choice import best, protocol_by_name
 from mosha.local.protocols.protocol import Protocol
 from mosha.local.survey import Survey, check_sequence, require_reports
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from mosha.local.estimate import Shares
 
-__all__ = ["Frequency", "identify_label"]
+__all__ = ["Frequency"]
 
 
 class Frequency(Survey):
@@ -136,15 +137,6 @@ class Frequency(Survey):
         supports = self.randomiser.supports(counters).astype(np.float64)
         truth, lie = float(self.randomiser.truth), float(self.randomiser.lie)
         return Shares(self.values, count, (supports / count - lie) / (truth - lie), self.randomiser)
-
-
-def identify_label(value: object) -> tuple[str, Any]:
-    """True, 1 and 1.0 are three labels; whole numbers of any library are one."""
-    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
-        return "bool", bool(value)
-    if hasattr(value, "__index__"):
-        return "int", value.__index__()
-    return "str" if isinstance(value, str) else type(value).__name__, value
 
 
 def _check_labels(values: object, other: object) -> Sequence[Any]:

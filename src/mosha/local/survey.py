@@ -16,7 +16,7 @@ from mosha.core.measurement import Measurement
 from mosha.core.randomness import Rng
 from mosha.core.unit import Own
 from mosha.local.protocols.device import DeviceRandom
-from mosha.local.protocols.randomiser import Randomiser
+from mosha.local.protocols.randomiser import FEWEST, Randomiser
 from mosha.local.protocols.wire import VERSION, tag_of
 
 if TYPE_CHECKING:
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from mosha.local.collector import Collector
     from mosha.local.protocols.wire import Batch
 
-__all__ = ["FEWEST", "MOST_DECODING_BYTES", "Survey"]
+__all__ = ["MOST_DECODING_BYTES", "Survey"]
 
 _KINDS = ("frequency", "mean", "distribution", "several", "repeated")
 MOST_DECODING_BYTES = 1 << 32  # a device refuses what a collector could not decode, so it depends on no machine
-FEWEST = 30  # reports; with fewer no error bar means anything
 
 
 class Survey(ABC):

@@ -87,7 +87,7 @@ def best(
     told = {"alternatives": tuple((plan.name, plan.root_mean_square) for plan in plans), "reason": _reason(plans)}
     options = {"statistic": statistic, "horizon": horizon, "release": release, "apart": apart, "memory": memory}
     options |= {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
-    return stream_of(plans[0], unit, name=name, options=options, delta=budget.delta or None, **told)
+    return stream_of(plans[0], unit, name=name, options=options, replan=best, delta=budget.delta or None, **told)
 
 
 def _reason(plans: list[Plan]) -> str:

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from mosha.core.errors import MoshaError
 from mosha.core.unit import Person, Reading, Unit, Window
-from mosha.streams.planner import best
+from mosha.streams.plan import Plan
 
-if TYPE_CHECKING:
-    from mosha.streams.stream import Stream
-
-__all__ = ["describe"]
+__all__ = ["Planned", "describe"]
 
 
-def describe(stream: Stream) -> str:
+class Planned(Protocol):
+    """A stream, as far as a comparison of units needs it."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+
+def describe(
+    plan: Plan, unit: Unit, *, options: Mapping[str, Any], replan: Callable[..., Planned] | None = None
+) -> str:
     """The promise, the mechanism, the error, and the other unit.
 
+    Args:
+        plan: what is described.
+        unit: whose presence it hides.
+        options: what the planner was asked for, but for the unit.
+        replan: plans the same for another unit; without it nothing is compared.
+
+    >>> from mosha.streams.planner import best
     >>> from mosha import Reading
     >>> print(best(unit=Reading(), horizon=96, epsilon=1).describe())
     Nobody can tell whether any one reading was made, such as whether Zhang was on the third floor at 10:05. All
     of a person's readings together are not hidden. Published: a running value for 96 steps, by ...; standard
     deviation at most ..., ... on average. Hiding whole persons who may come at every step ... would give ....
     """
-    plan = stream.plan
-    told = [_promise(stream.unit, plan.presence.most, plan.presence.apart)]
+    told = [_promise(unit, plan.presence.most, plan.presence.apart)]
     told.append(
         f"Published: a {plan.readout.word} value for {plan.horizon} steps, by {plan.name}; standard deviation at most "
         f"{plan.largest_deviation:.4g}, {plan.root_mean_square:.4g} on average."
     )
-    other = _describe_other_unit(stream)
+    other = "" if replan is None else _describe_other_unit(plan, unit, dict(options), replan)
     return " ".join([*told, other] if other else told)
 
 
@@ -48,20 +61,19 @@ def _promise(unit: Unit, most: int, apart: int) -> str:
     return f"Nobody can tell whether any one person, such as Zhang, was here at all: of each person's readings {limit}."
 
 
-def _describe_other_unit(stream: Stream) -> str:
-    unit, neighbours = stream.unit, stream.unit.neighbours
+def _describe_other_unit(plan: Plan, unit: Unit, options: dict[str, Any], replan: Callable[..., Planned]) -> str:
+    neighbours = unit.neighbours
     column = unit.column if isinstance(unit, Person | Window) else "person"
     if isinstance(unit, Reading):
         other: Unit = Person(column, neighbours=neighbours)
         words = "Hiding whole persons who may come at every step (unit=Person(...))"
     else:
         other, words = Reading(neighbours=neighbours), "Hiding single readings only (unit=Reading())"
-    options = dict(stream.options)
     if isinstance(other, Reading):
         options["apart"] = 1
     try:
-        error = best(unit=other, **options).plan.root_mean_square
+        error = replan(unit=other, **options).plan.root_mean_square
     except MoshaError:
         return ""
-    ratio = error / stream.plan.root_mean_square
+    ratio = error / plan.root_mean_square
     return f"{words} would give {error:.4g} on average, {ratio:.3g} times as much."

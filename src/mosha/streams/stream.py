@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from mosha.streams.noise.exact_toeplitz import LiftedToeplitz
 from mosha.streams.noise.exact_toeplitz_blocks import SPAN
 from mosha.streams.noise.tape import BLOCK, Tape
 from mosha.streams.plan import Plan, StreamState, to_data_unit
+from mosha.streams.promise import describe
 
 __all__ = ["Stream", "stream_of"]
 
@@ -31,6 +33,7 @@ class Stream(Measurement):
     alternatives: tuple[tuple[str, float], ...] = ()
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict, repr=False)
+    replan: Callable[..., Stream] | None = field(default=None, repr=False, compare=False)
 
     def deviation(self, step: int) -> float:
         """The standard deviation of what is published at a step (1 is the first), in the unit of the data."""
@@ -42,9 +45,7 @@ class Stream(Measurement):
 
     def describe(self) -> str:
         """What is promised, in a sentence or two, how it is done, and what the other unit would cost."""
-        from mosha.streams.promise import describe  # noqa: PLC0415  (it plans the other unit with what plans this one)
-
-        return describe(self)
+        return describe(self.plan, self.unit, options=self.options, replan=self.replan)
 
 
 def new_tape(plan: Plan, source: Any) -> Tape:

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from mosha.core.errors import InvalidParameter, LedgerKeyRefused, LedgerTampered
-from mosha.ledger.storage.chain import GENESIS, Entry, Head
+from mosha.ledger.storage.chain import GENESIS, Content, Entry, Head
 from mosha.ledger.storage.key import LedgerKey
-
-if TYPE_CHECKING:
-    from mosha.ledger.storage.transactions import Transaction
 
 __all__ = ["TagCheck", "check_key", "check_payer", "key_in_force", "make_tags", "rotate", "write_tag"]
 
@@ -27,18 +24,37 @@ TAGS = (
 WINDOW = 1000  # rows whose tags are read together
 
 
-def make_tags(transaction: Transaction) -> None:
+class Rows(Protocol):
+    """A transaction, as far as keys and tags need it."""
+
+    head: Head
+    key: LedgerKey | None
+
+    def has_table(self, name: str) -> bool: ...
+
+    def row(self, statement: str, *values: Any) -> Sequence[Any] | None: ...
+
+    def rows(self, statement: str, *values: Any) -> list[Sequence[Any]]: ...
+
+    def run(self, statement: str, *values: Any) -> None: ...
+
+    def entry(self, sequence: int) -> Entry: ...
+
+    def append(self, kind: str, content: Content) -> Entry: ...
+
+
+def make_tags(transaction: Rows) -> None:
     """Make room for tags in a book that gets its first key."""
     if not transaction.has_table("tags"):
         for statement in TAGS:
             transaction.run(statement)
 
 
-def write_tag(transaction: Transaction, head: Head, key: LedgerKey) -> None:
+def write_tag(transaction: Rows, head: Head, key: LedgerKey) -> None:
     transaction.run("INSERT INTO tags VALUES (?, ?, ?)", head.sequence, key.id, key.tag(head))
 
 
-def key_in_force(transaction: Transaction) -> str | None:
+def key_in_force(transaction: Rows) -> str | None:
     """The name of the key that the next row needs; None where the book has no key."""
     if transaction.has_table("tags"):
         row = transaction.row("SELECT body FROM entries WHERE kind = 'key' ORDER BY sequence DESC LIMIT 1")
@@ -49,7 +65,7 @@ def key_in_force(transaction: Transaction) -> str | None:
     return None if named is None else str(named)
 
 
-def check_key(transaction: Transaction, key: LedgerKey | None) -> None:
+def check_key(transaction: Rows, key: LedgerKey | None) -> None:
     """Refuse a key that is not the one of the book; none is refused where the book has one."""
     needed = key_in_force(transaction) if transaction.head.sequence else None if key is None else key.id
     given = None if key is None else key.id
@@ -61,7 +77,7 @@ def check_key(transaction: Transaction, key: LedgerKey | None) -> None:
     raise LedgerKeyRefused(code, needed=needed, given=given)
 
 
-def check_payer(transaction: Transaction, key: LedgerKey | None) -> None:
+def check_payer(transaction: Rows, key: LedgerKey | None) -> None:
     """Refuse whoever lacks the key, and a book whose last row was written by somebody who lacked it."""
     check_key(transaction, key)
     head = transaction.head
@@ -73,7 +89,7 @@ def check_payer(transaction: Transaction, key: LedgerKey | None) -> None:
         raise LedgerTampered("ledger.row_without_key", row=head.sequence, spent="nothing")
 
 
-def rotate(transaction: Transaction, new: LedgerKey) -> Entry:
+def rotate(transaction: Rows, new: LedgerKey) -> Entry:
     """Write the row from which on the book has another key, or its first one."""
     used = [json.loads(row[0]).get("key") for row in _key_rows(transaction)]
     if new.id in used:
@@ -87,7 +103,7 @@ def rotate(transaction: Transaction, new: LedgerKey) -> Entry:
     return entry
 
 
-def _key_rows(transaction: Transaction) -> list[Sequence[Any]]:
+def _key_rows(transaction: Rows) -> list[Sequence[Any]]:
     later = "SELECT body FROM entries WHERE kind = 'key'" if transaction.has_table("tags") else None
     first = transaction.rows("SELECT body FROM entries WHERE sequence = 1")
     return [*first, *(transaction.rows(later) if later else ())]
@@ -96,9 +112,7 @@ def _key_rows(transaction: Transaction) -> list[Sequence[Any]]:
 class TagCheck:
     """Reads rows in order, with their tags: which of them were not written with the key that was in force then."""
 
-    def __init__(
-        self, transaction: Transaction, keys: Sequence[LedgerKey], after: int = 0, named: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, transaction: Rows, keys: Sequence[LedgerKey], after: int = 0, named: Sequence[str] = ()) -> None:
         self._transaction = transaction
         self._has_tags = transaction.has_table("tags")
         self._keys = {key.id: key for key in keys}

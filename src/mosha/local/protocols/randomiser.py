@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Randomiser", "bytes_for", "compiled_loops", "draw_in_blocks", "pack", "unpack"]
+__all__ = ["FEWEST", "Randomiser", "bytes_for", "compiled_loops", "draw_in_blocks", "pack", "unpack"]
 
+FEWEST = 30  # reports; with fewer no error bar means anything
 _MANY = 1 << 16  # bytes of reports; fewer are drawn before a compiler is loaded
 
 
