@@ -20,6 +20,7 @@ class Page:
     def __init__(self, socket, base):
         self.socket, self.base, self.number = socket, base, 0
         self.addresses, self.reports, self.events = [], [], []
+        self.by_keys = False
         for domain in ("Page", "Network", "Log", "Runtime"):
             self.send(f"{domain}.enable")
 
@@ -71,9 +72,51 @@ class Page:
         self.wait("document.readyState === 'complete'")
 
     def press(self, selector):
-        """Press what a selector names, and wait for the page that it leads to, if it leads to one."""
+        """Press what a selector names: with the mouse, or by keys alone."""
         self.run("window.stale = true")
-        self.run(f"document.querySelector({selector!r}).click()")
+        if self.by_keys:
+            self.reach(selector)
+            self.key("Enter")
+        else:
+            self.run(f"document.querySelector({selector!r}).click()")
+
+    def key(self, name, **more):
+        """Press and release a key."""
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32, "ArrowLeft": 37, "ArrowRight": 39, "a": 65}
+        text = {"Enter": "\r", "Space": " "}.get(name, "")
+        parts = {"key": " " if name == "Space" else name, "code": name, "windowsVirtualKeyCode": codes[name]} | more
+        kind = "keyDown" if text else "rawKeyDown"
+        self.send("Input.dispatchKeyEvent", type=kind, **parts, **({"text": text} if text else {}))
+        self.send("Input.dispatchKeyEvent", type="keyUp", **parts)
+
+    def reach(self, selector):
+        """Go on with the tabulator until it is there; what is in a closed part is opened on the way."""
+        here = f"document.activeElement === document.querySelector({selector!r})"
+        closed = "document.activeElement.matches('summary') && !document.activeElement.parentElement.open"
+        inside = f"document.activeElement.parentElement.contains(document.querySelector({selector!r}))"
+        for _ in range(300):
+            if self.run(here):
+                shown = self.run("getComputedStyle(document.activeElement).outlineStyle")
+                assert shown != "none", f"nobody sees that {selector} has the focus"
+                return
+            if self.run(f"{closed} && {inside}"):
+                self.key("Enter")
+            self.key("Tab")
+        raise AssertionError(f"keys do not lead to {selector}")
+
+    def fill(self, selector, text):
+        """Type into a field by keys alone; a slider is moved by its arrows."""
+        self.reach(selector)
+        kind = self.run("document.activeElement.type")
+        if kind == "range":
+            for _ in range(100):
+                value = int(self.run("document.activeElement.value"))
+                if value == int(text):
+                    return
+                self.key("ArrowRight" if value < int(text) else "ArrowLeft")
+            raise AssertionError(f"{selector} does not move")
+        self.run("document.activeElement.select()")
+        self.send("Input.insertText", text=text)
 
     def follow(self, selector):
         self.press(selector)

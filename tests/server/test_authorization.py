@@ -68,6 +68,10 @@ EXPECTED = {
     "reportSurvey": EVERYBODY,
     "closeSurvey": "C",
     "estimateSurvey": "CRU",
+    "listSeries": EVERYBODY,
+    "createSeries": "C",
+    "feedSeries": "C",
+    "readSeries": EVERYBODY,
     "createWebhook": "A",
     "listWebhooks": "A",
     "deleteWebhook": "A",
@@ -90,10 +94,12 @@ def scene(house):
     who["P"] = NOBODY
     asked = house.answer("li", key="authorization", epsilon=0.01)
     grant = database.row("SELECT id, account FROM grants WHERE account = 'visits/li'")
+    series = {"name": "weekly", "dataset": "visits", "measure": "count", "horizon": 4, "epsilon": 0.01}
+    assert house.call("wang", "POST", "/series", series).status_code == 201
     said = {"request": asked["id"], "slug": "of-li", "title": "of li"}
     house.call("li", "POST", "/publications", said)
     path = {"dataset": "visits", "request": asked["id"], "grant": grant["id"], "principal": "zhang", "slug": "of-li"}
-    path |= {"token": who["L"].credential, "survey": "smoking", "webhook": "w-1"}
+    path |= {"token": who["L"].credential, "survey": "smoking", "webhook": "w-1", "series": "weekly"}
     return house.service, who, path, asked["id"]
 
 
@@ -119,6 +125,8 @@ def _body(name, request):
         "decidePublication": REASON,
         "createSurvey": {"name": "a", "survey": {}, "title": "a"},
         "reportSurvey": {"reports": []},
+        "createSeries": {"name": "a", "dataset": "visits", "measure": "count", "horizon": 12, "epsilon": 0.1},
+        "feedSeries": {"step": 1, "rows": {}},
         "createWebhook": {"url": "https://example.org", "events": ["request.waiting"]},
     }
     return bodies.get(name, {})

@@ -12,12 +12,13 @@ from tests.server.screens import driven
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
+@pytest.fixture(scope="module", params=["mouse", "keys"])
+def place(tmp_path_factory, request):
+    """A server and a browser; every journey is made with the mouse, and once more by keys alone."""
     with opened(tmp_path_factory.mktemp("journeys"), previews_per_minute=10_000, requests_per_minute=10_000) as house:
         base = str(house.client.base_url).rstrip("/")
         with driven(base) as page:
-            page.house = house
+            page.house, page.by_keys = house, request.param == "keys"
             yield page
 
 
@@ -41,6 +42,9 @@ def enter(page, who):
 
 
 def type_into(page, selector, text):
+    if page.by_keys:
+        page.fill(selector, text)
+        return
     page.run(
         f"{{ const field = document.querySelector({selector!r}); field.focus(); field.value = {text!r};"
         " field.dispatchEvent(new Event('input', {bubbles: true})); }"

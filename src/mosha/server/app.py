@@ -211,6 +211,11 @@ def make_app(service: Service, *, pages: bool = True) -> Starlette:
 
     async def http_problem(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
+        if status == 404 and pages and "text/html" in request.headers.get("accept", ""):
+            from mosha.server.pages import missing_page  # noqa: PLC0415
+
+            shown: Response = await missing_page(service)(request)
+            return shown
         language = language_of(request, service)
         if status == 405:
             problem = BadRequest("server.method", method=request.method[:10])

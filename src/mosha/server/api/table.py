@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mosha.server.api import book, datasets, requests, sessions, surveys, webhooks
+from mosha.server.api import book, datasets, requests, series, sessions, surveys, webhooks
 from mosha.server.api.operation import Operation
 
 __all__ = ["BY_NAME", "OPERATIONS", "PREFIX"]
@@ -14,6 +14,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *requests.OPERATIONS,
     *book.OPERATIONS,
     *surveys.OPERATIONS,
+    *series.OPERATIONS,
     *webhooks.OPERATIONS,
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}

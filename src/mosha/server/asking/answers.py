@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-__all__ = ["LEVELS", "answer_to_dict", "own_receipt", "plain_number", "to_csv"]
+__all__ = ["LEVELS", "answer_to_dict", "harmless_cell", "own_receipt", "plain_number", "to_csv"]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 """The confidences at which error bars are kept; in between, the next higher one is an honest bar."""
@@ -76,14 +76,17 @@ def to_csv(answer: Mapping[str, Any], level: str = "0.95") -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     values = [column["name"] for column in answer["columns"] if column["role"] == "value"]
-    writer.writerow([_harmless(c["name"]) for c in answer["columns"]] + [_harmless(f"{n} ±{level}") for n in values])
+    writer.writerow(
+        [harmless_cell(c["name"]) for c in answer["columns"]] + [harmless_cell(f"{n} ±{level}") for n in values]
+    )
     bars = answer["errors"][level]
     for place, row in enumerate(answer["rows"]):
-        writer.writerow([_harmless(cell) for cell in row] + [_harmless(bars[name][place]) for name in values])
+        writer.writerow([harmless_cell(cell) for cell in row] + [harmless_cell(bars[name][place]) for name in values])
     return out.getvalue()
 
 
-def _harmless(cell: Any) -> Any:
+def harmless_cell(cell: Any) -> Any:
+    """A cell that no program for tables takes for a formula."""
     if cell is None:
         return ""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

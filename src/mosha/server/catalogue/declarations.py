@@ -33,8 +33,9 @@ def check_declaration(said: Mapping[str, Any], found: Mapping[str, str]) -> dict
             raise BadRequest(
                 "server.field_wrong", parameter=f"declaration.columns.{name}"[:200], expected="string | object"
             )
-        bounds = isinstance(column, Mapping) and ("between" in column or "keys" in column)
-        if bounds and column.get("origin") not in ORIGINS:
+        if isinstance(column, str) or not ("between" in column or "keys" in column):
+            continue
+        if column.get("origin") not in ORIGINS:
             raise BadRequest("server.bound_origin", parameter=f"declaration.columns.{name}.origin", name=name)
     full = {name: _typed(column, found.get(name, "")) for name, column in columns.items()}
     kept = {"unit": dict(said.get("unit") or {}), "columns": full}

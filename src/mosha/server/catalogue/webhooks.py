@@ -141,6 +141,6 @@ def _send(hook: Row, body: str) -> bool:
     request = urllib.request.Request(hook["url"], body.encode(), headers, method="POST")  # noqa: S310  (checked)
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=10) as reply:
-            return 200 <= reply.status < 300
+            return bool(200 <= reply.status < 300)
     except (OSError, urllib.error.URLError, ValueError):
         return False

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.responses import Response
 from starlette.routing import Route
 
 from mosha.core.lazy import keep_public_names
-from mosha.server.pages import asking, book, catalogue, entrance, exploring, oidc, public, surveys
-from mosha.server.pages.site import endpoint
+from mosha.server.errors import NotFound
+from mosha.server.pages import asking, book, catalogue, entrance, exploring, oidc, public, series, surveys
+from mosha.server.pages.site import Visit, endpoint
 from mosha.server.service import Service
 
-__all__ = ["page_routes"]
+__all__ = ["missing_page", "page_routes"]
 
 
 def page_routes(service: Service) -> list[Any]:
     """The routes of all pages."""
-    rooms = (entrance, asking, catalogue, book, exploring, public, surveys, oidc)
+    rooms = (entrance, asking, series, catalogue, book, exploring, public, surveys, oidc)
     return [
         Route(path, endpoint(service, handler), methods=[method])
         for room in rooms
         for method, path, handler in room.ROUTES
     ]
+
+
+def missing_page(service: Service) -> Any:
+    """The page of an address that leads nowhere."""
+
+    def show(_: Visit) -> Response:
+        raise NotFound("server.not_found")
+
+    return endpoint(service, show)
 
 
 keep_public_names(__name__)

@@ -12,7 +12,7 @@ from mosha.core.errors import MoshaError
 from mosha.server.errors import BadRequest
 from mosha.server.pages.site import Data, Visit
 
-__all__ = ["ROUTES"]
+__all__ = ["ROUTES", "show_with_problem"]
 
 
 def list_all(visit: Visit) -> Response:
@@ -21,10 +21,10 @@ def list_all(visit: Visit) -> Response:
 
 
 def show_dataset(visit: Visit) -> Response:
-    return _show(visit)
+    return show_with_problem(visit)
 
 
-def _show(visit: Visit, problem: Data | None = None) -> Response:
+def show_with_problem(visit: Visit, problem: Data | None = None) -> Response:
     name = visit.path["dataset"]
     found = visit.do("readDataset", path=visit.path)
     grants = visit.do("listGrants", path=visit.path)["grants"] if visit.may("budget.see", name) else []
@@ -38,8 +38,11 @@ def _show(visit: Visit, problem: Data | None = None) -> Response:
         people=people,
         granted=sum((grant["budget"] or {}).get("limit", 0.0) for grant in grants if _counts(grant)),
         problem=problem,
+        series=visit.do("listSeries", query={"dataset": name})["series"],
         can_ask=visit.may("ask", name),
         can_grant=visit.may("grant.create", name) and found["state"] == "open",
+        can_schedule=visit.may("stream.create", name) and found["state"] == "open",
+        can_retire=visit.may("dataset.retire", name) and found["state"] in ("open", "frozen"),
         can_freeze=visit.may("dataset.freeze", name) and found["state"] == "open",
         can_thaw=visit.may("dataset.thaw", name) and found["state"] == "frozen",
         can_sign=visit.may("dataset.countersign", name) and found["version"] != found["newest_version"],
@@ -73,7 +76,24 @@ def grant(visit: Visit) -> Response:
                 body[part] = value
         visit.do("createGrant", path=visit.path, body=body)
     except (MoshaError, BadRequest) as error:
-        return _show(visit, visit.problem(error))
+        return show_with_problem(visit, visit.problem(error))
+    return visit.go(f"/datasets/{visit.path['dataset']}")
+
+
+def add_block(visit: Visit) -> Response:
+    """Open a block of the data, such as a year: rows whose column lies from one value up to another."""
+    try:
+        condition: Data = {"column": visit.typed("column").strip()}
+        for part in ("from", "until"):
+            if (said := visit.typed(part).strip()) != "":
+                condition[part] = float(said) if said.replace(".", "", 1).isdecimal() else said
+        body: Data = {"name": visit.typed("name").strip(), "condition": condition}
+        for part in ("epsilon", "delta"):
+            if (value := visit.number(part)) is not None:
+                body[part] = value
+        visit.do("createBlock", path=visit.path, body=body)
+    except (MoshaError, BadRequest) as error:
+        return show_with_problem(visit, visit.problem(error))
     return visit.go(f"/datasets/{visit.path['dataset']}")
 
 
@@ -84,8 +104,9 @@ def revoke(visit: Visit) -> Response:
 
 
 def change(visit: Visit) -> Response:
-    """Freeze, thaw or countersign."""
+    """Freeze, thaw, retire or countersign."""
     operations = {"freeze": "freezeDataset", "thaw": "thawDataset", "sign": "countersignDataset"}
+    operations["retire"] = "retireDataset"
     operation = operations.get(visit.path["change"])
     if operation is None:
         raise BadRequest("server.field_unknown", parameter="change")
@@ -144,6 +165,7 @@ ROUTES = (
     ("POST", "/register", register),
     ("GET", "/datasets/{dataset}", show_dataset),
     ("POST", "/datasets/{dataset}/grants", grant),
+    ("POST", "/datasets/{dataset}/blocks", add_block),
     ("POST", "/datasets/{dataset}/{change}", change),
     ("POST", "/grants/{grant}/revoke", revoke),
 )

@@ -15,7 +15,12 @@ __all__ = ["ROUTES"]
 
 def list_public(visit: Visit) -> Response:
     head = visit.do("readHead")["head"]
-    return visit.render("published.html", found=visit.do("listPublished")["publications"], head=head)
+    return visit.render(
+        "published.html",
+        found=visit.do("listPublished")["publications"],
+        head=head,
+        series=visit.do("listSeries")["series"],
+    )
 
 
 def show_public(visit: Visit) -> Response:

@@ -146,7 +146,7 @@ RULES: dict[str, Rule] = {
     "survey.read": _PUBLIC,
     "survey.report": _PUBLIC,
     "survey.estimate": _roles("curator", "reviewer", "auditor"),
-    "stream.list": _SIGNED_IN,
+    "stream.list": _PUBLIC,
     "stream.create": _roles("curator"),
     "stream.feed": _roles("curator"),
     "stream.read": _PUBLIC,

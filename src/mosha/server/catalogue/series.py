@@ -1,0 +1,151 @@
+"""Series: one number, or one for each group, published step by step; paid for whole when it begins.
+
+A series is a stream of the library (`mosha.streams`) on a dataset's account. Its whole horizon is charged in one
+transaction before the first row is seen, so that questions can never starve it. The curator feeds it, one step after
+another; a step that was published is never published otherwise. Its state lies sealed in the server's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mosha.ledger import Ledger
+from mosha.server.catalogue.datasets import declaration_of, find_dataset
+from mosha.server.catalogue.declarations import describe_declaration
+from mosha.server.clock import as_text, now
+from mosha.server.errors import BadRequest, Conflict, NotFound
+from mosha.server.store.database import Database, Row
+
+__all__ = [
+    "create_series",
+    "describe_series",
+    "feed_series",
+    "find_series",
+    "list_series",
+]
+
+SECOND = 1_000_000
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_turn = threading.Lock()  # one step at a time in this process; the state's own lock keeps other processes out
+
+
+def create_series(database: Database, ledger: Ledger, folder: Path, said: Mapping[str, Any], author: str) -> Row:
+    """Pay for a series and open it; refused without a trace where it cannot be paid for."""
+    if not _NAME.fullmatch(said["name"]):
+        raise BadRequest("server.field_wrong", parameter="name", expected="a-z, 0-9, -")
+    dataset = find_dataset(database, said["dataset"])
+    if dataset["state"] != "open":
+        raise Conflict("server.dataset_closed", state=dataset["state"])
+    if database.row("SELECT 1 AS found FROM schedules WHERE name = ?", said["name"]):
+        raise Conflict("server.exists", parameter="name", name=said["name"])
+    content = {part: value for part, value in said.items() if part not in ("name", "dataset")}
+    content["version"] = dataset["version"]
+    row = {"name": said["name"], "dataset": said["dataset"], "content": json.dumps(content)}
+    with _turn, _served(database, ledger, folder, row):
+        database.run(
+            "INSERT INTO schedules (id, dataset, name, content, state, author, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            *(said["name"], said["dataset"], said["name"], row["content"], "open", author, now()),
+        )
+    ledger.note("series/opened", {"series": said["name"], "dataset": said["dataset"], "by": author})
+    return find_series(database, said["name"])
+
+
+def _stream(database: Database, ledger: Ledger, row: Mapping[str, Any]) -> Any:
+    """The stream that was declared: its ranges and groups are those of the dataset's declaration."""
+    from mosha import streams  # noqa: PLC0415  (numerics are loaded with the first series)
+
+    content = json.loads(row["content"])
+    dataset = find_dataset(database, row["dataset"])
+    kept, _ = declaration_of(database, row["dataset"], content["version"])
+    unit, column = ledger.account(dataset["account"]).unit, content.get("column")
+    options = {part: content[part] for part in ("epsilon", "delta", "rho") if content.get(part) is not None}
+    options |= {"unit": unit, "horizon": int(content["horizon"]), "release": content.get("shows", "instant")}
+    if content["measure"] == "count":
+        return streams.counter(**options)
+    declared = kept["columns"].get(column) or {}
+    needed = "between" if content["measure"] == "sum" else "keys"
+    if not isinstance(declared, Mapping) or needed not in declared:
+        raise BadRequest("server.field_wrong", parameter="column", expected=needed)
+    if content["measure"] == "sum":
+        return streams.total(between=tuple(declared["between"]), column=column, **options)
+    return streams.histogram(keys=declared["keys"], column=column, **options)
+
+
+def _served(database: Database, ledger: Ledger, folder: Path, row: Mapping[str, Any]) -> Any:
+    from mosha import streams  # noqa: PLC0415
+
+    account = ledger.account(find_dataset(database, row["dataset"])["account"])
+    blocks = database.rows("SELECT account FROM blocks WHERE dataset = ?", row["dataset"])
+    payer = ledger.together([account, *(ledger.account(block["account"]) for block in blocks)])
+    place = folder / "series"
+    place.mkdir(exist_ok=True, mode=0o700)
+    stream = _stream(database, ledger, row)
+    return streams.serve(payer, stream, name=f"series {row['name']}", state=place / f"{row['name']}.state")
+
+
+def find_series(database: Database, name: str) -> Row:
+    row = database.row("SELECT * FROM schedules WHERE name = ?", name)
+    if row is None:
+        raise NotFound("server.not_found")
+    return row
+
+
+def list_series(database: Database, *, dataset: str | None = None, most: int = 200) -> list[Row]:
+    where, values = (" WHERE dataset = ?", (dataset,)) if dataset is not None else ("", ())
+    return database.rows(f"SELECT * FROM schedules{where} ORDER BY created DESC LIMIT ?", *values, most)  # noqa: S608
+
+
+def feed_series(
+    database: Database, ledger: Ledger, folder: Path, row: Row, step: int, rows: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Publish the next step; one that was published already is shown as it was, whatever rows come with it now."""
+    with _turn:
+        find = "SELECT * FROM points WHERE schedule = ? AND step = ?"
+        known = database.row(find, row["id"], step)
+        if known is not None:
+            return _point(known)
+        with _served(database, ledger, folder, row) as service:
+            # An answer that was computed before a crash, and not written down here, is asked for by its number.
+            if step not in (service.taken, service.taken + 1) or step < 1:
+                raise Conflict("server.series_step", parameter="step", expected=str(service.taken + 1))
+            release = service.step(dict(rows), number=step)
+        value = json.dumps({"value": _plain(release.value), "error": _plain(release.error(0.95))})
+        visible = (now() // SECOND + 2) * SECOND  # on a whole second: how long a step took is nobody's business
+        keep = "INSERT INTO points (schedule, step, value, created) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        database.run(keep, row["id"], step, value, visible)
+        found = database.row(find, row["id"], step)
+        assert found is not None
+        return _point(found)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _point(row: Row) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(row["value"])
+    return {"step": row["step"], "at": as_text(row["created"])} | said
+
+
+def describe_series(database: Database, row: Row, *, full: bool = True) -> dict[str, Any]:
+    """A series for everybody: what it shows, what it promises, and its points so far."""
+    content = json.loads(row["content"])
+    described: dict[str, Any] = {"name": row["name"], "dataset": row["dataset"], "created": as_text(row["created"])}
+    described |= {"title": content.get("title") or row["name"], "horizon": content["horizon"]}
+    described |= {"measure": content["measure"], "column": content.get("column")}
+    described["shows"] = content.get("shows", "instant")
+    if not full:
+        return described
+    kept, _ = declaration_of(database, row["dataset"], content["version"])
+    described["hidden"] = describe_declaration(kept)["hidden"]
+    described["price"] = {part: content[part] for part in ("epsilon", "delta", "rho") if content.get(part) is not None}
+    groups = (kept["columns"].get(content.get("column")) or {}).get("keys") if content["measure"] == "groups" else None
+    described["groups"] = groups
+    points = "SELECT * FROM points WHERE schedule = ? AND created <= ? ORDER BY step"
+    described["points"] = [_point(found) for found in database.rows(points, row["id"], now())]
+    return described

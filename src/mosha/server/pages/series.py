@@ -1,0 +1,56 @@
+"""Series on public pages: a curve with its error bars that goes on by itself; curators open them beside a dataset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from mosha.core.errors import MoshaError
+from mosha.server.errors import BadRequest
+from mosha.server.pages.catalogue import show_with_problem
+from mosha.server.pages.site import Data, Visit
+
+__all__ = ["ROUTES"]
+
+_SHOWN = 200
+
+
+def show(visit: Visit) -> Response:
+    found = visit.do("readSeries", path=visit.path)
+    return visit.render("series.html", found=found, lines=_lines(found), points=found["points"][::-1][:_SHOWN])
+
+
+def _lines(found: Data) -> list[tuple[str, list[tuple[float, float]]]]:
+    """What is drawn: for one number its curve between the ends of its error bars, for groups a curve each."""
+    points: list[Any] = found["points"]
+    if found["groups"]:
+        return [
+            (str(group), [(point["step"], point["value"][place]) for point in points])
+            for place, group in enumerate(found["groups"][:5])
+        ]
+    middle = [(point["step"], point["value"]) for point in points]
+    low = [(point["step"], point["value"] - point["error"]) for point in points]
+    high = [(point["step"], point["value"] + point["error"]) for point in points]
+    return [("", middle), ("-", low), ("+", high)]
+
+
+def create(visit: Visit) -> Response:
+    """Open a series from the page of its dataset."""
+    try:
+        body: Data = {
+            part: visit.typed(part).strip() for part in ("name", "title", "column") if visit.typed(part).strip()
+        }
+        body |= {"dataset": visit.path["dataset"], "measure": visit.typed("measure", "count")}
+        body |= {"horizon": int(visit.number("horizon") or 0), "epsilon": visit.number("epsilon") or 0.0}
+        body["shows"] = "running" if visit.typed("shows") == "running" else "instant"
+        made = visit.do("createSeries", body=body)
+    except (MoshaError, BadRequest) as error:
+        return show_with_problem(visit, visit.problem(error))
+    return visit.go(f"/series/{made['name']}")
+
+
+ROUTES = (
+    ("GET", "/series/{series}", show),
+    ("POST", "/datasets/{dataset}/series", create),
+)

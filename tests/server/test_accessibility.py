@@ -1,0 +1,60 @@
+"""Every page in a real browser, in both languages, light and dark: axe-core finds nothing serious."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.server.house import opened
+from tests.server.make_screens import PLACES, prepare
+from tests.server.screens import driven
+
+pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
+AXE = Path(importlib.util.find_spec("axe_playwright_python").origin).parent / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+SCRIPT = f"""(async () => {{
+  const found = await axe.run(document, {{ runOnly: {RULES}, resultTypes: ["violations"] }});
+  return found.violations.filter((one) => ["serious", "critical"].includes(one.impact))
+    .map((one) => one.id + ": " + one.nodes.map((node) => node.target + " " + node.html.slice(0, 200)).join(" | "));
+}})()"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("axe"), previews_per_minute=10_000) as house:
+        more = prepare(house)
+        with driven(str(house.client.base_url).rstrip("/")) as found:
+            found.house, found.more = house, more
+            yield found
+
+
+def enter(page, who, language):
+    page.send("Network.clearBrowserCookies")
+    page.send("Network.setCookie", name="mosha-language", value=language, url=page.base)
+    page.open("/")
+    if who:
+        page.follow(f"button[value={who}]")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("who", PLACES)
+def test_nothing_serious_is_found_on_any_page_light_and_dark(page, who, language):
+    enter(page, who, language)
+    wrong = {}
+    for name, path in (PLACES[who] | page.more.get(who, {})).items():
+        page.open(path)
+        page.run(AXE.read_text(encoding="utf-8") + "; true")
+        for dark in (False, True):
+            page.resize(1200, dark=dark)
+            if found := page.run(SCRIPT):
+                wrong[name, dark] = found
+    assert not wrong
+
+
+def test_the_check_can_fail(page):
+    enter(page, "", "en")
+    page.open("/explore")
+    page.run("document.querySelector('main').insertAdjacentHTML('beforeend', '<img src=\"/static/mosha.svg\">')")
+    page.run(AXE.read_text(encoding="utf-8") + "; true")
+    assert any(one.startswith("image-alt") for one in page.run(SCRIPT))
