@@ -30,7 +30,7 @@ from mosha.tables.explaining import explain_release
 from mosha.tables.look import look
 from mosha.tables.parts.additive import Aggregate, Count, CountPersons, Distinct
 from mosha.tables.parts.assumptions import Guess
-from mosha.tables.parts.key_values import public_rows
+from mosha.tables.parts.key_values import list_values, public_rows
 from mosha.tables.parts.keys import MOST_KEYS
 from mosha.tables.parts.part import Frame, Part
 from mosha.tables.parts.quantiles import Quantile
@@ -57,6 +57,8 @@ class Question(Shown):
     account: Account | None
     keys: tuple[tuple[str, Expression], ...] = ()
     only: tuple[tuple[Any, ...], ...] | None = None
+    listed: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    """The public values of some of the keys, where the others' come from the data."""
     aggregates: Mapping[str, Aggregate]
     weights: Mapping[str, float] = field(default_factory=dict)
     best: int | None = None
@@ -76,18 +78,23 @@ class Question(Shown):
             raise InvalidParameter("tables.weight_of_nothing", aggregate=unknown[0])
         if self.best is not None and not self._asks_for_top:
             raise InvalidParameter("tables.top_counts", parameter="top", spent="nothing")
+        self._check_keys()
+        check_parts(self.frame, self.aggregates)
+
+    def _check_keys(self) -> None:
+        """Public keys in plain form; refuse more top values than candidates."""
         if self.only is not None:
             object.__setattr__(self, "only", public_rows(self.relation, self.keys, self.only))
             if self.best is not None and self.best > len(self.only):
                 raise InvalidParameter("tables.too_few_candidates", candidates=len(self.only), asked=self.best)
-        check_parts(self.frame, self.aggregates)
+        object.__setattr__(self, "listed", list_values(self.relation, self.keys, self.listed))
 
     @property
     def frame(self) -> Frame:
         most = MOST_KEYS if self.private_keys else len(self.only or ((),))
         if self.best is not None and self.only is not None:
             most = min(most, self.best)
-        return Frame(self.relation, self.unit, self.keys, self.only, most)
+        return Frame(self.relation, self.unit, self.keys, self.only, most, self.listed)
 
     @property
     def private_keys(self) -> bool:
@@ -121,7 +128,8 @@ class Question(Shown):
         """What tells this question from others that cost the same: its plan, its groups and what is asked of them."""
         weights = tuple(sorted(self.weights.items()))
         aggregates = tuple(self.aggregates.items())
-        return fingerprint(self.relation, self.unit, self.keys, self.only, aggregates, weights, self.best)
+        some = (self.listed,) if self.listed else ()
+        return fingerprint(self.relation, self.unit, self.keys, self.only, aggregates, weights, self.best, *some)
 
     def to_dict(self, *, tables: Mapping[str, ProtectedTable[Question] | Relation] | None = None) -> dict[str, Any]:
         """The question as plain data: its plan, its groups and what is asked, and nothing about who pays.
@@ -139,8 +147,8 @@ class Question(Shown):
         Question(count, unit=Row())
         """
         return write_question(
-            self.relation, by=dict(self.keys), only=self.only, aggregates=self.aggregates, weights=self.weights,
-            top=self.best, tables=tables,
+            self.relation, by=dict(self.keys), only=self.only, listed=self.listed, aggregates=self.aggregates,
+            weights=self.weights, top=self.best, tables=tables,
         )  # fmt: skip
 
     @staticmethod

@@ -87,7 +87,7 @@ class ProtectedTable(Protocol[Asked_co]):
         aggregates: Mapping[str, Aggregate],
         *,
         by: Mapping[str, Expression],
-        keys: Keys | str | None,
+        keys: Keys | Mapping[str, Sequence[object]] | str | None,
         weights: Mapping[str, float],
         top: int | None,
     ) -> Asked_co:
@@ -260,13 +260,29 @@ class _QuestionReader(_AggregateReader, Generic[Asked_co]):
         found = self.fields(data, place, needs=["name", "of"])
         return self.text(found["name"], f"{place}.name"), self.expression(found["of"], f"{place}.of")
 
-    def _keys(self, data: object, relation: Relation, by: Mapping[str, Expression]) -> Keys | str:
+    def _keys(
+        self, data: object, relation: Relation, by: Mapping[str, Expression]
+    ) -> Keys | Mapping[str, Sequence[object]] | str:
         if not by:
             self.refuse("tables.data_keys_without_groups", "keys")
         if data == FROM_DATA:
             return FROM_DATA
+        if isinstance(data, Mapping):
+            return self._some_keys(data, relation, by)
         rows = [self.items(row, f"keys[{i}]") for i, row in enumerate(self.items(data, "keys"))]
         return self.build("keys", lambda: [from_plain(row, relation, tuple(by.items())) for row in rows])
+
+    def _some_keys(
+        self, data: Mapping[object, object], relation: Relation, by: Mapping[str, Expression]
+    ) -> dict[str, list[object]]:
+        """The public values of some columns, by name."""
+        found = self.fields(data, "keys", needs=[], may=list(by))
+        return {name: self._values(values, name, relation, by[name]) for name, values in found.items()}
+
+    def _values(self, data: object, name: str, relation: Relation, of: Expression) -> list[object]:
+        place = f"keys.{name}"
+        items = self.items(data, place)
+        return self.build(place, lambda: [from_plain([item], relation, ((name, of),))[0] for item in items])
 
     def _weights(self, data: object) -> dict[str, float]:
         if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):

@@ -25,6 +25,7 @@ def write_question(
     *,
     by: Mapping[str, Expression],
     only: Sequence[tuple[object, ...]] | None,
+    listed: Sequence[tuple[str, Sequence[object]]],
     aggregates: Mapping[str, Aggregate],
     weights: Mapping[str, float],
     top: int | None,
@@ -38,7 +39,8 @@ def write_question(
     }
     if by:
         data["group_by"] = [_write_key(name, expression) for name, expression in by.items()]
-        data["keys"] = FROM_DATA if only is None else [to_plain(row) for row in only]
+        some: Plain = {name: to_plain(values) for name, values in listed} or FROM_DATA
+        data["keys"] = some if only is None else [to_plain(row) for row in only]
     data["aggregates"] = [{"name": name, **_write_aggregate(asked)} for name, asked in aggregates.items()]
     if weights:
         data["weights"] = dict(sorted(weights.items()))

@@ -22,6 +22,7 @@ from mosha.tables.parts.counted_keys import CountedKeys
 from mosha.tables.parts.distinct_values import DistinctPart
 from mosha.tables.parts.key_values import from_plain, to_plain
 from mosha.tables.parts.keys import KeySelection
+from mosha.tables.parts.mixed_keys import MixedKeys
 from mosha.tables.parts.part import Frame, Noisy, Part, Rows, Selection
 from mosha.tables.parts.quantiles import Quantile, QuantilesPart, columns_of
 from mosha.tables.parts.sums import Sums, compares_noises, prefers_gaussian, share_for_noise
@@ -142,9 +143,11 @@ def plan_release(
         rest = budget.scale(1 - SHARE_FOR_TOP)
     elif frame.keys and frame.only is None:
         delta = budget.delta / 2
-        if counted := _plan_counted_keys(frame, aggregates, weights, budget):
+        if not frame.listed and (counted := _plan_counted_keys(frame, aggregates, weights, budget)):
             return ReleasePlan(frame, tuple(aggregates), budget, None, counted, best)
         selection = KeySelection.plan(frame, budget, SHARE_FOR_KEYS, delta)
+        if frame.listed:
+            selection = MixedKeys(selection)
         rest = budget.scale(1 - SHARE_FOR_KEYS)
         rest = replace(rest, delta=delta if rest.epsilon is not None else 0.0)
     return ReleasePlan(frame, tuple(aggregates), budget, selection, plan_parts(frame, aggregates, weights, rest), best)

@@ -96,9 +96,10 @@ class Table(Shown, FrameVerbs):
 
         Args:
             columns: names of columns, or expressions with a name (`year=col("day").year()`).
-            keys: values for one column, tuples for several, or a list for each column by name (all combinations).
+            keys: values for one column, tuples for several, or lists by the name of their column (all combinations).
                 Left out, they are those that the table's declaration lists; where it lists none, or with
-                keys="from_data", groups come from the data, which costs a delta.
+                keys="from_data", groups come from the data, which costs a delta. So do the keys of columns without a
+                list, where others have one: `keys={"month": range(1, 13)}`.
             computed: named expressions.
         """
         named: dict[str, Expression] = {}
@@ -117,6 +118,10 @@ class Table(Shown, FrameVerbs):
         if keys is None:
             known = {name: self.declared.keys.get(e.name) for name, e in named.items() if isinstance(e, Column)}
             keys = known if len(known) == len(named) and None not in known.values() else None
+        if isinstance(keys, Mapping):
+            keys = {name: values for name, values in keys.items() if not is_from_data(values)}
+            if set(keys) < set(named):
+                return Grouped(self, tuple(named.items()), None, _list_some_keys(keys, tuple(named)))
         return Grouped(self, tuple(named.items()), _list_keys(keys, tuple(named)))
 
     def ask(
@@ -140,7 +145,8 @@ class Table(Shown, FrameVerbs):
         grouped = self._group(by, keys) if by else Grouped(self, (), None)
         return Question(
             relation=self.relation, unit=self.unit, account=self.account, keys=grouped.keys, only=grouped.only,
-            aggregates=_fill_ranges(aggregates, self.declared), weights=dict(weights or {}), best=top,
+            listed=grouped.listed, aggregates=_fill_ranges(aggregates, self.declared), best=top,
+            weights=dict(weights or {}),
         )  # fmt: skip
 
     def histogram(self, edges: Mapping[str, Sequence[float]]) -> Question:
@@ -195,6 +201,7 @@ class Grouped(Shown, Asks):
     table: Table
     keys: tuple[tuple[str, Expression], ...]
     only: tuple[tuple[Any, ...], ...] | None
+    listed: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     def __repr__(self) -> str:
         listed = "from data" if self.only is None else f"{len(self.only)} listed"
@@ -207,7 +214,7 @@ class Grouped(Shown, Asks):
         table = self.table
         return Question(
             relation=table.relation, unit=table.unit, account=table.account,
-            keys=self.keys, only=self.only, aggregates=_fill_ranges(named, table.declared),
+            keys=self.keys, only=self.only, listed=self.listed, aggregates=_fill_ranges(named, table.declared),
         )  # fmt: skip
 
 
@@ -270,6 +277,13 @@ def _list_keys(keys: Any, names: tuple[str, ...]) -> tuple[tuple[Any, ...], ...]
     if set(map(len, found)) != {len(names)}:
         raise InvalidParameter("tables.key_length", parameter="keys", values=len(names), columns=list(names))
     return tuple(found)
+
+
+def _list_some_keys(keys: Mapping[str, Any], names: tuple[str, ...]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """The public values of the columns that have some."""
+    listed = {name: _list_keys({name: keys[name]}, (name,)) or () for name in names if name in keys}
+    _combinations([list(rows) for rows in listed.values()])
+    return tuple((name, tuple(value for (value,) in rows)) for name, rows in listed.items())
 
 
 def protect(

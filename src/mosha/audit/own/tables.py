@@ -10,6 +10,7 @@ from mosha.audit.claims.neighbours import Proposal
 from mosha.audit.registry import Entry
 from mosha.connect.engines.opening import source
 from mosha.connect.engines.source import Engine, Source
+from mosha.connect.language.expression import col
 from mosha.core.measurement import Measurement
 from mosha.core.unit import Neighbors, Person, Row, Unit
 from mosha.sql import statement
@@ -128,6 +129,10 @@ def _means_by_private_keys(table: Table) -> Question:
     return table.group_by("g").mean("x", between=BETWEEN)
 
 
+def _counts_by_mixed_keys(table: Table) -> Question:
+    return table.group_by("g", high=col("x") > 2, keys={"high": [True, False]}).count()
+
+
 def _sql(text: str) -> Callable[[Table], Question]:
     return lambda table: statement(text, {"visits": table}).question
 
@@ -163,6 +168,7 @@ def own_entries() -> list[Entry]:
         _entry("private keys, many", _means_by_private_keys, ANY, SELECTED, _propose_new_groups()),
         _entry("private keys, counted", lambda t: t.group_by("g").count(), CUT, SELECTED, _propose_new_groups()),
         _entry("private keys, both bought", lambda t: t.group_by("g").count(), ANY, SELECTED, _propose_new_groups()),
+        _entry("private and public keys", _counts_by_mixed_keys, CUT, SELECTED, _propose_new_groups()),
         _entry("count, bound bought", lambda t: t.count(), ANY, PURE, added),
         _entry("SQL", _sql(awkward), TWO, PURE, added),
     ]  # fmt: skip

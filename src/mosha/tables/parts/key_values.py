@@ -22,6 +22,7 @@ __all__ = [
     "in_utc",
     "interval",
     "intervals",
+    "list_values",
     "public_rows",
     "to_plain",
 ]
@@ -37,6 +38,15 @@ def public_rows(relation: Relation, keys: Keys, only: Iterable[Any]) -> tuple[tu
     if rows and all(_is_plain(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)):
         return rows
     return in_utc(Question(relation, keys, only=rows).only or (), kinds)
+
+
+def list_values(
+    relation: Relation, keys: Keys, listed: Sequence[tuple[str, Sequence[Any]]]
+) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Public values of some keys in plain form, checked against the types of their columns."""
+    kinds = dict(keys)
+    rows = {name: public_rows(relation, ((name, kinds[name]),), [(v,) for v in values]) for name, values in listed}
+    return tuple((name, tuple(value for (value,) in found)) for name, found in rows.items())
 
 
 def in_utc(rows: Iterable[tuple[Any, ...]], kinds: Sequence[Type]) -> tuple[tuple[Any, ...], ...]:

@@ -32,7 +32,7 @@ class Frame:
     """What all parts of a release have in common: the rows, whose they are, and the groups they fall into.
 
     `only` lists the groups that are shown, public ones or those that were selected; without keys there is one group
-    that holds everything.
+    that holds everything. `listed` has the public values of some keys, where those of the others come from the data.
     """
 
     relation: Relation
@@ -40,6 +40,7 @@ class Frame:
     keys: Keys = ()
     only: Rows | None = None
     most_groups: int = 1
+    listed: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
     @property
     def groups(self) -> int:

@@ -306,23 +306,23 @@ def _output(node: exp.Expression, items: list[tuple[str, exp.Expression]]) -> ex
 def _public(
     select: exp.Select, groups: Mapping[str, tuple[str, Any]], given: dict[str, Any], scope: Scope
 ) -> dict[str, list[Any]] | str | None:
-    """Public keys of every group: as given, as WHERE lists them, as declared; else groups come from the data."""
+    """Public keys of the columns that have them: as given, as WHERE lists them, as declared; others' come from data."""
     listed = _listed_in_where(select, scope)
     found: dict[str, list[Any]] = {}
+    asked = False
     for name, (text, expression) in groups.items():
         declared = scope.table.declared.keys.get(expression.name) if isinstance(expression, Column) else None
         said = [given.get(called) for called in _list_names(name, text, expression)]
         for source in (*said, listed.get(repr(expression)), declared):
             if is_from_data(source):
-                return FROM_DATA
+                asked = True
+                break
             if source is not None:
                 if isinstance(source, str | bytes) or not isinstance(source, Iterable):
                     raise InvalidParameter("tables.keys_of_column", parameter="keys", column=name)
                 found[name] = list(source)
                 break
-        else:
-            return None
-    return found or None
+    return found or (FROM_DATA if asked else None)
 
 
 def _listed_in_where(select: exp.Select, scope: Scope) -> dict[str, list[Any]]:
