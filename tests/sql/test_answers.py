@@ -44,6 +44,11 @@ QUERIES = [
     "SELECT COUNT(*) AS n FROM visits WHERE ward ILIKE 'a%'",
     "SELECT SUM(CLAMP(CASE WHEN ward = 'A' THEN NULL ELSE days END, 0, 30)) AS s FROM visits",
     "SELECT day, COUNT(*) AS n FROM visits WHERE day IN (DATE '2026-01-02') GROUP BY 1 HAVING day > DATE '2026-01-01'",
+    "SELECT COUNT(*) AS n FROM visits WHERE day >= '2026-03-01' AND day < DATE '2026-03-01' + INTERVAL '2' MONTH",
+    "SELECT COUNT(*) AS n FROM visits WHERE day BETWEEN '2026-02-01' AND '2026-03-31' OR day IN ('2026-01-05')",
+    "SELECT COUNT(*) AS n FROM visits WHERE day - DATE '2026-01-31' > 30 AND (age - 40) % 7 = -3",
+    "SELECT COUNT(*) AS n FROM visits WHERE LEFT(ward, 1) = 'A' OR CONTAINS(ward, 'C') OR POWER(age, 2) > 6000",
+    "SELECT v.ward, COUNT(*) AS n FROM visits v WHERE ward IN ('A', 'B') GROUP BY Ward ORDER BY v.ward",
     "SELECT SUM((days > 5)::INT) AS n, AVG((female)::INT) AS f FROM visits JOIN people USING (patient_id)",
     "SELECT CORR(CLAMP(age, 0, 100), CLAMP(days, 0, 30)) AS c FROM visits",
 ]

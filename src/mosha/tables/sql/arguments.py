@@ -22,7 +22,7 @@ READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     ),
     **dict.fromkeys(
         (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.And, exp.Or,
-         exp.StartsWith, exp.Extract, exp.Nullif),
+         exp.StartsWith, exp.Extract, exp.Nullif, exp.Left, exp.Contains, exp.Mod, exp.Pow),
         _BOTH,
     ),
     **dict.fromkeys(
@@ -40,6 +40,7 @@ READ: Mapping[type[exp.Expression], tuple[str, ...]] = {
     exp.Count: (*_LIST, "big_int"),
     exp.DateDiff: (*_BOTH, "unit", "date_part_boundary", "big_int"),
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc), ("this", "unit", "input_type_preserved")),
+    exp.Interval: ("this", "unit"),
     exp.Literal: ("this", "is_string"),
     exp.Null: _NOTHING,
     exp.Column: ("this", "table", "db", "catalog"),

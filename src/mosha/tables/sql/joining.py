@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import DataError, InvalidParameter, WrongUnit
-from mosha.tables.sql.scalar import Refused, name_of
+from mosha.tables.sql.scalar import Refused, name_of, scalar
 from mosha.tables.sql.scope import Scope, check_new
 
 __all__ = ["Piece", "join_pieces", "join_scopes", "list_conditions"]
@@ -89,6 +89,7 @@ def _list_candidates(waiting: list[Piece]) -> Iterator[Piece]:
 
 def _join_piece(scope: Scope, piece: Piece, assembly: _Assembly) -> Scope:
     check_new(piece.alias, scope.names, "two tables of FROM")
+    piece = _filter_outer(piece, assembly)
     other = piece.scope
     pairs, used = _find_pairs(scope, piece, other, assembly)
     if not pairs:
@@ -101,6 +102,25 @@ def _join_piece(scope: Scope, piece: Piece, assembly: _Assembly) -> Scope:
     joined = join_scopes(scope, other, pairs, how, keep_left=frozenset(piece.using), alias=piece.alias)
     assembly.conditions = [part for part in assembly.conditions if part not in used]
     return joined
+
+
+def _filter_outer(piece: Piece, assembly: _Assembly) -> Piece:
+    """An outer table whose ON also says which of its own rows may match: these alone are joined."""
+    if not piece.outer:
+        return piece
+    own = [part for part in piece.on if _names_alone(part, piece, assembly)]
+    scope = piece.scope
+    for part in own:
+        scope = scope.where(scalar(part, scope))
+    return replace(piece, scope=scope, on=tuple(part for part in piece.on if part not in own))
+
+
+def _names_alone(node: exp.Expression, piece: Piece, assembly: _Assembly) -> bool:
+    """Whether a condition names columns of one table and nothing else."""
+    if any(isinstance(part, exp.Select) for part in node.walk()):
+        return False
+    columns = list(node.find_all(exp.Column))
+    return bool(columns) and all(assembly.find_alias(column) == piece.alias for column in columns)
 
 
 def join_scopes(

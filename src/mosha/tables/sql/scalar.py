@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -13,20 +12,11 @@ from mosha.connect.language.expression import Call, Case, Expression, Operator, 
 from mosha.connect.language.schema import Schema, Type
 from mosha.core.errors import Refused
 from mosha.core.number import real
+from mosha.tables.sql.constants import constant, find_type, fold_numbers, name_of
+from mosha.tables.sql.moments import read_texts
 
 __all__ = ["Refused", "all_of", "between", "constant", "decimal_of", "name_of", "scalar"]
 
-
-_TYPES = {
-    **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT", "HUGEINT", "INT128"), Type.INTEGER),
-    **dict.fromkeys(("DOUBLE", "FLOAT", "DECIMAL", "REAL"), Type.REAL),
-    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR"), Type.TEXT),
-    "BOOLEAN": Type.BOOLEAN,
-    "DATE": Type.DATE,
-    "TIMESTAMP": Type.TIMESTAMP,
-    "TIMESTAMPNTZ": Type.TIMESTAMP,
-    "TIMESTAMPTZ": Type.INSTANT,
-}
 
 _BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
     exp.Add: lambda a, b: a + b,
@@ -43,6 +33,7 @@ _BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
     exp.DateDiff: lambda a, b: a.days_since(b),
 }
 
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 _CONNECTIVES: dict[type[exp.Expression], Operator] = {exp.And: Operator.AND, exp.Or: Operator.OR}
 
 _UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
@@ -65,6 +56,7 @@ _UNARY: dict[type[exp.Expression], Callable[[Any], Expression]] = {
     exp.Minute: lambda a: a.minute(),
 }
 
+MOST_POWER = 8
 _PARTS = {"ISODOW": "weekday"} | {name.upper(): name for name in ("year", "quarter", "month", "day", "hour", "minute")}
 
 
@@ -79,54 +71,6 @@ class Scope(Protocol):
         """The name of a column in the plan."""
 
 
-def name_of(node: Any) -> str:
-    """What to call a piece of SQL in a message."""
-    return str(node.sql(dialect="duckdb"))
-
-
-def constant(node: exp.Expression) -> Any:
-    """A public constant: a number, text, boolean, date, timestamp or NULL."""
-    match node:
-        case exp.Paren():
-            return constant(node.this)
-        case exp.Neg():
-            return -constant(node.this)
-        case exp.Null():
-            return None
-        case exp.Boolean():
-            return bool(node.this)
-        case exp.Literal():
-            return str(node.this) if node.is_string else _number(str(node.this))
-        case exp.Cast() if isinstance(node.this, exp.Literal) and node.this.is_string:
-            return _moment(str(node.this.this), _kind(node))
-    raise Refused("tables.sql_constant", text=name_of(node))
-
-
-def _number(text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
-
-
-def _moment(text: str, kind: Type) -> Any:
-    try:
-        if kind is Type.DATE:
-            return date.fromisoformat(text)
-        if kind in {Type.TIMESTAMP, Type.INSTANT}:
-            return datetime.fromisoformat(text)
-    except ValueError:
-        raise Refused("tables.sql_not_a_date", text=text, kind=str(kind)) from None
-    return text
-
-
-def _kind(node: exp.Expression) -> Type:
-    kind = _TYPES.get(node.args["to"].this.name)
-    if kind is None:
-        raise Refused("tables.sql_no_type", text=name_of(node), types=[str(kind) for kind in Type])
-    return kind
-
-
 def scalar(node: exp.Expression, scope: Scope) -> Expression:
     """A scalar expression of one row.
 
@@ -138,9 +82,7 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
     if kind in _CONNECTIVES:
         return all_of([scalar(part, scope) for part in _flatten(node, kind)], _CONNECTIVES[kind])
     if kind in _BINARY:
-        if kind is exp.DateDiff and str(node.args.get("unit", "DAY")).upper() not in {"DAY", "DAYS"}:
-            raise Refused("tables.sql_date_difference", text=name_of(node))
-        return _BINARY[kind](scalar(node.this, scope), scalar(node.expression, scope))
+        return _combine(node, scope)
     if kind in _UNARY and not _extras(node):
         return _UNARY[kind](scalar(node.this, scope))
     handler = _SPECIAL.get(kind)
@@ -148,6 +90,23 @@ def scalar(node: exp.Expression, scope: Scope) -> Expression:
         raise Refused("tables.sql_unknown_function", text=name_of(node), function=kind.__name__)
     found = handler(node, scope)
     return ~found if node.args.get("negate") else found
+
+
+def _combine(node: exp.Expression, scope: Scope) -> Expression:
+    """Two sides and an operator; constants are put together here, dates beside texts are read as dates."""
+    kind = type(node)
+    if kind is exp.DateDiff and str(node.args.get("unit", "DAY")).upper() not in {"DAY", "DAYS"}:
+        raise Refused("tables.sql_date_difference", text=name_of(node))
+    if isinstance(node.expression, exp.Interval):
+        return _constant(node, scope)
+    if (folded := fold_numbers(node)) is not None:
+        return lit(folded)
+    sides = [scalar(node.this, scope), scalar(node.expression, scope)]
+    if kind in _COMPARISONS:
+        sides = read_texts(sides, scope.schema)
+    if kind is exp.Sub and all(type_of(side, scope.schema) is Type.DATE for side in sides):
+        return sides[0].days_since(sides[1])
+    return _BINARY[kind](*sides)
 
 
 def _flatten(node: exp.Expression, kind: type[exp.Expression]) -> list[exp.Expression]:
@@ -197,7 +156,7 @@ def _cast(node: exp.Expression, scope: Scope) -> Expression:
     value = scalar(node.this, scope)
     sizes = decimal_of(node)
     if sizes is None:
-        return value.cast(_kind(node))
+        return value.cast(find_type(node))
     number = value if type_of(value, scope.schema).numeric else value.cast(Type.REAL)
     return Call(Operator.ROUND, (number,), (sizes[1], 10.0 ** (sizes[0] - sizes[1])))
 
@@ -259,7 +218,8 @@ def _in(node: exp.Expression, scope: Scope) -> Expression:
     values = [constant(item) for item in node.expressions]
     if None in values:
         raise Refused("tables.sql_null_in_list", text=name_of(node), column=name_of(node.this))
-    return scalar(node.this, scope).is_in(*values)
+    value, *members = read_texts([scalar(node.this, scope), *map(lit, values)], scope.schema)
+    return value.is_in(*members)
 
 
 def _is(node: exp.Expression, scope: Scope) -> Expression:
@@ -272,7 +232,8 @@ def _is(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _between(node: exp.Expression, scope: Scope) -> Expression:
-    value, low, high = (scalar(part, scope) for part in (node.this, node.args["low"], node.args["high"]))
+    parts = [scalar(part, scope) for part in (node.this, node.args["low"], node.args["high"])]
+    value, low, high = read_texts(parts, scope.schema)
     inside = value.between(low, high)
     return inside | value.between(high, low) if node.args.get("symmetric") else inside
 
@@ -329,6 +290,44 @@ def _extract(node: exp.Expression, scope: Scope) -> Expression:
 
 def _truncate(node: exp.Expression, scope: Scope) -> Expression:
     return scalar(node.this, scope).truncate(node.args["unit"].name.lower())
+
+
+def _left(node: exp.Expression, scope: Scope) -> Expression:
+    return scalar(node.this, scope).substring(1, constant(node.expression))
+
+
+def _contains(node: exp.Expression, scope: Scope) -> Expression:
+    part = constant(node.expression)
+    if not isinstance(part, str):
+        raise Refused("tables.sql_like", text=name_of(node))
+    return scalar(node.this, scope).contains(part)
+
+
+def _remainder(node: exp.Expression, scope: Scope) -> Expression:
+    """The remainder x % n of whole numbers, with the sign of x, as engines have it."""
+    value, divisor = scalar(node.this, scope), constant(_unwrap(node.expression))
+    if not isinstance(divisor, int) or divisor <= 0 or type_of(value, scope.schema) is not Type.INTEGER:
+        raise Refused("tables.sql_remainder", text=name_of(node), spent="nothing")
+    opposite = -value
+    return Case(((value >= 0, value - value.bin(divisor)),), -(opposite - opposite.bin(divisor)))
+
+
+def _unwrap(node: exp.Expression) -> exp.Expression:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _power(node: exp.Expression, scope: Scope) -> Expression:
+    """A small whole power: a product."""
+    exponent = constant(node.expression)
+    if not isinstance(exponent, int) or not 1 <= exponent <= MOST_POWER:
+        raise Refused("tables.sql_power", text=name_of(node), most=MOST_POWER, spent="nothing")
+    value = scalar(node.this, scope)
+    found = value
+    for _ in range(exponent - 1):
+        found = found * value
+    return found
 
 
 def _nullif(node: exp.Expression, scope: Scope) -> Expression:
@@ -393,6 +392,10 @@ _SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Expressio
     exp.TimestampTrunc: _truncate,
     exp.DateTrunc: _truncate,
     exp.Nullif: _nullif,
+    exp.Left: _left,
+    exp.Contains: _contains,
+    exp.Mod: _remainder,
+    exp.Pow: _power,
     exp.Anonymous: _function,
     exp.Least: _least,
     exp.Greatest: _least,

@@ -40,9 +40,8 @@ def summarize(select: exp.Select, scope: Scope) -> Scope:
     known = {name_of(node): name for node, name in zip(wanted, keys, strict=True)} | found
     visible: dict[str, str] = {}
     computed: dict[str, Expression] = {}
-    for title, node in items:
-        if not title:
-            raise Refused("tables.sql_needs_name", text=name_of(node))
+    for said, node in items:
+        title = said or name_of(node).lower()
         expression = scalar(_replace_known(node, known), _plain(scope))
         if isinstance(expression, Column):
             visible[title] = expression.name
