@@ -129,7 +129,6 @@ def test_the_curve_becomes_a_picture(ending, tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--epsilon", "0"),
         ("--epsilon", "-1"),
         ("--epsilon", "nan"),
         ("--epsilon", "inf"),

@@ -25,29 +25,47 @@ if TYPE_CHECKING:
     from mosha.classroom.lessons import explain_epsilon as explain_epsilon
     from mosha.classroom.verdict import Verdict as Verdict
     from mosha.classroom.verdict import check as check
+    from mosha.classroom.windows import Composition as Composition
+    from mosha.classroom.windows import SequenceSensitivity as SequenceSensitivity
+    from mosha.classroom.windows import compare_compositions as compare_compositions
+    from mosha.classroom.windows import exponential_probabilities as exponential_probabilities
+    from mosha.classroom.windows import privacy_loss as privacy_loss
+    from mosha.classroom.windows import sequence_sensitivities as sequence_sensitivities
 
 _NAMES = {
+    "Composition": "windows",
     "Exercise": "exercises.exercise",
     "Finding": "checks.kinds",
+    "SequenceSensitivity": "windows",
     "Verdict": "verdict",
     "check": "verdict",
+    "compare_compositions": "windows",
     "compare_models": "lessons",
     "compare_noise": "lessons",
     "compose_questions": "lessons",
-    "list_exercises": "exercises.exercise",
     "explain_epsilon": "lessons",
+    "exponential_probabilities": "windows",
     "find_exercise": "exercises.exercise",
+    "list_exercises": "exercises.exercise",
+    "privacy_loss": "windows",
+    "sequence_sensitivities": "windows",
 }
 __all__ = [
+    "Composition",
     "Exercise",
     "Finding",
+    "SequenceSensitivity",
     "Verdict",
     "check",
+    "compare_compositions",
     "compare_models",
     "compare_noise",
     "compose_questions",
     "explain_epsilon",
+    "exponential_probabilities",
     "find_exercise",
     "list_exercises",
+    "privacy_loss",
+    "sequence_sensitivities",
 ]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

@@ -12,21 +12,18 @@ from typing import Annotated, Any
 import typer
 
 from mosha._version import __version__
-from mosha.cli import (  # noqa: F401
+from mosha.cli import (
     audit,
     graph,
     learn,
-    ledger,
-    ledger_grants,
-    ledger_keys,
-    ledger_notes,
-    ledger_statement,
     local,
     report,
     server,
     stream,
 )
+from mosha.cli.compose import compose
 from mosha.cli.explain import explain
+from mosha.cli.ledger import commands, grants, keys, notes, statement  # noqa: F401  (each adds its commands)
 from mosha.cli.plan import plan
 from mosha.cli.query import query
 from mosha.cli.serve import serve
@@ -53,12 +50,13 @@ def application() -> typer.Typer:
     )
     app.callback()(_mosha)
     app.command("explain")(explain)
+    app.command("compose")(compose)
     app.command("plan")(plan)
     app.command("query")(query)
     app.command("serve")(serve)
     app.command("synth")(synth)
     app.command("version")(version)
-    app.add_typer(ledger.app, name="ledger")
+    app.add_typer(commands.app, name="ledger")
     app.add_typer(graph.app, name="graph")
     app.add_typer(learn.app, name="learn")
     app.add_typer(audit.app, name="audit")

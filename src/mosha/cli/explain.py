@@ -12,7 +12,7 @@ import typer
 from mosha.cli.terminal import Json, console, number, percent, write_json
 from mosha.core.guarantee import Approx, Gaussian, Guarantee, Pure, ZeroConcentrated
 from mosha.core.language import say
-from mosha.core.number import positive, strict_probability
+from mosha.core.number import non_negative, positive, strict_probability
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -135,7 +135,7 @@ def _guarantee(epsilon: float | None, delta: float | None, rho: float | None, mu
     if len(given) != 1:
         raise typer.BadParameter("give exactly one of --epsilon, --rho and --mu: each is a guarantee of its own.")
     if epsilon is not None:
-        epsilon = positive("epsilon", epsilon)
+        epsilon = non_negative("epsilon", epsilon)
         return Pure(epsilon) if delta is None else Approx(epsilon, delta)
     if delta is not None:
         strict_probability("delta", delta)

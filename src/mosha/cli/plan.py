@@ -51,18 +51,17 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Find the least epsilon for an accuracy, or the error of an epsilon."""
-    if sum(given is not None for given in (standard_deviation, within, epsilon)) != 1:
-        raise typer.BadParameter("give exactly one of --standard-deviation, --within and --epsilon.")
+    if (epsilon is None) == (standard_deviation is None and within is None):
+        raise typer.BadParameter("give --epsilon, or an accuracy: --standard-deviation, --within, or both.")
     if (mechanism is Mechanism.GAUSSIAN) != (delta is not None):
         raise typer.BadParameter("gaussian noise needs --delta, laplace noise has none.")
     width = None if within is None else _width(within, of)
     strict_probability("confidence", confidence)
     noise = _noise(sensitivity, grid, delta)
-    if width is not None:
-        epsilon = noise.epsilon(within=width, confidence=confidence)
-    elif standard_deviation is not None:
-        epsilon = noise.epsilon(standard_deviation=standard_deviation)
-    epsilon = positive("epsilon", epsilon)
+    demands = [] if width is None else [noise.epsilon(within=width, confidence=confidence)]
+    if standard_deviation is not None:
+        demands.append(noise.epsilon(standard_deviation=standard_deviation))
+    epsilon = positive("epsilon", max(demands, default=epsilon))
     deviation, reach = noise.deviation(epsilon=epsilon), noise.within(epsilon=epsilon, confidence=confidence)
     found = Plan(mechanism, sensitivity, epsilon, delta or 0.0, deviation, reach, confidence)
     if as_json:

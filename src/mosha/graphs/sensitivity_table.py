@@ -28,7 +28,8 @@ def sensitivities(
 
     At edge level triangles and stars are in fact released with noise for the graph at hand, which is far smaller. With
     `max_degree` they are those of `triangles(max_degree=...)` and `stars(k, max_degree=...)`, which enforce the bound
-    (for triangles D - 1, and 1 for rounding the linear programme). At node level the bound is that of the unit.
+    (for triangles D - 1, and 1 for rounding the linear programme). At node level the bound is that of the unit; without
+    one a vertex has at most `vertices` - 1 edges.
 
     >>> sensitivities(Edge(), vertices=100)["triangles"], sensitivities(Node(max_degree=10))["degree histogram"]
     (98, 21)
@@ -46,6 +47,8 @@ def sensitivities(
             "components": ComponentCount().sensitivity(unit).l1,
         }
     assert isinstance(unit, Node)
+    if unit.max_degree is None and vertices is not None:
+        unit = Node(max_degree=max(vertices - 1, 1))
     names = ("edges", "maximum degree", "degree histogram", "cumulative degrees", "triangles", "stars", "components")
     bound = unit.max_degree
     if bound is None:

@@ -148,6 +148,8 @@ def plan(
 ) -> float:
     """The least epsilon, to one part in a million, at which `factory(epsilon)` is so accurate; nothing is spent.
 
+    Two demands at once (`standard_deviation` beside `within` with `confidence`) are both satisfied.
+
     The widest error bar counts where an answer has several; `part` names one where they have names. `like` is a public
     guess of the answer, for error bars that depend on it, as that of a mean does on the count.
 
@@ -155,11 +157,17 @@ def plan(
     >>> from mosha.mechanisms import Count, laplace, mean
     >>> round(plan(lambda e: laplace(Count(), unit=Row(), epsilon=e), standard_deviation=10), 4)
     0.1413
+    >>> both = lambda e: laplace(Count(), unit=Row(), epsilon=e)
+    >>> round(plan(both, standard_deviation=10, within=100, confidence=0.99), 4)
+    0.1413
     >>> ages = lambda e: mean(between=(0, 100), unit=Row(), epsilon=e)
     >>> guess = {"mean": 40.0, "count": 10_000.0, "sum": 400_000.0}
     >>> round(plan(ages, within=0.05 * 40, confidence=0.95, like=guess, part="mean"), 4)
     0.0106
     """
+    if standard_deviation is not None and within is not None:
+        one = plan(factory, standard_deviation=standard_deviation, like=like, part=part)
+        return max(one, plan(factory, within=within, confidence=confidence, like=like, part=part))
     kind = _accuracy_kind(standard_deviation, within, confidence)
     target = positive(kind, standard_deviation if kind == "standard_deviation" else within)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosha.cli.ledger import Name, Out, Place, app, open_ledger, write_text
+from mosha.cli.ledger.commands import Name, Out, Place, app, open_ledger, write_text
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import InvalidParameter
 from mosha.core.language import current_language, phrase

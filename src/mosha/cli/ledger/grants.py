@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mosha.cli.ledger import (
+from mosha.cli.ledger.commands import (
     Delta,
     DeltaForEvents,
     Epsilon,

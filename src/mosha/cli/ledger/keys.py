@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mosha.cli.ledger import KeyFile, Place, app, open_ledger
+from mosha.cli.ledger.commands import KeyFile, Place, app, open_ledger
 from mosha.cli.terminal import Json, write_json
 
 __all__ = ["make_key", "rotate_key"]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mosha.cli.ledger import KeyFile, Place, app, open_ledger
+from mosha.cli.ledger.commands import KeyFile, Place, app, open_ledger
 from mosha.cli.terminal import Json, write_json
 from mosha.core.errors import InvalidParameter
 

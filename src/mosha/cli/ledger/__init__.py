@@ -1,0 +1,1 @@
+"""`mosha ledger`: one file for each group of its commands."""
