@@ -85,7 +85,55 @@ def lstm():
     return nn.Sequential(*layers), torch.randint(0, 10_000, (64, 64))
 
 
+class Both(nn.Module):
+    """The last states of both directions of a recurrent layer."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return torch.cat(tuple(self.layer(x)[1][0]), dim=1)
+
+
+class Patches(nn.Module):
+    """Pictures as a sequence of patches, with a class token and positions, as vision transformers have them."""
+
+    def __init__(self, width, patch, count):
+        super().__init__()
+        self.cut = nn.Conv2d(3, width, patch, patch)
+        self.token, self.places = nn.Parameter(torch.zeros(1, 1, width)), nn.Parameter(torch.zeros(1, count + 1, width))
+
+    def forward(self, x):
+        x = self.cut(x).flatten(2).transpose(1, 2)
+        return torch.cat([self.token.expand(len(x), -1, -1), x], dim=1) + self.places
+
+
+class First(nn.Module):
+    def forward(self, x):
+        return x[:, 0]
+
+
+def both_directions():
+    layers = [nn.Embedding(5_000, 64), Both(nn.LSTM(64, 64, batch_first=True, bidirectional=True)), nn.Linear(128, 10)]
+    return nn.Sequential(*layers), torch.randint(0, 5_000, (64, 40))
+
+
+def tabular():
+    layers = [nn.Linear(100, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(512, 10)), torch.randn(512, 100)
+
+
+def vision_transformer():
+    layer = nn.TransformerEncoderLayer(192, 3, 768, dropout=0.0, batch_first=True, norm_first=True)
+    body = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
+    return nn.Sequential(Patches(192, 4, 64), body, First(), nn.Linear(192, 10)), torch.randn(32, 3, 32, 32)
+
+
 NETWORKS = {
+    "BiLSTM": both_directions,
+    "tabular": tabular,
+    "ViT-tiny": vision_transformer,
     "MLP": mlp,
     "CNN": cnn,
     "ResNet": resnet,

@@ -18,6 +18,7 @@ from mosha.core.events import Gaussian, Matrix
 from mosha.core.number import positive, positive_integer, strict_probability
 from mosha.core.options import ClippingName, SamplingName, choose
 from mosha.core.unit import Example, Neighbors, Person, Unit
+from mosha.learning.physical_batches import USUAL_ROWS, choose_size
 from mosha.mechanisms.correlated import column_norm
 from mosha.mechanisms.priced_plan import PricedPlan
 from mosha.mechanisms.sampling import FixedSize, Poisson, Sampling, Shuffled
@@ -70,7 +71,8 @@ class DPSGD(PricedPlan):
         population: the public number of units, for "fixed_size" only.
         unit: whose presence is hidden: an Example, or a Person with `at_most` examples in a batch.
         physical: the most rows that pass through the model at once; see `rounding.md` for why it is not larger.
-            Physical batches are filled up with rows that do not count (`at_once`).
+            By default `train` chooses up to 320, by the memory that a row of the model takes. Physical batches are
+            filled up with rows that do not count (`at_once`).
         loss_at_most: if given, a noisy mean of the losses, each clipped to it, is part of every step; it takes a tenth
             of the norm, which adds half a percent to the noise of the gradient.
         quantile: which quantile of the norms an adaptive clip follows.
@@ -90,7 +92,7 @@ class DPSGD(PricedPlan):
     sampling: SamplingName | Sampling = "poisson"
     population: int | None = None
     unit: Unit = field(default_factory=Example)
-    physical: int = 128
+    physical: int | None = None
     loss_at_most: float | None = None
     quantile: float = 0.5
     delta: float | None = None
@@ -98,8 +100,9 @@ class DPSGD(PricedPlan):
 
     def __post_init__(self) -> None:
         self._read_sampling()
-        self._set(steps=positive_integer, rate=positive, clip=positive, physical=positive_integer)
+        self._set(steps=positive_integer, rate=positive, clip=positive)
         self._set_given(noise_multiplier=positive, batch=positive, population=positive_integer)
+        self._set_given(physical=positive_integer)
         self._set_given(loss_at_most=positive, delta=strict_probability, quantile=strict_probability)
         clipping = choose("clipping", self.clipping, ClippingName, renamed={"per layer": "per_layer"})
         object.__setattr__(self, "clipping", clipping)
@@ -107,7 +110,7 @@ class DPSGD(PricedPlan):
             raise InvalidParameter(f"rate must lie in (0, 1], got {self.rate:g}: it is the chance to be in a batch.")
         if not 2.0**-64 <= self.clip <= 2.0**64:
             raise InvalidParameter("clip must lie between 2**-64 and 2**64.")
-        if self.physical > LARGEST_PHYSICAL:
+        if (self.physical or 1) > LARGEST_PHYSICAL:
             raise InvalidParameter(
                 f"physical must be at most {LARGEST_PHYSICAL} rows: what single precision may round away in longer "
                 "sums would have to be charged. Logical batches may be of any size."
@@ -196,18 +199,13 @@ class DPSGD(PricedPlan):
     def at_once(self) -> int:
         """The number of units that pass through the model at once: physical batches are always filled up to it.
 
-        If `batch` is declared, it is chosen so that usual batches (up to three deviations above it) leave little to
-        fill.
+        If `batch` is declared, it is chosen so that batches of that size leave little to fill.
         """
-        most = max(1, self.physical // self.each)
+        most = max(1, (self.physical or USUAL_ROWS) // self.each)
         if self.sampling == "fixed_size":
-            usual = math.ceil(self.drawing.expected_size(self.population or 0))
-        elif self.batch is not None:
-            usual = math.ceil(self.batch + 3 * math.sqrt(self.batch))
-        else:
-            return most
-        piece = -(-usual // -(-usual // most))
-        return min(most, -(-piece // 8) * 8)
+            size = math.ceil(self.drawing.expected_size(self.population or 0))
+            return choose_size(size, most, random=False)
+        return most if self.batch is None else choose_size(self.batch, most, random=True)
 
     @property
     def noise_deviation(self) -> float:

@@ -8,21 +8,26 @@ is tried (`mixing.py`), not proved: it is assumption A1 of `rounding.md`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from mosha.core.errors import DataError, InvalidParameter, MoshaError
 from mosha.learning.gradients.engine import Engine, check_losses
 from mosha.learning.gradients.mixing import Losses, check_rows_apart
 from mosha.learning.gradients.oracle import check_gradients
 from mosha.learning.model_buffers import ModelBuffers, set_training
+from mosha.learning.physical_batches import MOST_ROWS
+from mosha.learning.plan import DPSGD
 from mosha.learning.reading.layout import Flat
 
-__all__ = ["Losses", "Public", "check_buffers", "probe"]
+__all__ = ["Losses", "Public", "check_buffers", "fit_memory", "probe"]
 
 APART = ("learning.first_axis", "learning.packed_sequences", "learning.state_trained", "learning.tokens_in_rows")
 """Errors of layers that see no rows one by one: what is around them may."""
 
+MEMORY = 1 << 30  # bytes that activations of a physical batch may take
 DIFFERS = ("learning.losses_differ", "learning.gradients_differ")
 
 Public = Callable[[int], Flat]
@@ -129,3 +134,31 @@ def _records(engine: Engine, losses: Losses, batch: Flat, rows: int) -> set[str]
     seen = {key.name for key in engine.tape.records}
     engine.tape.records = {}
     return seen
+
+
+def fit_memory(plan: DPSGD, engine: Engine, losses: Losses, public: Public) -> DPSGD:
+    """The plan with as many rows at once as fit into `MEMORY`, where it does not say how many.
+
+    Shapes alone decide: what the backward pass keeps of a row is counted with made-up ones, on every machine alike.
+    """
+    if plan.physical is not None:
+        return plan
+    try:
+        some, more = (_bytes_kept(engine, losses, public(rows)) for rows in (2, 6))
+    except Exception:  # noqa: BLE001  (the look says what is wrong)
+        return plan
+    rows = max(16, min(MOST_ROWS, MEMORY * 4 // max(1, more - some)))
+    return replace(plan, physical=max(rows // 8 * 8, plan.each))
+
+
+def _bytes_kept(engine: Engine, losses: Losses, batch: Flat) -> int:
+    kept: dict[int, int] = {}
+
+    def note(values: Tensor) -> Tensor:
+        storage = values.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return values
+
+    with torch.random.fork_rng(devices=[]), torch.autograd.graph.saved_tensors_hooks(note, lambda values: values):
+        losses(engine.model, batch)
+    return sum(kept.values())

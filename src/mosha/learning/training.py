@@ -23,7 +23,7 @@ from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers, set_training
 from mosha.learning.noisy_gradients import Answer, Gradients, State
 from mosha.learning.plan import DPSGD
-from mosha.learning.probe import Losses, check_buffers, probe
+from mosha.learning.probe import Losses, check_buffers, fit_memory, probe
 from mosha.learning.reading.examples import Collate, Examples
 from mosha.learning.reading.layout import Call, Flat, Layout, Target
 from mosha.learning.team import Team
@@ -325,10 +325,11 @@ def begin(
     try:
         check_precision(engine)
         check_optimizer(optimizer, engine)
-        if kept is not None:
-            kept.check(plan, key, model, optimizer)
         layout = examples.layout
         losses = make_losses(loss, autocast, layout)
+        plan = fit_memory(plan, engine, losses, examples.shapes)
+        if kept is not None:
+            kept.check(plan, key, engine.model, optimizer)
         probe(engine, losses, examples.shapes, rows=plan.at_once * plan.each, targets=layout.targets)
         gradients = Gradients(plan, engine, losses)
         gradients.reduce = team.reduce if team.size > 1 else None

@@ -34,7 +34,7 @@ from mosha.learning.gradients.engine import Engine
 from mosha.learning.model_buffers import ModelBuffers
 from mosha.learning.noisy_gradients import Gradients
 from mosha.learning.plan import DPSGD
-from mosha.learning.probe import Losses, check_buffers, probe
+from mosha.learning.probe import Losses, check_buffers, fit_memory, probe
 from mosha.learning.reading.layout import Call, Flat
 from mosha.learning.reading.loading import Pieces, examples_of
 from mosha.learning.training import Loss, check_optimizer, check_precision, make_losses
@@ -259,6 +259,7 @@ def private(
             return Call((found,), {}, call.target)
 
         losses = _row_by_row(ask) if loss is None else _by_loss(ask, loss)
+        plan = fit_memory(plan, engine, losses, examples.shapes)
         probe(engine, losses, examples.shapes, rows=plan.at_once, targets=layout.targets)
         gradients = Gradients(plan, engine, _not_called)
         measurement = gradients.measurement_of_sums()

@@ -1,0 +1,123 @@
+"""Trainings as people run them: `plan.train` with Poisson batches, filling, gathering and a ledger, beside plain PyTorch
+and beside Opacus 1.6.0 with its own Poisson loader. One thread, CPU time and memory of the same processes.
+
+A plain step gathers a Poisson batch of the same rate. Steps take turns within a process, and means are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks._peers import PeerUnavailable, peer, run
+from benchmarks._rows import Row
+
+SOURCE = (Path(__file__).parent / "_networks.py").read_text()
+BARS = {("MLP", 256): 1.5, ("CNN", 256): 1.15, ("CNN", 32): 1.3, ("ResNet-18", 32): 1.35, ("BiLSTM", 64): 1.6}
+BARS |= {("tabular", 512): 1.4, ("ViT-tiny", 32): 1.6}
+STEPS = {"MLP": 40, "CNN": 30, "ResNet-18": 4, "BiLSTM": 12, "tabular": 40, "ViT-tiny": 6}
+MODES = ("hooks", "ghost")
+
+SHARED = """
+import json, sys
+torch.set_num_threads(1)
+name, batch, count, mode = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+torch.manual_seed(0)
+model, like = NETWORKS[name]()
+people = 20 * batch
+inputs = like[torch.arange(people) % len(like)].clone()
+targets = torch.randint(0, 10, (people,))
+plain_model = NETWORKS[name]()[0]
+plain_optimizer = torch.optim.SGD(plain_model.parameters(), lr=1e-3)
+
+def plain():
+    places = torch.where(torch.rand(people) < 1 / 20)[0]
+    plain_optimizer.zero_grad()
+    functional.cross_entropy(plain_model(inputs[places]), targets[places]).backward()
+    plain_optimizer.step()
+
+def measure(step):
+    spent = [0.0, 0.0]
+    step(), plain()
+    for _ in range(count):
+        for number, one in enumerate((plain, step)):
+            start = time.process_time()
+            one()
+            spent[number] += time.process_time() - start
+    return spent[1] / spent[0]
+"""
+OURS = """
+if mode == "plain":
+    before = peak()
+    for _ in range(3): plain()
+    print(json.dumps(peak() - before))
+else:
+    import mosha
+    options = dict(rate=1 / 20, batch=batch, clip=1.0, noise_multiplier=1.0, delta=1e-5)
+    plan = mosha.learning.DPSGD(steps=count + 8, **options)
+    account = mosha.Ledger.memory().account("b", unit=mosha.Example(), epsilon=1e6, delta=1e-5, rule="pure")
+    optimizer, loss = torch.optim.SGD(model.parameters(), lr=1e-3), nn.CrossEntropyLoss(reduction="none")
+    before = peak()
+    training = plan.train(model, (inputs, targets), loss, optimizer, account=account)
+    if mode == "memory":
+        for _ in range(3): training.step()
+        print(json.dumps(peak() - before))
+    else:
+        print(json.dumps([measure(training.step), training.plan.at_once]))
+"""
+OPACUS = """
+import warnings
+warnings.simplefilter("ignore")
+from opacus.validators import ModuleValidator
+from torch.utils.data import DataLoader, TensorDataset
+model = ModuleValidator.fix(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+loader = DataLoader(TensorDataset(inputs, targets), batch_size=batch)
+options = dict(module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0)
+model, optimizer, criterion, loader = with_opacus(mode, nn.CrossEntropyLoss(), poisson_sampling=True, **options)
+def batches():
+    while True:
+        yield from loader
+drawn = batches()
+def step():
+    some, wanted = next(drawn)
+    optimizer.zero_grad()
+    criterion(model(some), wanted).backward()
+    optimizer.step()
+print(json.dumps(measure(step)))
+"""
+
+
+def ours(name: str, batch: int, mode: str) -> Any:
+    command = [sys.executable, "-c", SOURCE + SHARED + OURS, name, str(batch), str(STEPS[name]), mode]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads(done.stdout)
+
+
+def network(name: str, batch: int) -> list[Row]:
+    ratio, at_once = ours(name, batch, "time")
+    plain_memory, memory = ours(name, batch, "plain"), ours(name, batch, "memory")
+    what = f"{name}, batch {batch}"
+    told = {"ours": f"{ratio:.2f} x plain, {at_once} rows at once", "theirs": "1"}
+    rows = [Row(f"{what}: training step", "plain PyTorch", 1 / ratio, 1 / BARS[name, batch], **told)]
+    told = {"ours": f"{memory:.0f} MiB", "theirs": f"{plain_memory:.0f} MiB"}
+    rows.append(Row(f"{what}: memory", "plain PyTorch", plain_memory / memory, 1 / 1.5, **told))
+    python = peer("torch==2.13.0", "opacus==1.6.0")
+    for mode in MODES:
+        try:
+            theirs = run(python, SOURCE + SHARED + OPACUS, name, batch, STEPS[name], mode)
+        except PeerUnavailable as reason:
+            print(f"Opacus, {mode}: left out ({reason})")
+            continue
+        told = {"ours": f"{ratio:.2f} x plain", "theirs": f"{theirs:.2f} x plain"}
+        rows.append(Row(f"{what}: training step", f"Opacus 1.6.0 ({mode})", theirs / ratio, 1.0, **told))
+    return rows
+
+
+PIECES = {f"{name}-{batch}": partial(network, name, batch) for name, batch in BARS}
