@@ -1,7 +1,7 @@
-"""Trainings as people run them: `plan.train` with Poisson batches, filling, gathering and a ledger, beside plain PyTorch
-and beside Opacus 1.6.0 with its own Poisson loader. One thread, CPU time and memory of the same processes.
+"""Trainings as people run them, beside plain PyTorch and Opacus 1.6.0: time and memory, one thread.
 
-A plain step gathers a Poisson batch of the same rate. Steps take turns within a process, and means are compared.
+Ours is `plan.train` with Poisson batches, filling, gathering and a ledger; Opacus has its own Poisson loader, and a
+plain step gathers a Poisson batch of the same rate. Steps take turns within a process, and means are compared.
 """
 
 from __future__ import annotations
