@@ -225,3 +225,56 @@ def test_the_comparison_finds_shared_rows_that_are_given_to_each(monkeypatch):
     monkeypatch.setattr(World, "declare", declare)
     with pytest.raises(Found):
         list(map(compare, range(400), [dict] * 400))
+
+
+TABLES = """
+CREATE TABLE country (code TEXT PRIMARY KEY, name TEXT);
+CREATE TABLE customer (id BIGINT PRIMARY KEY, country TEXT REFERENCES country (code));
+CREATE TABLE orders (id BIGINT PRIMARY KEY, customer_id BIGINT REFERENCES customer (id), day DATE);
+CREATE TABLE line (order_id BIGINT REFERENCES orders (id), amount DOUBLE PRECISION, n BIGINT);
+INSERT INTO country VALUES ('a', 'A');
+INSERT INTO customer VALUES (1, 'a'), (2, 'a');
+INSERT INTO orders VALUES (10, 1, '2024-01-01'), (11, 2, '2024-01-02');
+INSERT INTO line VALUES (10, 1.5, 1), (10, 2.5, 2), (11, 3.5, 3);
+"""
+
+
+def _check_draft(place):
+    import yaml
+
+    draft = yaml.safe_load(mosha.tables.draft_database(place, person="customer.id"))
+    assert draft["tables"]["line"]["foreign_keys"] == {"order_id": "orders.id"}
+    assert {name: table["rows_of"] for name, table in draft["tables"].items()} == {
+        "country": "?", "customer": "customer", "line": "customer", "orders": "customer",
+    }  # fmt: skip
+    with pytest.raises(errors.InvalidParameter, match="no kind of person"):
+        mosha.protect_database(place, schema=draft)
+    draft["tables"]["country"] = {"public": True}
+    draft["persons"]["customer"]["at_most"] = 5
+    account = mosha.Ledger.memory().account("shop", unit=mosha.Person("customer"), rho=1e9)
+    database = mosha.protect_database(place, schema=draft, account=account)
+    tables = "country, line, orders, customer"
+    joined = "order_id = orders.id AND customer_id = customer.id AND code = customer.country"
+    (row,) = database.query(f"SELECT COUNT(*) AS n FROM {tables} WHERE {joined}", rho=1e6)
+    assert abs(row["n"] - 3) < 1
+
+
+def test_a_duckdb_file_is_drafted_from_its_catalogue(tmp_path):
+    place = str(tmp_path / "shop.duckdb")
+    with duckdb.connect(place) as connection:
+        connection.execute(TABLES)
+    _check_draft(place)
+    with pytest.raises(errors.InvalidParameter, match=r"table\.column"):
+        mosha.tables.draft_database(place, person="id")
+    with pytest.raises(errors.DataError, match="no DuckDB database"):
+        mosha.tables.draft_database(str(tmp_path / "none.duckdb"), person="customer.id")
+
+
+def test_a_postgresql_database_is_drafted_from_its_catalogue(postgres_server):
+    import psycopg
+
+    with psycopg.connect(postgres_server.url("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE shop")
+    with psycopg.connect(postgres_server.url("shop"), autocommit=True) as connection:
+        connection.execute(TABLES)
+    _check_draft(postgres_server.url("shop"))

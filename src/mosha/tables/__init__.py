@@ -18,6 +18,7 @@ from mosha.tables.aggregates import (
 from mosha.tables.answer import Answer
 from mosha.tables.databases.database import Database, protect_database
 from mosha.tables.databases.declaration import DatabaseDeclaration, read_database_declaration
+from mosha.tables.databases.drafting import draft_database
 from mosha.tables.declaration import Declaration, read_declaration
 from mosha.tables.parts.key_values import date_range, interval, intervals
 from mosha.tables.parts.quantiles import maximum, median, minimum, quantile
@@ -40,6 +41,7 @@ __all__ = [
     "covariance",
     "date_range",
     "distinct",
+    "draft_database",
     "interval",
     "intervals",
     "lit",

@@ -141,6 +141,10 @@ class PostgreSQL(Engine):
         skipped = tuple(column for column, field in read if field is None)
         return ServerTable(self, fields, skipped, (rows[0][0], rows[0][1]), database)
 
+    def read_catalogue(self, *statements: str) -> list[list[Any]]:
+        """What the server's catalogue answers, all in one state: no row of a table is read."""
+        return self._in_snapshot(lambda cursor: [cursor.execute(text).fetchall() for text in statements])
+
     def run(self, found: list[Query], question: Question) -> list[tuple[list[Array], list[Array]]]:
         statements = [self.dialect.sql(query.statement).encode() for query in found]
 

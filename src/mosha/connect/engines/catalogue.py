@@ -1,0 +1,89 @@
+"""What a database says about itself: its tables and their keys, and no row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from mosha.connect.engines.postgresql import PostgreSQL
+from mosha.core.errors import DataError, InvalidParameter
+
+__all__ = ["TableKeys", "read_catalogue"]
+
+Keys = tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...]
+
+DUCKDB_TABLES = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? ORDER BY ALL"
+DUCKDB_KEYS = """
+SELECT schema_name, table_name, constraint_type, constraint_column_names, referenced_table, referenced_column_names
+FROM duckdb_constraints() WHERE database_name = ? AND constraint_type IN ('PRIMARY KEY', 'FOREIGN KEY')
+ORDER BY table_name, constraint_index
+"""
+POSTGRES_TABLES = """
+SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+AND n.nspname NOT LIKE 'pg\\_%%' AND pg_catalog.has_table_privilege(c.oid, 'SELECT') ORDER BY 1, 2
+"""
+POSTGRES_KEYS = """
+SELECT n.nspname, c.relname, CASE k.contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'FOREIGN KEY' END,
+  ARRAY(SELECT a.attname::text FROM pg_catalog.unnest(k.conkey) WITH ORDINALITY AS u(n, i)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.n ORDER BY u.i),
+  CASE WHEN m.nspname = 'public' THEN f.relname ELSE m.nspname || '.' || f.relname END,
+  ARRAY(SELECT a.attname::text FROM pg_catalog.unnest(k.confkey) WITH ORDINALITY AS u(n, i)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.n ORDER BY u.i)
+FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_catalog.pg_class f ON f.oid = k.confrelid LEFT JOIN pg_catalog.pg_namespace m ON m.oid = f.relnamespace
+WHERE k.contype IN ('p', 'f') ORDER BY c.relname, k.conname
+"""
+
+
+@dataclass(frozen=True)
+class TableKeys:
+    """The primary key of a table, and its foreign keys: (columns, table, its columns)."""
+
+    primary: tuple[str, ...] = ()
+    foreign: Keys = ()
+
+
+def read_catalogue(place: str) -> Mapping[str, TableKeys]:
+    """The tables of a DuckDB file or a PostgreSQL database with their keys, as its catalogue has them."""
+    if place.startswith(("postgresql://", "postgres://")):
+        listed, keys = PostgreSQL.at(place).read_catalogue(POSTGRES_TABLES, POSTGRES_KEYS)
+        return _gather(listed, keys, "public")
+    if "://" in place:
+        raise InvalidParameter("connect.unknown_url", parameter="source")
+    return _gather(*_read_duckdb(place), "main")
+
+
+def _read_duckdb(place: str) -> tuple[list[Any], list[Any]]:
+    if not Path(place).is_file():
+        raise DataError("connect.no_catalogue", path=str(place), spent="nothing")
+    try:
+        with duckdb.connect(":memory:") as connection:
+            quoted = str(Path(place).resolve()).replace("'", "''")
+            connection.execute(f"ATTACH '{quoted}' AS catalogue (READ_ONLY)")
+            return [connection.execute(text, ["catalogue"]).fetchall() for text in (DUCKDB_TABLES, DUCKDB_KEYS)]  # type: ignore[return-value]
+    except duckdb.Error:
+        pass
+    raise DataError("connect.no_catalogue", path=str(place), spent="nothing")
+
+
+def _gather(listed: list[Any], keys: list[Any], usual: str) -> dict[str, TableKeys]:
+    """Tables by name; the usual schema is not written before it."""
+    name_of = lambda schema, table: table if schema == usual else f"{schema}.{table}"
+    found = {name_of(schema, table): TableKeys() for schema, table in listed}
+    for schema, table, kind, columns, target, target_columns in keys:
+        name = name_of(schema, table)
+        if name not in found:
+            continue
+        known = found[name]
+        if kind == "PRIMARY KEY":
+            found[name] = TableKeys(tuple(columns), known.foreign)
+        else:
+            foreign = (tuple(columns), str(target), tuple(target_columns))
+            found[name] = TableKeys(known.primary, (*known.foreign, foreign))
+    return found

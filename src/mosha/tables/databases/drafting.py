@@ -1,0 +1,64 @@
+"""A declaration begun from the catalogue: tables, types and keys. Whose rows are whose is for people to say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from mosha.connect.engines.catalogue import TableKeys, read_catalogue
+from mosha.connect.engines.opening import source
+from mosha.core.errors import InvalidParameter
+
+__all__ = ["draft_database"]
+
+
+def draft_database(place: str, *, person: str) -> str:
+    """The beginning of a declaration, in YAML, from the catalogue of a DuckDB file or a PostgreSQL database.
+
+    A table from which foreign keys lead to the person is drafted as theirs. Of the others nobody can tell from a
+    catalogue whether they are public: they are drafted with a question mark, and refused until somebody decides.
+
+    Args:
+        place: a DuckDB file, or a PostgreSQL URL.
+        person: the key that identifies a person, such as "customer.id".
+    """
+    catalogue = read_catalogue(place)
+    table, _, column = person.rpartition(".")
+    if table not in catalogue or column not in source(place, table=table).schema:
+        raise InvalidParameter("tables.draft_person", parameter="person", tables=sorted(catalogue), spent="nothing")
+    kind = table.rpartition(".")[2]
+    reached = _find_reached(catalogue, table)
+    lines = ["# What follows is public: check every line. between and keys come from what a column means.", "persons:"]
+    lines += [
+        f"  {_quote(kind)}: {{key: {_quote(person)}}}  # add at_most: how many rows one person counts for",
+        "tables:",
+    ]
+    for name, keys in catalogue.items():
+        lines.append(f"  {_quote(name)}:")
+        whose = kind if name in reached else "?"
+        lines.append(
+            f"    rows_of: {_quote(whose)}" + ("" if name in reached else "  # or, in its place, public: true")
+        )
+        if keys.foreign:
+            lines.append("    foreign_keys:")
+            for columns, target, key in keys.foreign:
+                refers = f"{target}.{', '.join(key)}"
+                lines.append(f"      {_quote(', '.join(columns))}: {_quote(refers)}")
+        lines.append("    columns:")
+        lines += [f"      {_quote(c)}: {{type: {t}}}" for c, t in source(place, table=name).schema.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _find_reached(catalogue: Mapping[str, TableKeys], table: str) -> set[str]:
+    """The tables from which foreign keys lead to a table, and itself."""
+    reached = {table}
+    while more := {
+        name for name, keys in catalogue.items() if name not in reached and {k[1] for k in keys.foreign} & reached
+    }:
+        reached |= more
+    return reached
+
+
+def _quote(text: str) -> str:
+    """A text as YAML and JSON both read it."""
+    return json.dumps(text, ensure_ascii=False)
