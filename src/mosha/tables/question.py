@@ -303,7 +303,7 @@ class Question(Shown):
         guess, level = Guess(rows, at_most, between or {}), strict_probability("confidence", confidence)
 
         def widest(budget: Budget) -> float:
-            plan = self.plan_release(budget)
+            plan = self.plan_release(budget).take_some_groups()
             return max(float(np.max(bar)) for bar in plan.errors(plan.assume(guess), level).values())
 
         hint = "Means, spreads and correlations need a guess of the rows in a group as well: rows=... (--rows)."

@@ -20,6 +20,7 @@ from mosha.tables.parts.assumptions import Guess
 from mosha.tables.parts.bounds import limits_of
 from mosha.tables.parts.counted_keys import CountedKeys
 from mosha.tables.parts.distinct_values import DistinctPart
+from mosha.tables.parts.joint_noise import FEW_GROUPS
 from mosha.tables.parts.key_values import from_plain, to_plain
 from mosha.tables.parts.keys import KeySelection
 from mosha.tables.parts.mixed_keys import MixedKeys
@@ -120,6 +121,16 @@ class ReleasePlan:
         elif self.best is not None:
             frame = replace(frame, only=(frame.only or ())[: self.best])
         return {"parts": [part.assume(frame, guess) for part in self.parts]}
+
+    def take_some_groups(self) -> ReleasePlan:
+        """The same plan for some of its public groups: to a forecast all are alike.
+
+        They are more than FEW_GROUPS where there are more, because error bars of many groups are rounded up to fewer
+        shapes; noise and price are those of all groups.
+        """
+        if self.frame.only is None:
+            return self
+        return replace(self, frame=replace(self.frame, only=self.frame.only[: FEW_GROUPS + 1]))
 
     def explain(self) -> str:
         """The bounded SQL of each part, with its price."""

@@ -35,7 +35,7 @@ from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Norms, Question
 from mosha.connect.plan.totals import Array, Totals, integers
 from mosha.connect.sql.dialect import DUCKDB, Kind, Listed, Node, binary, call, cast, column, number, text
-from mosha.connect.sql.listed_groups import FEW
+from mosha.connect.sql.listed_groups import FEW, span_of
 from mosha.connect.sql.rows import subquery
 from mosha.connect.sql.statement import Query, alias, select
 from mosha.core.errors import DataError, InvalidParameter
@@ -271,7 +271,7 @@ class DuckDB(Engine):
         raise too_late()
 
     def _list_keys(self, question: Question, answer: Callable[[Question], Totals]) -> Totals:
-        if question.only is None or len(question.only) <= FEW:
+        if question.only is None or len(question.only) <= FEW or span_of(question) is not None:
             return answer(question)
         name = "keys_" + hashlib.sha256(repr(question.only).encode()).hexdigest()[:32]
         with self._lock:

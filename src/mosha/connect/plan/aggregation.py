@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from mosha.connect.language.checking import join_types, type_of
 from mosha.connect.language.expression import Expression, as_expression, lit
 from mosha.connect.language.limits import check_limit
-from mosha.connect.language.schema import Schema, Type
+from mosha.connect.language.schema import LARGEST_INTEGER, Schema, Type
 from mosha.connect.language.value import Clamped, Persons, Value, check_keys, check_values
 from mosha.connect.plan.bounding import Bound, NormBound, Truncate, Unbounded
 from mosha.connect.plan.growth import check_growth
@@ -18,7 +18,7 @@ from mosha.connect.plan.relation import Relation, seeds
 from mosha.core.errors import DataError, InvalidParameter
 from mosha.core.errors import Unbounded as UnboundedError
 
-__all__ = ["Aggregation", "Distinct", "NearRanks", "Norms", "Question"]
+__all__ = ["Aggregation", "Distinct", "NearRanks", "Norms", "Question", "are_plain"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,9 @@ class Question:
 
 
 def _public_keys(only: Iterable[Any], kinds: tuple[Type, ...]) -> tuple[tuple[Any, ...], ...]:
-    """Public key tuples in plain form, without repetition."""
+    """Public key tuples in plain form, without repetition; those that are plain already pass at once."""
+    if isinstance(only, tuple) and are_plain(only, kinds):
+        return tuple(dict.fromkeys(only))
     found: dict[tuple[Any, ...], None] = {}
     for key in only:
         values = tuple(key) if isinstance(key, (tuple, list)) else (key,)
@@ -80,6 +82,21 @@ def _public_keys(only: Iterable[Any], kinds: tuple[Type, ...]) -> tuple[tuple[An
     if not found:
         raise InvalidParameter("connect.no_public_keys", parameter="only")
     return tuple(found)
+
+
+def are_plain(rows: Sequence[Any], kinds: Sequence[Type]) -> bool:
+    """Whether these are tuples with whole numbers of 64 bits, or ASCII text, where that is the type of the column."""
+    if set(map(type, rows)) != {tuple} or set(map(len, rows)) != {len(kinds)}:
+        return False
+    return all(_is_plain([row[place] for row in rows], kind) for place, kind in enumerate(kinds))
+
+
+def _is_plain(column: Sequence[Any], kind: Type) -> bool:
+    types = set(map(type, column))
+    if kind is Type.INTEGER and types == {int}:
+        return bool(max(column) <= LARGEST_INTEGER and min(column) >= -LARGEST_INTEGER)
+    text = "".join(column) if kind is Type.TEXT and types == {str} else "\x00"
+    return text.isascii() and "\x00" not in text
 
 
 def _to_plain(value: Any, kind: Type) -> Any:

@@ -51,14 +51,35 @@ class Totals:
 
     def align(self, keys: Sequence[tuple[Any, ...]]) -> Totals:
         """The same sums in the order of `keys`, 0 for a group without rows."""
-        place = {key: row for row, (key, _) in enumerate(self.rows())}
-        rows = np.array([place.get(key, -1) for key in keys], dtype=np.int64)
+        rows = self._find(keys)
         columns = tuple(object_array([key[i] for key in keys]) for i in range(len(self.keys)))
         values = {}
         for name, sums in self.values.items():
             padded = np.concatenate([sums, np.zeros(1, dtype=sums.dtype)])
             values[name] = padded[rows]
         return Totals(self.schema, columns, values)
+
+    def _find(self, keys: Sequence[tuple[Any, ...]]) -> npt.NDArray[np.int64]:
+        """The row of each key, -1 where it has none."""
+        if len(self.keys) == 1 and self.keys[0].dtype == np.int64:
+            sought = [key[0] for key in keys]
+            if set(map(type, sought)) == {int}:
+                return find_numbers(self.keys[0], np.array(sought, np.int64))
+        place = {key: row for row, (key, _) in enumerate(self.rows())}
+        return np.array([place.get(key, -1) for key in keys], dtype=np.int64)
+
+
+def find_numbers(among: Array, sought: Array) -> npt.NDArray[np.int64]:
+    """The place of each whole number among different ones, -1 where it is not there.
+
+    >>> find_numbers(np.array([7, 5]), np.array([5, 6, 7])).tolist()
+    [1, -1, 0]
+    """
+    if not len(among):
+        return np.full(len(sought), -1, np.int64)
+    order = np.argsort(among, kind="stable")
+    at = np.minimum(np.searchsorted(among, sought, sorter=order), len(among) - 1)
+    return np.where(among[order[at]] == sought, order[at], -1)
 
 
 def object_array(items: Sequence[Any]) -> Array:

@@ -13,7 +13,7 @@ from mosha.connect.plan.aggregation import Question
 from mosha.connect.sql.dialect import Listed, Node, binary, call, column
 from mosha.connect.sql.expressions import Scope
 
-__all__ = ["FEW", "restrict_keys"]
+__all__ = ["FEW", "restrict_keys", "span_of"]
 
 FEW = 16
 BLANKS: dict[Type, Any] = {
@@ -32,7 +32,7 @@ def restrict_keys(question: Question, scope: Scope, keys: list[Node], names: Ite
     """The keys of a scope, after dropping the rows whose keys are not among the public ones."""
     assert question.only is not None
     keys = [scope.once(key) for key in keys]
-    if (span := _span(question)) is not None:
+    if (span := span_of(question)) is not None:
         low, high = (scope.dialect.literal(bound, Type.INTEGER) for bound in span)
         scope.predicates.append(binary(exp.GTE, keys[0].copy(), low))
         scope.predicates.append(binary(exp.LTE, keys[0].copy(), high))
@@ -66,7 +66,7 @@ def restrict_keys(question: Question, scope: Scope, keys: list[Node], names: Ite
     return keys
 
 
-def _span(question: Question) -> tuple[int, int] | None:
+def span_of(question: Question) -> tuple[int, int] | None:
     """The least and the largest of public keys that are all whole numbers between the two."""
     if question.key_types != (Type.INTEGER,) or question.only is None or (None,) in question.only:
         return None

@@ -55,7 +55,7 @@ class JointNoise(Protocol):
     @property
     def event(self) -> Event: ...
 
-    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+    def add(self, exact: NDArray[Any], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
         """The exact integers (a row for each group, a column for each channel) with noise, in the same units."""
 
     def deviation(self, reach: float) -> float:
@@ -71,19 +71,42 @@ class JointNoise(Protocol):
 Reach = int | Fraction
 
 
-def _in_parts(exact: NDArray[np.object_], reach: Sequence[Reach]) -> NDArray[np.int64]:
+def _in_parts(exact: NDArray[Any], reach: Sequence[Reach]) -> NDArray[np.int64]:
     """Each channel in whole parts of reach / REACH, rounded down, held within HELD."""
-    sizes = [(REACH * r.denominator, r.numerator) for r in reach]
-    parts = [
-        [min(max(n * k // r, -HELD), HELD) for n, (k, r) in zip(row, sizes, strict=True)] for row in exact.tolist()
-    ]
-    return np.array(parts, np.int64).reshape(exact.shape)
+    columns = [_divide(exact[:, j], REACH * r.denominator, r.numerator) for j, r in enumerate(reach)]
+    return np.stack(columns, axis=1)
 
 
 def _in_units(parts: NDArray[np.int64], reach: Sequence[Reach]) -> NDArray[np.float64]:
-    sizes = [(REACH * r.denominator, r.numerator) for r in reach]
-    held = np.clip(parts, -HELD, HELD).tolist()
-    return np.array([[n * r / k for n, (k, r) in zip(row, sizes, strict=True)] for row in held]).reshape(parts.shape)
+    held = np.clip(parts, -HELD, HELD)
+    columns = [_multiply(held[:, j], r.numerator, REACH * r.denominator) for j, r in enumerate(reach)]
+    return np.stack(columns, axis=1)
+
+
+def _hold(column: NDArray[Any]) -> NDArray[np.int64]:
+    """The integers, held within HELD."""
+    if column.dtype == np.int64:
+        return np.asarray(np.clip(column, -HELD, HELD), np.int64)
+    return np.array([min(max(n, -HELD), HELD) for n in column.tolist()], np.int64)
+
+
+def _divide(column: NDArray[Any], factor: int, divisor: int) -> NDArray[np.int64]:
+    """Each n * factor // divisor, held: in 64 bits where they suffice, else in Python's integers."""
+    if column.dtype == np.int64 and divisor < 2**62 and factor * (_largest(column) + 1) < 2**62:
+        return _hold(column * factor // divisor)
+    return _hold(np.array([n * factor // divisor for n in column.tolist()], object))
+
+
+def _multiply(column: NDArray[np.int64], factor: int, divisor: int) -> NDArray[np.float64]:
+    """Each n * factor / divisor, rounded once: by doubles where one of their two steps is exact."""
+    exact_steps = factor.bit_count() == 1 or divisor.bit_count() == 1
+    if exact_steps and max(_largest(column), factor, divisor) < 2**53:
+        return column.astype(np.float64) * float(factor) / float(divisor)
+    return np.array([n * factor / divisor for n in column.tolist()], np.float64)
+
+
+def _largest(column: NDArray[np.int64]) -> int:
+    return max(int(column.max(initial=0)), -int(column.min(initial=0)))
 
 
 def _reach_in_whole_parts(reach: int) -> Fraction:
@@ -124,11 +147,10 @@ class BoxNoise:
             return DiscreteLaplace(laplace_multiplier(self.epsilon))
         return Pure(self.epsilon)
 
-    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+    def add(self, exact: NDArray[Any], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
         if self.channels == 1 and reach[0] <= REACH:
             scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * reach[0])
-            held = np.array([min(max(n, -HELD), HELD) for n in exact[:, 0].tolist()], np.int64)
-            noisy = np.clip(held + discrete_laplace(scale, len(exact), rng=rng), -HELD, HELD)
+            noisy = np.clip(_hold(exact[:, 0]) + discrete_laplace(scale, len(exact), rng=rng), -HELD, HELD)
             return np.array(noisy, np.float64).reshape(-1, 1)
         if self.channels == 1:
             scale = enlarge_scale(Fraction(laplace_multiplier(self.epsilon)) * (REACH + self.groups))
@@ -259,7 +281,7 @@ class GaussianNoise:
     def event(self) -> Event:
         return compose([(DiscreteGaussian(self._each, float(self._sensitivity), self.groups), self.channels)])
 
-    def add(self, exact: NDArray[np.object_], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
+    def add(self, exact: NDArray[Any], reach: Sequence[int], rng: Rng) -> NDArray[np.float64]:
         sizes = [_reach_in_whole_parts(r) for r in reach]
         return _in_units(_in_parts(exact, sizes) + discrete_gaussian(self._sigma, exact.shape, rng=rng), sizes)
 

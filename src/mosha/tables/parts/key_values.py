@@ -9,8 +9,8 @@ from typing import Any
 
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Case, Expression, as_expression, col, null, when
-from mosha.connect.language.schema import LARGEST_INTEGER, Type
-from mosha.connect.plan.aggregation import Question
+from mosha.connect.language.schema import Type
+from mosha.connect.plan.aggregation import Question, are_plain
 from mosha.connect.plan.relation import Relation
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import real
@@ -35,7 +35,7 @@ def public_rows(relation: Relation, keys: Keys, only: Iterable[Any]) -> tuple[tu
     """Public keys in plain form, checked against the types of the key columns; plain ones pass at once."""
     rows = tuple(only)
     kinds = [type_of(expression, relation.schema) for _, expression in keys]
-    if rows and all(_is_plain(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)):
+    if are_plain(rows, kinds):
         return rows
     return in_utc(Question(relation, keys, only=rows).only or (), kinds)
 
@@ -63,15 +63,6 @@ def _moment(value: Any, kind: Type) -> Any:
 def as_engines_do(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """A key as an engine gives it: `in_utc` backwards."""
     return tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in row)
-
-
-def _is_plain(column: Sequence[Any], kind: Type) -> bool:
-    """Whether all values are integers of 64 bits, or all are ASCII text, where that is the type."""
-    types = set(map(type, column))
-    if kind is Type.INTEGER and types == {int}:
-        return bool(max(column) <= LARGEST_INTEGER and min(column) >= -LARGEST_INTEGER)
-    text = "".join(column) if kind is Type.TEXT and types == {str} else "\x00"
-    return text.isascii() and "\x00" not in text
 
 
 def to_plain(row: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,7 @@ from mosha.connect.engines.source import answer, explain
 from mosha.connect.language.value import Clamped, Rows
 from mosha.connect.plan.aggregation import NearRanks
 from mosha.connect.plan.bounding import NormBound, Unbounded
-from mosha.connect.plan.totals import Totals
+from mosha.connect.plan.totals import Totals, find_numbers
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.event import Event
@@ -364,10 +364,7 @@ def _owners(frame: Frame, keys: Sequence[NDArray[Any]], rows: int) -> Integers:
         return np.zeros(rows, np.int64)
     groups = frame.only or ()
     if len(keys) == 1 and keys[0].dtype == np.int64 and (None,) not in groups:
-        listed = np.array([value for (value,) in groups], np.int64)
-        order = np.argsort(listed)
-        at = np.minimum(np.searchsorted(listed[order], keys[0]), len(listed) - 1)
-        return np.where(listed[order[at]] == keys[0], order[at], -1)
+        return find_numbers(np.array([value for (value,) in groups], np.int64), keys[0])
     place = {as_engines_do(group): i for i, group in enumerate(groups)}
     if len(keys) == 1:
         alone = {key: i for (key,), i in place.items()}

@@ -325,6 +325,6 @@ def prefers_gaussian(frame: Frame, aggregates: Mapping[str, Additive], budget: B
 
 
 def _column(totals: Any, groups: int) -> Any:
-    """Exact integers as Python numbers; a relation without rows has no group, and sums of zero."""
-    column = np.asarray(totals).astype(object)
-    return column if len(column) == groups else np.array([0] * groups, object)
+    """Exact integers of 64 bits or any size; a relation without rows has no group, and sums of zero."""
+    column = np.asarray(totals)
+    return column if len(column) == groups else np.zeros(groups, np.int64)
