@@ -46,7 +46,7 @@ SELECTED = {"one-ways": 0.15, "pairs": 0.40, "fine": 0.40, "look": 0.05}
 """The same where a caller asks for selected pairs."""
 
 MOST_GROUPS = 128
-ROUGH, ROUGHEST, ROUGH_FINE = 0.2, 0.35, 0.8
+ROUGH, ROUGHEST, ROUGH_FINE = 0.2, 0.35, 1.2
 """Groups are made so fine that the noise of a pair table is about this large a share of all rows."""
 
 MANY_GROUPS, MOST_FINER = (12, 24), 2.0
