@@ -190,6 +190,12 @@ CALLS = {
     },
     "joserfc": {"importlib.import_module('mosha.server.people.oidc')": "oidc"},
     "numba": {"answer()": "works"},
+    "openpyxl": {"mosha.connect.source(str(folder / 't.xlsx'))": "excel"},
+    "deltalake": {"(folder / 'd/_delta_log').mkdir(parents=True) or mosha.connect.source(str(folder / 'd'))": "delta"},
+    "pyiceberg": {
+        "(folder / 'i/metadata').mkdir(parents=True) or (folder / 'i/metadata/v1.metadata.json').write_text('{}') "
+        "and mosha.connect.source(str(folder / 'i'))": "iceberg"
+    },
     "pyspark": {"answer()": "works"},
 }
 

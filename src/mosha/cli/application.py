@@ -18,6 +18,7 @@ from mosha.cli import (
     learn,
     local,
     report,
+    schema,
     server,
     stream,
 )
@@ -54,6 +55,7 @@ def application() -> typer.Typer:
     app.command("plan")(plan)
     app.command("query")(query)
     app.command("serve")(serve)
+    app.command("start")(schema.start)
     app.command("synth")(synth)
     app.command("version")(version)
     app.add_typer(commands.app, name="ledger")
@@ -64,6 +66,7 @@ def application() -> typer.Typer:
     app.add_typer(stream.app, name="stream")
     app.add_typer(server.app, name="server")
     app.add_typer(report.app, name="report")
+    app.add_typer(schema.app, name="schema")
     return app
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mosha.connect.engines.opening import source as open_source
+from mosha.connect.engines.other_formats import JSON_LINES
 from mosha.connect.language.checking import type_of
 from mosha.connect.language.expression import Column, Expression, as_expression, col
 from mosha.connect.language.schema import Schema
@@ -297,8 +298,8 @@ def protect(
     """Put a table behind frosted glass.
 
     Args:
-        source: a CSV or Parquet file, a folder or glob, a pandas, Polars or Arrow table, a DuckDB database, a
-            PostgreSQL URL (with table=...), a Spark DataFrame.
+        source: a file or folder (CSV, Parquet, JSON lines, Excel, SQLite, DuckDB, Delta, Iceberg), a dict of columns, a
+            pandas, Polars or Arrow table, a PostgreSQL URL (with table=...), a Spark DataFrame.
         unit: whose presence is hidden: `Row()`, or `Person(column)` with limits. May be left out where the declaration
             says it; another unit than the declared one is refused, other limits are not.
         account: what pays for releases. Without one a question can be planned, forecast and explained, and `release`
@@ -319,6 +320,8 @@ def protect(
         raise WrongUnit(
             "tables.account_of_other_unit", account=account.name, protects=account.unit.describe(), unit=unit.describe()
         )
+    if isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(JSON_LINES):
+        options.setdefault("columns", tuple(said.types))
     opened = apply_types(open_source(source, **options), said.types)
     for name in {**said.ranges, **said.keys}:
         opened.schema[name]  # a slip in the file is told now, not when somebody asks

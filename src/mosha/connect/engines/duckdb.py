@@ -214,6 +214,16 @@ class DuckDB(Engine):
             with suppress(duckdb.Error):
                 self._connection.unregister(self._forgotten.popleft())
 
+    def texts(self, columns: Mapping[str, Array], fields: tuple[Field, ...], place: str) -> LocalSource:
+        """Columns of texts in memory, which `fields` read as what they mean; `place` is where they came from."""
+        with self._lock:
+            self._frames += 1
+            name = f"frame_{self._frames}"
+        self._run_silently(partial(self._connection.register, name, dict(columns)), "these columns cannot be read")
+        source = LocalSource(self, fields, (), partial(_cast_to_text, name, tuple(columns)), place=place)
+        weakref.finalize(source, self._forgotten.append, name)
+        return source
+
     def database(self, path: str | Path, table: str) -> LocalSource:
         """A table of a DuckDB database file, attached read only."""
         place = str(Path(path).resolve())
@@ -356,6 +366,12 @@ class DuckDB(Engine):
         found = self._columns(self._statement(query, kinds))
         sums = [_join_halves(found[f"h{i}"], found[f"l{i}"]) for i in range(len(query.names))]
         return [key_array(found[f"k{i}"], kind) for i, kind in enumerate(kinds)], sums
+
+
+def _cast_to_text(name: str, columns: tuple[str, ...]) -> Node:
+    """A registered table whose columns are texts, also where no row has a value."""
+    texts = [alias(cast(column(title), Kind.TEXT), title) for title in columns]
+    return exp.Subquery(this=select(texts, exp.Table(this=exp.Identifier(this=name, quoted=True))))
 
 
 def _key_kinds(question: Question) -> tuple[Type, ...]:

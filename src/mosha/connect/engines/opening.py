@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mosha.connect.engines.comma_separated import separator_of
 from mosha.connect.engines.duckdb import DuckDB
+from mosha.connect.engines.other_formats import find_format, open_encoded, open_other
 from mosha.connect.engines.plain_columns import read_plain_columns
 from mosha.connect.engines.source import Engine, Source
 from mosha.core.errors import DataError, InvalidParameter
@@ -38,13 +41,18 @@ def source(
     table: str | None = None,
     separator: str | None = None,
     multiline: bool = False,
+    encoding: str | None = None,
+    columns: Sequence[str] = (),
     engine: Engine | None = None,
 ) -> Source:
-    """A table: a CSV or Parquet file, folder or glob, a data frame, a DuckDB file or a PostgreSQL URL with `table`.
+    """A table: a file or folder, a data frame, a dict of columns, a database file or a PostgreSQL URL with `table`.
 
     Args:
-        data: a path, a postgresql:// URL, a pandas, Polars or Arrow table, a Spark DataFrame, or a Source.
-        table: the table's name, for databases.
+        data: a path (CSV, Parquet, JSON lines, Excel, SQLite, DuckDB, a Delta or Iceberg folder), a postgresql:// URL,
+            a pandas, Polars or Arrow table, a dict of columns, a Spark DataFrame, or a Source.
+        table: the table's name, for databases; the sheet's, for Excel.
+        encoding: of a CSV file, where it is not UTF-8: "gbk", "big5", "latin-1". Such a file is read into memory.
+        columns: of JSON lines, which have no header; `protect` takes them from the declaration.
         separator: what stands between the cells of a CSV file, a comma unless said otherwise (a tab in .tsv).
         multiline: cells of a CSV file may hold line breaks. Then an open quote may swallow the lines of other people:
             say it only of files whose quotes are known to be closed.
@@ -53,11 +61,18 @@ def source(
     if isinstance(data, Source):
         return data
     if isinstance(data, (str, os.PathLike)):
-        return _place(os.fspath(data), table, {"separator": separator, "multiline": multiline}, engine)
-    if separator is not None or multiline:
+        place, text = os.fspath(data), {"separator": separator, "multiline": multiline}
+        if encoding is not None and _find_codec(encoding) != "utf-8":
+            return _open_encoded(place, table, separator, encoding, engine)
+        return _open_place(place, table, text, columns, engine)
+    if separator is not None or multiline or encoding is not None:
         raise InvalidParameter("connect.option_for_csv", parameter="separator")
     if table is not None:
         raise InvalidParameter("connect.table_of_frame", parameter="table")
+    return _open_frame(data, engine)
+
+
+def _open_frame(data: Any, engine: Engine | None) -> Source:
     if isinstance(data, Mapping):
         return _open_duckdb(engine).frame(read_plain_columns(data))
     if type(data).__module__.startswith("pyspark."):
@@ -67,6 +82,31 @@ def source(
     if type(data).__module__.split(".")[0] in {"pandas", "polars", "pyarrow"}:
         return _open_duckdb(engine).frame(data)
     raise DataError("connect.not_readable", kind=type(data).__name__)
+
+
+def _open_place(
+    place: str, table: str | None, text: dict[str, Any], columns: Sequence[str], engine: Engine | None
+) -> Source:
+    kind = "" if "://" in place else find_format(place)
+    if not kind:
+        return _place(place, table, text, engine)
+    if text["separator"] is not None or text["multiline"]:
+        raise InvalidParameter("connect.option_for_csv", parameter="separator")
+    return open_other(_open_duckdb(engine), place, kind, table=table, columns=columns)
+
+
+def _find_codec(encoding: str) -> str:
+    """The proper name of an encoding; as it is where there is none."""
+    try:
+        return codecs.lookup(encoding).name
+    except (LookupError, TypeError):
+        return encoding
+
+
+def _open_encoded(place: str, table: str | None, separator: str | None, encoding: str, engine: Engine | None) -> Source:
+    if table is not None or not place.lower().endswith((".csv", ".tsv", ".txt")):
+        raise InvalidParameter("connect.option_for_csv", parameter="encoding")
+    return open_encoded(_open_duckdb(engine), place, separator_of(place, separator), encoding)
 
 
 def _place(place: str, table: str | None, text: dict[str, Any], engine: Engine | None) -> Source:

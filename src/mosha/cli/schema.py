@@ -1,0 +1,130 @@
+"""`mosha schema` and `mosha start`: from a file of unknown shape to a declaration, a ledger and a first report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mosha.cli.terminal import Json, write_json
+from mosha.core.errors import InvalidParameter
+from mosha.core.language import say
+
+__all__ = ["app", "start"]
+
+app = typer.Typer(no_args_is_help=True, help="Declarations: what is publicly known about a table.")
+
+Data = Annotated[str, typer.Argument(help="The data: CSV, Parquet, Excel, SQLite, a Delta or Iceberg folder, ...")]
+TableName = Annotated[str | None, typer.Option(help="The table's name in a database, or the sheet's.")]
+Encoding = Annotated[str | None, typer.Option(help="Of a CSV file that is not UTF-8, such as gbk.")]
+
+
+@app.command("draft")
+def draft(
+    data: Data,
+    *,
+    out: Annotated[Path | None, typer.Option(help="The file to write; DATA.schema.yaml beside it by default.")] = None,
+    table: TableName = None,
+    encoding: Encoding = None,
+    public_sample: Annotated[
+        str | None, typer.Option(help="A PUBLIC CSV file of the same columns, whose values may be looked at.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Begin a declaration from the header of a file, or the schema of a table; no row is read."""
+    from mosha.tables.drafting import draft_declaration  # noqa: PLC0415  (a command that fails early loads nothing)
+
+    place = out or _place_beside(data)
+    text = draft_declaration(data, table=table, encoding=encoding, sample=public_sample)
+    _write_new(place, text)
+    if as_json:
+        write_json({"file": str(place)})
+    else:
+        typer.echo(say("cli.schema_drafted", path=str(place), data=data))
+
+
+@app.command("check")
+def check(
+    data: Data,
+    *,
+    schema: Annotated[Path | None, typer.Option(help="The declaration; the one beside the data by default.")] = None,
+    table: TableName = None,
+    encoding: Encoding = None,
+    as_json: Json = False,
+) -> None:
+    """Say what a declaration lacks, and what each choice in it means; the exit code is 1 where something is missing."""
+    from mosha.connect import source  # noqa: PLC0415
+    from mosha.tables.declaration import Declaration, beside  # noqa: PLC0415
+    from mosha.tables.drafting import check_declaration  # noqa: PLC0415
+
+    declared = Declaration.of(schema or beside(data))
+    opened = source(data, table=table, encoding=encoding, columns=tuple(declared.types))
+    advice = check_declaration(declared, opened)
+    if as_json:
+        write_json({"advice": [vars(each) for each in advice], "complete": not any(each.missing for each in advice)})
+    else:
+        for each in advice:
+            typer.echo(f"{'!' if each.missing else '-'} {each.text}")
+    if any(each.missing for each in advice):
+        raise typer.Exit(1)
+
+
+def start(
+    data: Data,
+    *,
+    person: Annotated[
+        str | None, typer.Option(help="The column that says whose a row is; asked for otherwise.")
+    ] = None,
+    at_most: Annotated[int | None, typer.Option(help="How many rows one person may have; asked for otherwise.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="What a period may cost; asked for otherwise.")] = None,
+    encoding: Encoding = None,
+    as_json: Json = False,
+) -> None:
+    """Answer a steward's questions in order; writes a declaration, opens a ledger and drafts a first report."""
+    import mosha  # noqa: PLC0415
+    from mosha.connect import source  # noqa: PLC0415
+    from mosha.reports import draft_report  # noqa: PLC0415
+    from mosha.tables.declaration import Declaration  # noqa: PLC0415
+    from mosha.tables.drafting import draft_declaration  # noqa: PLC0415
+
+    names = list(source(data, encoding=encoding).schema)
+    if not as_json:
+        typer.echo(say("cli.start_columns", columns=names))
+    whose = person or typer.prompt(say("cli.start_person"), default=names[0])
+    if whose not in names:
+        raise InvalidParameter("cli.start_no_column", parameter="--person", columns=names)
+    most = at_most or int(typer.prompt(say("cli.start_at_most"), default="5"))
+    price = epsilon or float(typer.prompt(say("cli.start_epsilon"), default="1.0"))
+    place = _place_beside(data)
+    text = draft_declaration(data, encoding=encoding).splitlines()
+    text[1] = f'unit: {{person: "{whose}", at_most: {most}}}'
+    _write_new(place, "\n".join(text) + "\n")
+    declared = Declaration.of(place)
+    name = Path(data).name.split(".")[0]
+    report = Path(data).with_name(f"{name}.report.yaml")
+    drafted = draft_report(data=Path(data).name, declared=declared)
+    _write_new(
+        report,
+        drafted.replace("epsilon: 1.0,", f"epsilon: {price},").replace("{epsilon: 12,", f"{{epsilon: {12 * price:g},"),
+    )
+    unit = mosha.Person(whose, at_most=most)
+    book = Path(data).with_name(f"{name}.privacy.db")
+    ledger = mosha.Ledger(book)
+    ledger.account(name.replace("_", " ").capitalize(), unit=unit, epsilon=12 * price, delta=1e-5)
+    ledger.close()
+    if as_json:
+        write_json({"schema": str(place), "ledger": str(book), "report": str(report)})
+    else:
+        typer.echo(say("cli.start_done", schema=str(place), ledger=str(book), report=str(report)))
+
+
+def _place_beside(data: str) -> Path:
+    path = Path(data)
+    return path.with_name(f"{path.name.split('.')[0]}.schema.yaml")
+
+
+def _write_new(place: Path, text: str) -> None:
+    if place.exists():
+        raise InvalidParameter("cli.file_exists", parameter="path", path=str(place))
+    place.write_text(text, encoding="utf-8")

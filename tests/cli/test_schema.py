@@ -1,0 +1,64 @@
+"""From a file of unknown shape to a declaration, a ledger and a first report; rows are not looked at."""
+
+import json
+
+from mosha.cli import main
+from mosha.tables import Declaration
+
+HEADER = "patient_id,ward,days\n"
+
+
+def write(folder, rows="p1,A,3\np2,B,40\n"):
+    (folder / "visits.csv").write_text(HEADER + rows)
+    return str(folder / "visits.csv")
+
+
+def test_a_draft_holds_the_header_and_nothing_of_rows(tmp_path, capsys):
+    drafts = []
+    for place, rows in (("one", "p1,A,3\n"), ("two", "secret,Z,99\nx,y,z\n")):
+        (tmp_path / place).mkdir()
+        assert main(["schema", "draft", write(tmp_path / place, rows)]) == 0
+        drafts.append((tmp_path / place / "visits.schema.yaml").read_text())
+    assert drafts[0] == drafts[1]
+    assert Declaration.of(tmp_path / "one" / "visits.schema.yaml").unit.column == "patient_id"
+    assert main(["schema", "draft", str(tmp_path / "one" / "visits.csv")]) == 1
+    capsys.readouterr()
+
+
+def test_a_public_sample_may_be_looked_at(tmp_path):
+    (tmp_path / "sample.csv").write_text(HEADER + "s1,A,3\ns2,B,9\n")
+    out = tmp_path / "own.yaml"
+    assert (
+        main(["schema", "draft", write(tmp_path), "--public-sample", str(tmp_path / "sample.csv"), "--out", str(out)])
+        == 0
+    )
+    declared = Declaration.of(out)
+    assert declared.ranges == {"days": (3.0, 9.0)}
+    assert declared.keys == {"ward": ("A", "B")}
+
+
+def test_a_check_says_what_is_missing_and_what_choices_mean(tmp_path, capsys):
+    data = write(tmp_path)
+    assert main(["schema", "check", data, "--json"]) == 1
+    assert not json.loads(capsys.readouterr().out)["complete"]
+    main(["schema", "draft", data])
+    capsys.readouterr()
+    assert main(["schema", "check", data]) == 0
+    said = capsys.readouterr().out
+    assert "at most 5 rows" in said
+    assert main(["--lang", "zh", "schema", "check", data]) == 0
+    assert "同一个人的所有行" in capsys.readouterr().out
+
+
+def test_a_start_writes_declaration_ledger_and_report(tmp_path, capsys):
+    data = write(tmp_path)
+    assert main(["start", data, "--person", "nobody", "--at-most", "3", "--epsilon", "0.5"]) == 1
+    assert main(["start", data, "--person", "patient_id", "--at-most", "3", "--epsilon", "0.5"]) == 0
+    capsys.readouterr()
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        "visits.schema.yaml",
+        "visits.privacy.db",
+        "visits.report.yaml",
+    }
+    assert main(["report", "forecast", str(tmp_path / "visits.report.yaml")]) == 0
+    assert main(["report", "run", str(tmp_path / "visits.report.yaml")]) == 0
