@@ -58,7 +58,7 @@ def register(
     proposals: Sequence[Proposal],
     *,
     covers: str = "",
-    **how: Any,
+    **how: object,
 ) -> None:
     """Have `mosha audit all` attack one more mechanism; `how` goes to `mosha.audit.attack`.
 

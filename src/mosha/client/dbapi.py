@@ -134,7 +134,7 @@ class Cursor:
     def rowcount(self) -> int:
         return len(self._rows) if self.description else -1
 
-    def execute(self, operation: str, parameters: Sequence[Any] = ()) -> Cursor:
+    def execute(self, operation: str, parameters: Sequence[object] = ()) -> Cursor:
         """Ask a SELECT; `?` stands for values."""
         self.connection.check_open()
         sql = _fill_in(operation, parameters)
@@ -152,7 +152,7 @@ class Cursor:
         self._next = 0
         return self
 
-    def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> None:  # noqa: ARG002
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[object]]) -> None:  # noqa: ARG002
         raise NotSupportedError("client.one_at_a_time")
 
     def fetchone(self) -> tuple[Any, ...] | None:
@@ -172,17 +172,17 @@ class Cursor:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.fetchall())
 
-    def setinputsizes(self, sizes: Any) -> None:
+    def setinputsizes(self, sizes: object) -> None:
         """Of the standard; nothing to do."""
 
-    def setoutputsize(self, size: Any, column: Any = None) -> None:
+    def setoutputsize(self, size: object, column: object = None) -> None:
         """Of the standard; nothing to do."""
 
     def close(self) -> None:
         self.description, self._rows = None, []
 
 
-def _fill_in(operation: str, parameters: Sequence[Any]) -> str:
+def _fill_in(operation: str, parameters: Sequence[object]) -> str:
     """The statement with its values written as literals: the server parses it, and no engine ever sees it as text.
 
     >>> _fill_in("SELECT COUNT(*) FROM t WHERE a = ? AND b = '?'", ["it's"])
@@ -203,7 +203,7 @@ def _fill_in(operation: str, parameters: Sequence[Any]) -> str:
     return "".join(pieces)
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool):

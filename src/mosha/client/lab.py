@@ -57,13 +57,13 @@ class Lab:
         return remote_table(self, self.describe(dataset), block)
 
     def preview(
-        self, sql: str, *, dataset: str | None = None, rows: float | None = None, **price: Any
+        self, sql: str, *, dataset: str | None = None, rows: float | None = None, **price: object
     ) -> dict[str, Any]:
         """Price for every payer, error bars, what is left and cheaper alternatives. Nothing is spent."""
         body = {"dataset": dataset or self._dataset_in(sql), "sql": sql, "price": _said(price)}
         return self.preview_body(body | ({} if rows is None else {"rows": rows}))
 
-    def preview_body(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def preview_body(self, body: Mapping[str, object]) -> dict[str, Any]:
         found: dict[str, Any] = self._transport.call("POST", "/previews", dict(body))
         return found
 
@@ -110,7 +110,7 @@ class Lab:
         body = {"dataset": dataset or self._dataset_in(sql), "sql": sql, "price": _said(price), **options}
         return self.release_body(body | _said({"block": block, "purpose": purpose or None}), key=key)
 
-    def release_body(self, body: Mapping[str, Any], *, key: str | None) -> Answer:
+    def release_body(self, body: Mapping[str, object], *, key: str | None) -> Answer:
         """Ask, wait, and answer as the library does; refusals are the library's errors."""
         key = key or secrets.token_hex(16)
         found = self._transport.call("POST", "/requests", dict(body), key=key)
@@ -152,7 +152,7 @@ class Lab:
         return f"<Lab {self._transport.url}>"
 
 
-def _said(options: Mapping[str, Any]) -> dict[str, Any]:
+def _said(options: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 

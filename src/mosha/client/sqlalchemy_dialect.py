@@ -45,7 +45,7 @@ class MoshaDialect(DefaultDialect):
         window = {"window": options["window"]} if "window" in options else {}
         return [place], {"token": url.password or "", **prices, **window}
 
-    def initialize(self, connection: Any) -> None:  # noqa: ARG002
+    def initialize(self, connection: object) -> None:  # noqa: ARG002
         """There is nothing to find out by asking."""
         self.default_schema_name = None
         self.server_version_info = (1,)
@@ -57,29 +57,29 @@ class MoshaDialect(DefaultDialect):
     def _lab(self, connection: Any) -> Any:
         return connection.connection.dbapi_connection.lab
 
-    def get_schema_names(self, connection: Any, **_: Any) -> list[str]:  # noqa: ARG002
+    def get_schema_names(self, connection: object, **_: object) -> list[str]:  # noqa: ARG002
         return []
 
-    def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:  # noqa: ARG002
+    def get_table_names(self, connection: object, schema: str | None = None, **_: object) -> list[str]:  # noqa: ARG002
         return [found["name"] for found in self._lab(connection).datasets()]
 
-    def get_view_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:  # noqa: ARG002
+    def get_view_names(self, connection: object, schema: str | None = None, **_: object) -> list[str]:  # noqa: ARG002
         return []
 
-    def has_table(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> bool:  # noqa: ARG002
+    def has_table(self, connection: object, table_name: str, schema: str | None = None, **_: object) -> bool:  # noqa: ARG002
         return table_name in self.get_table_names(connection)
 
-    def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> list[Any]:  # noqa: ARG002
+    def get_columns(self, connection: object, table_name: str, schema: str | None = None, **_: object) -> list[Any]:  # noqa: ARG002
         columns = self._lab(connection).describe(table_name)["declaration"]["columns"]
         return [{"name": c["name"], "type": _TYPES[c["type"]](), "nullable": True, "default": None} for c in columns]
 
-    def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:  # noqa: ARG002
+    def get_pk_constraint(self, connection: object, table_name: str, schema: str | None = None, **_: object) -> Any:  # noqa: ARG002
         return {"constrained_columns": [], "name": None}
 
-    def get_foreign_keys(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:  # noqa: ARG002
+    def get_foreign_keys(self, connection: object, table_name: str, schema: str | None = None, **_: object) -> Any:  # noqa: ARG002
         return []
 
-    def get_indexes(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:  # noqa: ARG002
+    def get_indexes(self, connection: object, table_name: str, schema: str | None = None, **_: object) -> Any:  # noqa: ARG002
         return []
 
 

@@ -20,9 +20,9 @@ __all__ = ["Asker", "RemoteGrouped", "RemoteQuestion", "RemoteTable", "remote_ta
 class Asker(Protocol):
     """What carries a question to a server and its answer back."""
 
-    def preview_body(self, body: Mapping[str, Any]) -> dict[str, Any]: ...
+    def preview_body(self, body: Mapping[str, object]) -> dict[str, Any]: ...
 
-    def release_body(self, body: Mapping[str, Any], *, key: str | None) -> Answer: ...
+    def release_body(self, body: Mapping[str, object], *, key: str | None) -> Answer: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -33,12 +33,12 @@ class RemoteQuestion(Question):
     dataset: str
     block: str | None = None
 
-    def _body(self, price: Mapping[str, Any]) -> dict[str, Any]:
+    def _body(self, price: Mapping[str, object]) -> dict[str, Any]:
         said = {name: value for name, value in price.items() if value is not None}
         body = {"dataset": self.dataset, "plan": self.to_dict(), "price": said}
         return body | ({} if self.block is None else {"block": self.block})
 
-    def preview(self, *, rows: float | None = None, **price: Any) -> dict[str, Any]:
+    def preview(self, *, rows: float | None = None, **price: object) -> dict[str, Any]:
         """What the server says of price, payers, bars and what is left. Nothing is spent."""
         return self.lab.preview_body(self._body(price) | ({} if rows is None else {"rows": rows}))
 
@@ -83,7 +83,7 @@ class RemoteTable(Table):
     def ask(self, *arguments: Any, **named: Any) -> RemoteQuestion:
         return _remote(super().ask(*arguments, **named), self)
 
-    def group_by(self, *columns: Any, keys: Any = None, **computed: Any) -> RemoteGrouped:
+    def group_by(self, *columns: object, keys: object = None, **computed: object) -> RemoteGrouped:
         found = super().group_by(*columns, keys=keys, **computed)
         return RemoteGrouped(self, found.keys, found.only)
 

@@ -22,7 +22,7 @@ LARGEST = 64_000_000
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """A token is for one server: nobody may send it on."""
 
-    def redirect_request(self, *_: Any, **__: Any) -> None:
+    def redirect_request(self, *_: object, **__: object) -> None:
         return None
 
 

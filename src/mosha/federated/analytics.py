@@ -97,12 +97,12 @@ class Analytics(PricedPlan):
             raise InvalidParameter("federated.sums_too_large")
         return Fraction(math.sqrt(whole * whole / self.survivors)) * (1 + Fraction(1, 1 << 50))
 
-    def encode(self, value: Any, rng: Rng) -> Ring:
+    def encode(self, value: object, rng: Rng) -> Ring:
         """What a client adds: its value and its share of the noise, modulo 2**32. Runs on the client."""
         steps = self._steps(value) + discrete_gaussian(self._share, self.coordinates, rng=rng)
         return (steps & (_RING - 1)).astype(np.uint32)
 
-    def _steps(self, value: Any) -> NDArray[np.int64]:
+    def _steps(self, value: object) -> NDArray[np.int64]:
         try:
             steps = np.asarray(self.encode_value(value, self.units), np.int64)
         except Exception:  # noqa: BLE001  (a failure would tell)
@@ -166,7 +166,7 @@ def _ask(
     square: int,
     encode: Callable[[Any, int], NDArray[np.int64]],
     decode: Callable[[NDArray[np.float64]], Any],
-    about: Any,
+    about: object,
     *,
     clients: int,
     survivors: int,
@@ -207,7 +207,7 @@ def histogram(*, keys: Sequence[Hashable], clients: int, survivors: int, epsilon
     if not places or alike:
         raise InvalidParameter("federated.keys_not_distinct", parameter="keys")
 
-    def encode(value: Any, units: int) -> NDArray[np.int64]:
+    def encode(value: object, units: int) -> NDArray[np.int64]:
         steps = np.zeros(len(places), np.int64)
         if value in places:
             steps[places[value]] = units
@@ -225,7 +225,7 @@ def mean(*, between: tuple[float, float], clients: int, survivors: int, epsilon:
     low, high = check_bounds("mean", between)
     middle, half = low / 2 + high / 2, high / 2 - low / 2
 
-    def encode(value: Any, units: int) -> NDArray[np.int64]:
+    def encode(value: object, units: int) -> NDArray[np.int64]:
         share = (min(max(real("value", value), low), high) - middle) / half
         return np.array([math.trunc(min(max(share, -1.0), 1.0) * units), units])
 
@@ -252,7 +252,7 @@ def quantile(
     low, high = check_bounds("quantile", between)
     edges = np.linspace(low, high, parts + 1)
 
-    def encode(value: Any, units: int) -> NDArray[np.int64]:
+    def encode(value: object, units: int) -> NDArray[np.int64]:
         steps = np.zeros(parts, np.int64)
         place = int(np.searchsorted(edges, min(max(real("value", value), low), high), side="right")) - 1
         steps[min(max(place, 0), parts - 1)] = units

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ def clip_in_range(clip: float) -> float:
     return value
 
 
-def lengths(updates: NDArray[Any]) -> NDArray[np.float64]:
+def lengths(updates: NDArray[np.generic]) -> NDArray[np.float64]:
     """The Euclidean length of each row in double precision; NaN for a row with anything that is no finite number.
 
     >>> lengths(np.array([[3.0, 4.0], [np.nan, 1.0], [1e300, 0.0]]))
@@ -52,7 +52,7 @@ def lengths(updates: NDArray[Any]) -> NDArray[np.float64]:
     return found
 
 
-def bounded_steps(updates: NDArray[Any], clip: float) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+def bounded_steps(updates: NDArray[np.generic], clip: float) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Each row shortened to `clip` and cut to whole steps of clip / STEPS; and which rows were within `clip` already.
 
     A row that holds anything but finite numbers has no direction: it becomes zero and counts as too long.
@@ -77,7 +77,7 @@ def bounded_steps(updates: NDArray[Any], clip: float) -> tuple[NDArray[np.int32]
 
 
 def scaled_steps(
-    updates: NDArray[Any], norms: NDArray[np.float64], clip: float, shares: NDArray[np.float64] | None = None
+    updates: NDArray[np.generic], norms: NDArray[np.float64], clip: float, shares: NDArray[np.float64] | None = None
 ) -> NDArray[np.int32]:
     """The rows as whole steps, given their lengths (see `bounded_steps`); `shares` in [0, 1] shorten them further.
 
@@ -101,7 +101,7 @@ def scaled_steps(
     return cut
 
 
-def bounded_sum_steps(updates: NDArray[Any], clip: float) -> NDArray[np.int64]:
+def bounded_sum_steps(updates: NDArray[np.generic], clip: float) -> NDArray[np.int64]:
     """Each row shortened to a sum of absolute values of at most `clip`, in whole steps of clip / STEPS.
 
     Guarantee:

@@ -39,7 +39,7 @@ class Federation(Protocol):
 
     def clients(self) -> Sequence[Hashable]: ...
 
-    def updates(self, chosen: Sequence[Hashable], ask: Any) -> Iterable[Block]: ...
+    def updates(self, chosen: Sequence[Hashable], ask: object) -> Iterable[Block]: ...
 
 
 def accept_updates(blocks: Iterable[Block], chosen: Sequence[Hashable], coordinates: int) -> Iterator[Block]:
@@ -69,7 +69,7 @@ def accept_updates(blocks: Iterable[Block], chosen: Sequence[Hashable], coordina
             yield Block([clients[row] for row in rows], updates[rows], _claims(block, rows))
 
 
-def _is_first(client: Any, waiting: set[Hashable]) -> bool:
+def _is_first(client: object, waiting: set[Hashable]) -> bool:
     """Whether this client was chosen and has sent nothing before; from now on it has."""
     try:
         first = client in waiting
@@ -79,7 +79,7 @@ def _is_first(client: Any, waiting: set[Hashable]) -> bool:
     return first
 
 
-def _as_matrix(updates: Any, rows: int, coordinates: int) -> NDArray[Any] | None:
+def _as_matrix(updates: object, rows: int, coordinates: int) -> NDArray[Any] | None:
     """The updates of a block as one array of numbers; None where they are not."""
     try:
         found = np.asarray(updates)

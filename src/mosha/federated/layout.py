@@ -30,7 +30,7 @@ class Layout:
     shapes: tuple[tuple[str, tuple[int, ...], str], ...]
 
     @staticmethod
-    def of(arrays: Mapping[str, NDArray[Any]]) -> Layout:
+    def of(arrays: Mapping[str, NDArray[np.generic]]) -> Layout:
         """The layout of a model that is about to be trained."""
         shapes = tuple((name, array.shape, array.dtype.str) for name, array in arrays.items())
         layout = Layout(shapes)
@@ -47,12 +47,12 @@ class Layout:
         """How many weights are trained."""
         return sum(int(np.prod(shape)) for _, shape, _ in self._trained)
 
-    def flat(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+    def flat(self, arrays: Mapping[str, NDArray[np.generic]]) -> NDArray[np.float64]:
         """The trained weights as one vector."""
         parts = [np.asarray(arrays[name], np.float64).reshape(-1) for name, _, _ in self._trained]
         return np.concatenate(parts)
 
-    def change(self, arrays: Mapping[str, Any], sent: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def change(self, arrays: Mapping[str, object], sent: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """What a client changed, as one vector; None for anything that is not shaped like the model.
 
         What a client sent never raises here: an error would tell others about it.
@@ -70,7 +70,9 @@ class Layout:
             return None
         return change
 
-    def arrays(self, weights: NDArray[np.float64], frozen: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def arrays(
+        self, weights: NDArray[np.float64], frozen: Mapping[str, NDArray[np.generic]]
+    ) -> dict[str, NDArray[Any]]:
         """The whole model with these weights, in its own types; `frozen` gives what is not trained."""
         found, start = {}, 0
         for name, shape, kind in self.shapes:

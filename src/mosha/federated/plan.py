@@ -26,7 +26,7 @@ COORDINATES = MOST
 """Noise is priced for this many coordinates, whatever the model has: the price barely depends on it."""
 
 
-def check_count(name: str, value: Any, *, at_most: int = MOST) -> int:
+def check_count(name: str, value: object, *, at_most: int = MOST) -> int:
     """A whole number from one to `at_most`.
 
     >>> check_count("rounds", 10)
@@ -38,7 +38,7 @@ def check_count(name: str, value: Any, *, at_most: int = MOST) -> int:
     return number
 
 
-def first_weights(initial: Any) -> NDArray[np.float64]:
+def first_weights(initial: object) -> NDArray[np.float64]:
     """The weights to begin with, as a copy."""
     try:
         given = np.asarray(initial)

@@ -88,7 +88,7 @@ class Simulation:
         flat: NDArray[np.float64] = self._torch.cat(parts).numpy().astype(np.float64)
         return flat
 
-    def load(self, weights: NDArray[Any]) -> torch.nn.Module:
+    def load(self, weights: NDArray[np.generic]) -> torch.nn.Module:
         """The model with these weights."""
         flat = np.asarray(weights, np.float32)
         if flat.shape != (self.coordinates,):
@@ -112,7 +112,7 @@ class Simulation:
             part = list(chosen[start : start + size])
             yield Block(part, self._train(part, sent, ask.number))
 
-    def mean(self, chosen: Sequence[Any], ask: Ask) -> NDArray[np.float64]:
+    def mean(self, chosen: Sequence[object], ask: Ask) -> NDArray[np.float64]:
         """The plain mean of all updates: what a round without privacy gives. For comparison on public data."""
         total = np.zeros(self.coordinates)
         for block in self.updates(chosen, ask):

@@ -73,11 +73,11 @@ class History:
 def train(
     plan: FederatedPlan,
     federation: Federation,
-    initial: NDArray[Any],
+    initial: NDArray[np.generic],
     *,
     account: Account,
     key: str | None = None,
-    config: Any = None,
+    config: object = None,
     evaluate: Callable[[NDArray[np.float64]], Any] | None = None,
     retries: int = 0,
     secret: str | os.PathLike[str] | None = None,
@@ -114,7 +114,7 @@ def train(
     return _rounds(plan, asking, weights, evaluate)
 
 
-def _check(plan: Any, federation: Any, account: Any, evaluate: Any, retries: Any) -> None:
+def _check(plan: object, federation: object, account: object, evaluate: object, retries: object) -> None:
     """Refuse what could not be run, before anything is paid."""
     if not all(hasattr(plan, part) for part in ("rounds", "outer", "event_after", "measurement", "decoder")):
         raise InvalidParameter("federated.not_a_plan", parameter="plan", spent="nothing")

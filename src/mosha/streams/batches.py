@@ -36,7 +36,7 @@ class Batches:
 
     __slots__ = ("_batches", "_count", "_outside", "offsets", "rows")
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         raise TypeError("Batches has no subclasses: how many steps it has must be what it says.")
 
     def __init__(self, batches: Iterable[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from mosha.core.errors import MoshaError
 from mosha.core.unit import Person, Reading, Unit, Window
@@ -20,7 +20,7 @@ class Planned(Protocol):
 
 
 def describe(
-    plan: Plan, unit: Unit, *, options: Mapping[str, Any], replan: Callable[..., Planned] | None = None
+    plan: Plan, unit: Unit, *, options: Mapping[str, object], replan: Callable[..., Planned] | None = None
 ) -> str:
     """The promise, the mechanism, the error, and the other unit.
 
@@ -61,7 +61,7 @@ def _promise(unit: Unit, most: int, apart: int) -> str:
     return f"Nobody can tell whether any one person, such as Zhang, was here at all: of each person's readings {limit}."
 
 
-def _describe_other_unit(plan: Plan, unit: Unit, options: dict[str, Any], replan: Callable[..., Planned]) -> str:
+def _describe_other_unit(plan: Plan, unit: Unit, options: dict[str, object], replan: Callable[..., Planned]) -> str:
     neighbours = unit.neighbours
     column = unit.column if isinstance(unit, Person | Window) else "person"
     if isinstance(unit, Reading):

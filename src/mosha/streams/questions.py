@@ -73,7 +73,7 @@ def total(
 
 
 def histogram(
-    *, unit: Unit, horizon: int | None, keys: Sequence[Any], column: str | None = None, **options: Unpack[Options]
+    *, unit: Unit, horizon: int | None, keys: Sequence[object], column: str | None = None, **options: Unpack[Options]
 ) -> Stream:
     """The number of rows for each of a public list of keys.
 
@@ -94,7 +94,7 @@ def series(
     *,
     unit: Unit,
     horizon: int | None,
-    keys: Sequence[Any],
+    keys: Sequence[object],
     key: str,
     between: tuple[float, float],
     column: str,

@@ -140,7 +140,7 @@ def _worlds(aim: Target, neighbours: tuple[Any, Any], runs: int) -> tuple[Answer
     return both.part(0, runs), both.part(runs, 2 * runs)
 
 
-def _label(data: Any) -> str:
+def _label(data: object) -> str:
     text = " ".join(repr(data).split())
     return text if len(text) <= 120 else f"{text[:117]}..."
 

@@ -66,7 +66,7 @@ def attack_timing(
     epsilon: float,
     runs: int = 2_000,
     confidence: float = 0.999,
-    asks: Sequence[Any] | None = None,
+    asks: Sequence[object] | None = None,
     stream: bool = False,
     rng: Rng | None = None,
 ) -> TimingAttack:

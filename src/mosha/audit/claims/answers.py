@@ -65,7 +65,7 @@ class Answers:
         return Answers(self.values[start:stop], texts, self.shape[start:stop], lambda row: shown(row + start))
 
     @staticmethod
-    def of(answers: Sequence[Any] | NDArray[Any]) -> Answers:
+    def of(answers: Sequence[object] | NDArray[np.generic]) -> Answers:
         """Columns of these answers, whatever they are."""
         array = _numeric(answers)
         if array is None:
@@ -99,7 +99,7 @@ def _numeric(answers: Sequence[Any] | NDArray[Any]) -> NDArray[Any] | None:
     return array.astype(np.float64) if array.dtype.kind == "f" else None
 
 
-def _flatten(answers: Iterable[Any]) -> Answers:
+def _flatten(answers: Iterable[object]) -> Answers:
     kept = list(answers)
     columns = _align(kept) or _collect_leaves(kept)
     return Answers(*columns, lambda row: _shorten(kept[row]))
@@ -138,7 +138,7 @@ def _align(kept: list[Any]) -> Columns | None:
     return values, None, shape
 
 
-def _collect_leaves(kept: list[Any]) -> Columns:
+def _collect_leaves(kept: list[object]) -> Columns:
     rows = [_leaves(answer) for answer in kept]
     width = min(WIDEST, max((len(leaves) for _, leaves in rows), default=0))
     values = np.full((len(rows), width), np.nan)
@@ -155,7 +155,7 @@ def _collect_leaves(kept: list[Any]) -> Columns:
     return values, texts, shape
 
 
-def _leaves(answer: Any) -> tuple[str, list[float | str]]:
+def _leaves(answer: object) -> tuple[str, list[float | str]]:
     """The form of an answer and its parts, in a fixed order."""
     form: list[str] = []
     leaves: list[float | str] = []
@@ -163,7 +163,7 @@ def _leaves(answer: Any) -> tuple[str, list[float | str]]:
     return " ".join(form), leaves
 
 
-def _walk(answer: Any, form: list[str], leaves: list[float | str]) -> None:
+def _walk(answer: object, form: list[str], leaves: list[float | str]) -> None:
     form.append(type(answer).__name__)
     parts = _parts(answer, form)
     if parts is None:
@@ -174,7 +174,7 @@ def _walk(answer: Any, form: list[str], leaves: list[float | str]) -> None:
     form.append("end")
 
 
-def _parts(answer: Any, form: list[str]) -> Iterable[Any] | None:
+def _parts(answer: object, form: list[str]) -> Iterable[Any] | None:
     """What an answer is made of; None for a leaf. Keys and lengths belong to its form."""
     parts: Iterable[Any] | None = None
     match answer:
@@ -201,7 +201,7 @@ def _parts(answer: Any, form: list[str]) -> Iterable[Any] | None:
     return parts
 
 
-def _leaf(answer: Any, form: list[str]) -> float | str:
+def _leaf(answer: object, form: list[str]) -> float | str:
     if answer is None or isinstance(answer, str | bytes | bytearray):
         return repr(answer)
     if isinstance(answer, bool | np.bool_):
@@ -219,13 +219,13 @@ def _leaf(answer: Any, form: list[str]) -> float | str:
     return _describe(answer)
 
 
-def _describe(answer: Any) -> str:
+def _describe(answer: object) -> str:
     """A text for a foreign object: its own, unless that is only an address in memory."""
     text = repr(answer)
     return type(answer).__name__ if " at 0x" in text else text
 
 
-def _shorten(answer: Any) -> str:
+def _shorten(answer: object) -> str:
     text = np.array2string(answer, threshold=12) if isinstance(answer, np.ndarray) else repr(answer)
     text = " ".join(text.split())
     return text if len(text) <= 80 else text[:77] + "..."

@@ -44,7 +44,9 @@ def _data(unit: Unit, column: str, rows: Sequence[tuple[str, Any]]) -> Any:
     return [value for _, value in rows]
 
 
-def _pairs(unit: Unit, column: str, crowd: Sequence[Any], one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any]:
+def _pairs(
+    unit: Unit, column: str, crowd: Sequence[object], one: Sequence[object], other: Sequence[object]
+) -> tuple[Any, Any]:
     """The crowd with and without the rows `one`; under replacement, with `one` and with `other`."""
     rows = [(f"p{i}", value) for i, value in enumerate(crowd)]
     without = rows if unit.neighbours is Neighbors.ADD_REMOVE else [*rows, *(("odd", value) for value in other)]
@@ -77,7 +79,9 @@ def of_numbers(unit: Unit, *, between: tuple[float, float], column: str = "value
     return [Proposal(why, *_pairs(unit, column, crowd, one, other)) for why, crowd, one, other in cases]
 
 
-def of_categories(unit: Unit, *, keys: Sequence[Any], column: str = "value", unknown: Any = "?") -> list[Proposal]:
+def of_categories(
+    unit: Unit, *, keys: Sequence[object], column: str = "value", unknown: object = "?"
+) -> list[Proposal]:
     """Columns of keys out of a public list (give two or more), and one key that is not in it."""
     if len(keys) < 2:
         raise InvalidParameter("audit.too_few_keys", parameter="keys")
@@ -97,7 +101,7 @@ def of_categories(unit: Unit, *, keys: Sequence[Any], column: str = "value", unk
     return [Proposal(why, *_pairs(unit, column, crowd, one, other)) for why, crowd, one, other in cases]
 
 
-def of_own_value(categories: Sequence[Any], *, at_most: int = 6) -> list[Proposal]:
+def of_own_value(categories: Sequence[object], *, at_most: int = 6) -> list[Proposal]:
     """Local reports: the value of a device against another one."""
     pairs = itertools.islice(itertools.combinations(categories, 2), positive_integer("at_most", at_most))
     return [Proposal(f"{one!r} against {other!r}", one, other) for one, other in pairs]

@@ -27,7 +27,7 @@ class Target:
     name: str
     draw: Callable[[Any, int], Sequence[Any] | NDArray[Any]]
 
-    def answers(self, data: Any, size: int) -> Sequence[Any] | NDArray[Any]:
+    def answers(self, data: object, size: int) -> Sequence[Any] | NDArray[Any]:
         drawn = self.draw(data, size)
         if len(drawn) != size:
             raise InvalidParameter("audit.batch_of_other_size", target=self.name, size=size, given=len(drawn))
@@ -38,7 +38,7 @@ def target_of(
     target: Measurement | Callable[..., Any],
     *,
     batch: bool,
-    asks: Sequence[Any] | None,
+    asks: Sequence[object] | None,
     stream: bool,
     rng: Rng | None,
 ) -> Target:
@@ -61,7 +61,7 @@ def _array_or_list(drawn: Any) -> Sequence[Any] | NDArray[Any]:
     return drawn if isinstance(drawn, np.ndarray) else list(drawn)
 
 
-def _call(function: Callable[[Any], Any], data: Any) -> Any:
+def _call(function: Callable[[Any], Any], data: object) -> Any:
     try:
         return function(data)
     except Exception as error:  # noqa: BLE001  (an error is an answer: it tells the worlds apart or it does not)
@@ -95,7 +95,7 @@ def _of_measurement(measurement: Measurement, asks: Sequence[Any] | None, *, str
     return Target(measurement.name, draw)
 
 
-def _one_run(measurement: Measurement, feed: list[Any], asks: list[Any], rng: Rng) -> list[Any]:
+def _one_run(measurement: Measurement, feed: list[object], asks: list[object], rng: Rng) -> list[Any]:
     """All answers of one run, up to and including the first error."""
     answers: list[Any] = []
     try:

@@ -82,7 +82,7 @@ def additive_contract(
     measurement: Measurement,
     *,
     neighbours: tuple[Any, Any],
-    ask: Any = None,
+    ask: object = None,
     draws: int = 2_000,
     false_alarms: float = 1e-9,
 ) -> Contract:
@@ -126,18 +126,18 @@ def _noise_of(measurement: Measurement) -> tuple[str, float]:
     raise InvalidParameter("audit.other_noise", measurement=measurement.name)
 
 
-def _run(measurement: Measurement, data: Any, ask: Any, seed: int) -> Floats:
+def _run(measurement: Measurement, data: object, ask: object, seed: int) -> Floats:
     from mosha.noise import SeededRandom  # noqa: PLC0415  (loaded when it is needed)
 
     return _answer(measurement, data, ask, SeededRandom(seed))
 
 
-def _answer(measurement: Measurement, data: Any, ask: Any, rng: Rng) -> Floats:
+def _answer(measurement: Measurement, data: object, ask: object, rng: Rng) -> Floats:
     answer, _ = measurement.step(measurement.init(), data, ask, rng)
     return np.atleast_1d(np.asarray(answer, dtype=np.float64)).ravel()
 
 
-def _movement(measurement: Measurement, first: Any, second: Any, ask: Any, seed: int) -> Floats:
+def _movement(measurement: Measurement, first: object, second: object, ask: object, seed: int) -> Floats:
     one, two = _run(measurement, first, ask, seed), _run(measurement, second, ask, seed)
     if one.shape != two.shape:
         raise InvalidParameter("audit.shapes_differ", measurement=measurement.name)

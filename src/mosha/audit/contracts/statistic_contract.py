@@ -65,5 +65,5 @@ def _evaluate(statistic: Any, data: Any, unit: Unit) -> Any:
     return np.array([int(value) for value in np.asarray(statistic.evaluate(data, unit)).ravel()], dtype=object)
 
 
-def _compare(norm: str, found: float, allowed: Any) -> str:
+def _compare(norm: str, found: float, allowed: object) -> str:
     return f"{found:.6g} seen, {getattr(allowed, norm):.6g} allowed (steps of the grid)"

@@ -28,7 +28,7 @@ def step_contract(
     measurement: Measurement,
     neighbours: Sequence[Proposal | tuple[Any, Any]],
     *,
-    asks: Sequence[Any] | None = None,
+    asks: Sequence[object] | None = None,
     stream: bool = False,
     runs: int = 400,
     false_alarms: float = 1e-9,
@@ -111,7 +111,7 @@ class _Run:
         return [*self.answers, self.error]
 
 
-def _repeatable(play: _Play, data: list[Any]) -> list[Check]:
+def _repeatable(play: _Play, data: list[object]) -> list[Check]:
     same, alone = True, True
     for seed, side in enumerate(data):
         first = play.start(side, seed).finish()
@@ -126,7 +126,7 @@ def _repeatable(play: _Play, data: list[Any]) -> list[Check]:
     ]
 
 
-def _check_untouched(play: _Play, data: list[Any]) -> Check:
+def _check_untouched(play: _Play, data: list[object]) -> Check:
     clause = "data are left as they were"
     try:
         before = [fingerprint(side) for side in data]
@@ -137,7 +137,7 @@ def _check_untouched(play: _Play, data: list[Any]) -> Check:
     return Check(clause, before == [fingerprint(side) for side in data], "fingerprints before and after a run")
 
 
-def _total(play: _Play, data: list[Any]) -> Check:
+def _total(play: _Play, data: list[object]) -> Check:
     errors = sorted({run.error for side in data if (run := play.start(side, 2)).finish() and run.error})
     return Check("an answer for all data", not errors, f"errors: {', '.join(errors)}" if errors else "no error")
 
@@ -145,7 +145,7 @@ def _total(play: _Play, data: list[Any]) -> Check:
 def _check_price(
     measurement: Measurement,
     pairs: list[tuple[Any, Any]],
-    asks: Sequence[Any] | None,
+    asks: Sequence[object] | None,
     *,
     stream: bool,
     runs: int,

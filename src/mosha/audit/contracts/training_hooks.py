@@ -54,7 +54,7 @@ class Canaries:
         chosen = torch.from_numpy(np.flatnonzero(self.included))
         return torch.cat([inputs, self._inputs[chosen]]), torch.cat([targets, self._targets[chosen]])
 
-    def before(self, training: Any) -> None:
+    def before(self, training: object) -> None:
         self._first = self._losses(training)
 
     def after(self, training: Any) -> None:
@@ -90,7 +90,7 @@ class TrainingContract:
         self._updates, self._false_alarms = updates, false_alarms
         self.contract: Contract | None = None
 
-    def before(self, training: Any) -> None:
+    def before(self, training: object) -> None:
         inside = _Inside(training, self._population)
         strange = [0, 1, *range(2, self._population, self._population // 5)]
         self.contract = trainer_contract(
@@ -99,7 +99,7 @@ class TrainingContract:
         if not self.contract.kept:
             raise InvalidParameter("audit.trainer_stopped", clauses=list(self.contract.broken))
 
-    def after(self, training: Any) -> None:
+    def after(self, training: object) -> None:
         """Nothing more to look at."""
 
 

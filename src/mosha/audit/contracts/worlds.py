@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +128,7 @@ def _lattice(log_weight: Callable[[Floats], Floats], scale: float, shift: int) -
     return Worlds(losses)
 
 
-def _table(p: Any, q: Any) -> Worlds:
+def _table(p: object, q: object) -> Worlds:
     """Two laws on the same few answers. An answer that only one world gives has an infinite loss."""
     one, two = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     ever = (one > 0) | (two > 0)

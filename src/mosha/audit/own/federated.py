@@ -29,7 +29,7 @@ class _Sent:
     def clients(self) -> list[str]:
         return list(self.sent)
 
-    def updates(self, chosen: Sequence[str], ask: Any) -> Iterator[f.Block]:
+    def updates(self, chosen: Sequence[str], ask: object) -> Iterator[f.Block]:
         del ask
         rows = np.array([self.sent[client] for client in chosen], np.float64).reshape(-1, WIDTH)
         yield f.Block(list(chosen), rows)
@@ -44,7 +44,7 @@ class _Answering:
     def clients(self) -> list[int]:
         return list(range(len(self.values)))
 
-    def secure_sum(self, chosen: Sequence[int], ask: Any) -> Opened:
+    def secure_sum(self, chosen: Sequence[int], ask: object) -> Opened:
         del ask
         parts = [self.question.encode(self.values[client], secure()) for client in chosen]
         return Opened(np.sum(parts, axis=0, dtype=np.uint32), len(parts), b"")
@@ -74,7 +74,7 @@ def _one_more(**long: Sequence[float]) -> list[Proposal]:
 WORST = {"of full length": (1.0, 0.0), "far too long": (1e30, 0.0)}
 
 
-def _server_side(**changes: Any) -> Measurement:
+def _server_side(**changes: object) -> Measurement:
     known: dict[str, Any] = {"rounds": 1, "clients": 3, "clip": 1.0, "noise_multiplier": 1.0}
     return f.ServerSide(**(known | changes)).measurement(WIDTH)
 
@@ -129,7 +129,7 @@ def _questions() -> list[Entry]:
     return [_question(name, *kind) for name, kind in kinds.items()]
 
 
-def _question(name: str, question: f.Analytics, value: Any) -> Entry:
+def _question(name: str, question: f.Analytics, value: object) -> Entry:
     """One client with a value or without one; the attacker sees the sum as it is opened."""
     told = replace(question, decode=lambda total: {"steps": total})
     pair = _Answering(question, value, None, None), _Answering(question, None, None, None)

@@ -32,11 +32,11 @@ def own_entries() -> list[Entry]:
     return [*entries, _entry("DPFTRL", "banded", {"bands": 2}, pairs)]
 
 
-def _entry(kind: str, name: str, options: dict[str, Any], pairs: tuple[Proposal, ...]) -> Entry:
+def _entry(kind: str, name: str, options: dict[str, object], pairs: tuple[Proposal, ...]) -> Entry:
     return Entry(f"{kind}: {name}", lambda: _measurement(kind, options), pairs, kind)
 
 
-def _measurement(kind: str, options: dict[str, Any]) -> Measurement:
+def _measurement(kind: str, options: dict[str, object]) -> Measurement:
     """Two steps of a plan on rows of two numbers; the answers as plain lists of numbers."""
     import torch  # noqa: PLC0415  (the guest, where it is attacked)
 

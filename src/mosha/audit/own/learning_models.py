@@ -30,7 +30,7 @@ def _entry(name: str, build: Any, proposals: Sequence[Proposal], **how: Any) -> 
     return Entry(f"learning: {name}", build, tuple(proposals), name.partition(":")[0], how)
 
 
-def _pair(rows: Any, labels: Any) -> tuple[Any, Any]:
+def _pair(rows: object, labels: object) -> tuple[Any, Any]:
     return np.asarray(rows, float).reshape(-1, 1), labels
 
 
@@ -122,7 +122,7 @@ def _choices() -> list[Entry]:
     ]
 
 
-def _largest(name: str, answer: Any) -> Any:
+def _largest(name: str, answer: object) -> Any:
     del name
     return answer
 

@@ -53,7 +53,7 @@ class Anonymity(Report):
         )
 
 
-def anonymity(table: Any, *, quasi: Sequence[str], sensitive: str) -> Anonymity:
+def anonymity(table: object, *, quasi: Sequence[str], sensitive: str) -> Anonymity:
     """k-anonymity, l-diversity and t-closeness of a table, and how many secrets it gives away all the same.
 
     >>> table = {"zip": [1, 1, 2, 2], "illness": ["flu", "flu", "flu", "hiv"]}
@@ -117,7 +117,7 @@ class Exposed(Report):
         return {**super().to_dict(), "share": self.share}
 
 
-def homogeneity_attack(table: Any, *, quasi: Sequence[str], sensitive: str) -> Exposed:
+def homogeneity_attack(table: object, *, quasi: Sequence[str], sensitive: str) -> Exposed:
     """Whoever finds a neighbour's class finds the secret, if the whole class shares it.
 
     >>> table = {"zip": [1, 1, 2], "illness": ["flu", "flu", "hiv"]}
@@ -130,7 +130,7 @@ def homogeneity_attack(table: Any, *, quasi: Sequence[str], sensitive: str) -> E
     return Exposed("Homogeneity", tuple(np.flatnonzero(certain[group]).tolist()), len(group))
 
 
-def background_attack(table: Any, *, quasi: Sequence[str], sensitive: str, excluded: int = 1) -> Exposed:
+def background_attack(table: object, *, quasi: Sequence[str], sensitive: str, excluded: int = 1) -> Exposed:
     """An attacker who can rule out `excluded` values of a person (not that illness, at that age) and look again.
 
     Which values is not known beforehand; a row counts where the right ones leave nothing but the truth.

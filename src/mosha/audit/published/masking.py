@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from mosha.core.unit import Row
 __all__ = ["Comparison", "compare", "generalise", "mask", "suppress"]
 
 
-def mask(column: Sequence[Any] | NDArray[Any], *, keep: int) -> NDArray[np.str_]:
+def mask(column: Sequence[object] | NDArray[np.generic], *, keep: int) -> NDArray[np.str_]:
     """Texts with all but the first `keep` characters hidden.
 
     >>> mask(["13053", "14850"], keep=2).tolist()
@@ -31,7 +30,7 @@ def mask(column: Sequence[Any] | NDArray[Any], *, keep: int) -> NDArray[np.str_]
     return np.array([text[:keep] + "*" * max(0, len(text) - keep) for text in texts])
 
 
-def generalise(table: Any, **widths: float) -> Columns:
+def generalise(table: object, **widths: float) -> Columns:
     """Numbers as the intervals they lie in: `generalise(table, age=10)` gives 30-39.
 
     >>> generalise({"age": [34, 39, 41]}, age=10)["age"].tolist()
@@ -47,7 +46,7 @@ def generalise(table: Any, **widths: float) -> Columns:
     return found
 
 
-def suppress(table: Any, *, quasi: Sequence[str], k: int) -> Columns:
+def suppress(table: object, *, quasi: Sequence[str], k: int) -> Columns:
     """The table without the rows whose class is smaller than k."""
     found = columns(table, needs=list(quasi))
     group = classes(found, quasi)
@@ -86,7 +85,7 @@ class Comparison(Report):
 
 
 def compare(
-    table: Any,
+    table: object,
     *,
     quasi: Sequence[str],
     sensitive: str,

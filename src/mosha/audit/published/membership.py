@@ -58,7 +58,7 @@ class MembershipAttack(Report):
         }
 
 
-def _nearest(published: Any, candidates: Any, names: Sequence[str] | None) -> tuple[Any, Any, list[str]]:
+def _nearest(published: object, candidates: object, names: Sequence[str] | None) -> tuple[Any, Any, list[str]]:
     released, asked = columns(published), columns(candidates)
     shared = list(names) if names is not None else [name for name in asked if name in released]
     if not shared:
@@ -67,7 +67,7 @@ def _nearest(published: Any, candidates: Any, names: Sequence[str] | None) -> tu
     return released, asked, shared
 
 
-def closeness(published: Any, candidates: Any, *, names: Sequence[str] | None = None, near: int = 3) -> Any:
+def closeness(published: object, candidates: object, *, names: Sequence[str] | None = None, near: int = 3) -> Any:
     """A score for each candidate: how close its nearest published row is, and next to it the few nearest (0: equal)."""
     released, asked, shared = _nearest(published, candidates, names)
     scores = []
@@ -81,8 +81,8 @@ def closeness(published: Any, candidates: Any, *, names: Sequence[str] | None = 
 
 
 def membership_attack(
-    published: Any,
-    candidates: Any,
+    published: object,
+    candidates: object,
     included: ArrayLike,
     *,
     confidence: float = 0.999,
@@ -146,8 +146,8 @@ class AttributeAttack(Report):
 
 
 def attribute_attack(
-    published: Any,
-    candidates: Any,
+    published: object,
+    candidates: object,
     included: ArrayLike,
     *,
     sensitive: str,

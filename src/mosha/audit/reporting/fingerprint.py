@@ -12,7 +12,7 @@ __all__ = ["fingerprint"]
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 
 
-def fingerprint(value: Any) -> str:
+def fingerprint(value: object) -> str:
     """A digest of a value and of everything inside it, by the way it would be copied; nothing is run to read it back.
 
     >>> rows = [np.arange(3), {"a": 1}]

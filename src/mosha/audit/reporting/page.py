@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
 
 from mosha.audit.reporting.picture import tradeoff
 from mosha.audit.reporting.report import Report
@@ -77,7 +76,7 @@ def finding_page(finding: Report) -> str:
     return page(title, words + table(["figure", "value"], _figures(finding.to_dict())))
 
 
-def _figures(plain: dict[str, Any], prefix: str = "") -> list[tuple[str, object]]:
+def _figures(plain: dict[str, object], prefix: str = "") -> list[tuple[str, object]]:
     rows: list[tuple[str, object]] = []
     for name, value in plain.items():
         label = f"{prefix}{name}".replace("_", " ")

@@ -34,7 +34,7 @@ class Report:
         path.write_text(text + "\n", encoding="utf-8")
 
 
-def _simplify(value: Any) -> Any:
+def _simplify(value: object) -> Any:
     if isinstance(value, Report):
         return value.to_dict()
     if isinstance(value, dict):

@@ -30,7 +30,7 @@ __all__ = ["flower_answer", "flower_ask"]
 def flower_ask(
     question: Analytics,
     account: Account,
-    grid: Any,
+    grid: object,
     *,
     key: str | None = None,
     action: str | None = None,
@@ -79,7 +79,7 @@ class _Asked:
     def clients(self) -> Sequence[Hashable]:
         return self.nodes.clients()
 
-    def secure_sum(self, chosen: Sequence[Hashable], ask: Any) -> Opened:
+    def secure_sum(self, chosen: Sequence[Hashable], ask: object) -> Opened:
         del ask
         question, exchange = self.question, self.nodes.exchange
         return opened_sum(exchange, chosen, question.survivors, lambda m: question.session(m, secure()), message_of)
@@ -104,7 +104,7 @@ def flower_answer(question: Analytics, value: Callable[[Any], Any], *, at_most: 
         raise InvalidParameter("federated.value_not_a_function", parameter="value")
     steps = MaskedSteps(f"mosha-{question.question[:24]}", question.check, positive_integer("at_most", at_most))
 
-    def answering(message: Any, context: Any) -> Any:
+    def answering(message: object, context: object) -> Any:
         def encode(label: bytes) -> Ring:
             del label
             return question.encode(_value(value, context), secure())
@@ -114,7 +114,7 @@ def flower_answer(question: Analytics, value: Callable[[Any], Any], *, at_most: 
     return answering
 
 
-def _value(value: Callable[[Any], Any], context: Any) -> Any:
+def _value(value: Callable[[Any], Any], context: object) -> Any:
     try:
         return value(context)
     except Exception:  # noqa: BLE001  (that it failed, and how, stays on the client)

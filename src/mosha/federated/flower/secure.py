@@ -64,7 +64,7 @@ def opened_sum(
     session = terms(list(node_of))
     server = SecureServer(session)
 
-    def tell(contents: dict[Hashable, dict[str, Any]]) -> list[tuple[int, dict[str, Any]]]:
+    def tell(contents: dict[Hashable, dict[str, object]]) -> list[tuple[int, dict[str, Any]]]:
         replies = exchange({node: message_of(content) for node, content in contents.items()})
         return [(member[node], reply.config) for node, reply in replies.items()]
 
@@ -110,7 +110,7 @@ def _roster(server: SecureServer, member: int) -> dict[str, Any]:
     return {"members": around, "letter-keys": [k.letters for k in shown], "mask-keys": [k.masks for k in shown]}
 
 
-def _keys(reply: dict[str, Any]) -> PublicKeys | None:
+def _keys(reply: dict[str, object]) -> PublicKeys | None:
     letters, masks = reply.get("letter-key"), reply.get("mask-key")
     fits = isinstance(letters, bytes) and isinstance(masks, bytes) and len(letters) == len(masks) == 32
     return PublicKeys(letters, masks) if fits else None  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def _to_lists(name: str, texts: dict[int, bytes]) -> dict[str, Any]:
     return {f"{name}-members": list(texts), f"{name}-texts": list(texts.values())}
 
 
-def _from_lists(reply: dict[str, Any], name: str) -> dict[int, bytes]:
+def _from_lists(reply: dict[str, object], name: str) -> dict[int, bytes]:
     """What `_to_lists` listed; anything else is empty."""
     members, texts = reply.get(f"{name}-members", []), reply.get(f"{name}-texts", [])
     if not isinstance(members, list) or not isinstance(texts, list):

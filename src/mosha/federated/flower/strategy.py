@@ -163,23 +163,23 @@ class FlowerStrategy(Strategy):
     def summary(self) -> None:
         """Nothing to say that is not in the plan."""
 
-    def configure_train(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
+    def configure_train(self, server_round: int, arrays: object, config: object, grid: object) -> Any:
         del server_round, arrays, config, grid
         raise InvalidParameter("federated.call_start")
 
-    def aggregate_train(self, server_round: int, replies: Any) -> Any:
+    def aggregate_train(self, server_round: int, replies: object) -> Any:
         del server_round, replies
         raise InvalidParameter("federated.call_start")
 
-    def configure_evaluate(self, server_round: int, arrays: Any, config: Any, grid: Any) -> Any:
+    def configure_evaluate(self, server_round: int, arrays: object, config: object, grid: object) -> Any:
         del server_round, arrays, config, grid
         return []
 
-    def aggregate_evaluate(self, server_round: int, replies: Any) -> Any:
+    def aggregate_evaluate(self, server_round: int, replies: object) -> Any:
         del server_round, replies
 
 
-def _check(grid: Any, initial: Any, config: Any, evaluate: Any) -> None:
+def _check(grid: object, initial: object, config: object, evaluate: object) -> None:
     """Refuse what could not be run, before anything is paid."""
     if not callable(getattr(grid, "send_and_receive", None)):
         raise InvalidParameter("federated.not_a_grid", parameter="grid", spent="nothing")

@@ -55,7 +55,7 @@ def _may_be_an_edge(row: object) -> bool:
     return row is None or isinstance(row, list | np.ndarray) or (isinstance(row, tuple) and len(row) == 2)
 
 
-def _fits_int64(values: NDArray[Any]) -> bool:
+def _fits_int64(values: NDArray[np.generic]) -> bool:
     return values.dtype.kind in "iu" and values.dtype != np.uint64
 
 

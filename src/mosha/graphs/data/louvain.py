@@ -11,7 +11,7 @@ try:
     from numba import njit
 except ImportError:  # the same loops, slower
 
-    def njit(**_: Any) -> Any:  # type: ignore[no-redef]
+    def njit(**_: object) -> Any:  # type: ignore[no-redef]
         return lambda function: function
 
 

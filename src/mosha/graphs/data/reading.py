@@ -92,7 +92,7 @@ def _check_direction(is_directed: object, directed: ArcReading) -> None:
         raise DataError("graphs.directed_graph", parameter="directed")
 
 
-def _split_columns(pairs: NDArray[Any]) -> Ends:
+def _split_columns(pairs: NDArray[np.generic]) -> Ends:
     return pairs[:, 0], pairs[:, 1]
 
 
@@ -162,7 +162,7 @@ def _keep_within(ends: Ends, vertices: int) -> Graph:
     return Graph.of(np.stack([first, second], axis=1), vertices=vertices)
 
 
-def _list_distinct(side: NDArray[Any]) -> list[int | str]:
+def _list_distinct(side: NDArray[np.generic]) -> list[int | str]:
     found: list[int | str] = (np.unique(side) if side.dtype == np.int64 else side).tolist()
     return found
 

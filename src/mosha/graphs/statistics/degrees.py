@@ -21,7 +21,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-def consistent_sequence(noisy: NDArray[Any], highest: int, *, variance: float) -> Floats:
+def consistent_sequence(noisy: NDArray[np.generic], highest: int, *, variance: float) -> Floats:
     """The degrees that noisy sorted ones point to: increasing, within what a simple graph allows, near whole numbers.
 
     Isotonic regression (Hay et al. 2009) pools entries into blocks; the mean of a block of L entries is off by about
@@ -50,7 +50,7 @@ def consistent_sequence(noisy: NDArray[Any], highest: int, *, variance: float) -
     return ordered
 
 
-def monotone_counts(noisy: NDArray[Any]) -> Floats:
+def monotone_counts(noisy: NDArray[np.generic]) -> Floats:
     """The nearest non-decreasing counts that are not negative.
 
     >>> monotone_counts(np.array([-2, 4, 2, 9])).tolist()
@@ -60,7 +60,7 @@ def monotone_counts(noisy: NDArray[Any]) -> Floats:
     return np.maximum(fitted, 0.0)
 
 
-def average_neighbors(noisy: NDArray[Any]) -> Floats:
+def average_neighbors(noisy: NDArray[np.generic]) -> Floats:
     """Each entry j the mean of those up to j / 3 below and above it, as many on both sides: a straight line stays.
 
     >>> average_neighbors(np.arange(12)).tolist() == list(range(12))
@@ -74,7 +74,7 @@ def average_neighbors(noisy: NDArray[Any]) -> Floats:
     return np.asarray((sums[places + reach + 1] - sums[places - reach]) / (2 * reach + 1), np.float64)
 
 
-def distribution(noisy: NDArray[Any], vertices: float) -> Floats:
+def distribution(noisy: NDArray[np.generic], vertices: float) -> Floats:
     """The part of `vertices` with degree at most 0, 1, ..., from noisy counts of all but the last entry, which is 1.
 
     >>> distribution(np.array([1, -1, 4, 6]), 8.0).tolist()

@@ -84,7 +84,9 @@ def _optimum(listed: NDArray[Any], counts: NDArray[Any], cap: int) -> int:
     return int(len(listed) - touching.sum()) + int(np.floor(upper + 0.5))
 
 
-def _exact_optimum(rows: NDArray[Any], columns: NDArray[Any], sizes: NDArray[Any], cap: int) -> Fraction:
+def _exact_optimum(
+    rows: NDArray[np.generic], columns: NDArray[np.generic], sizes: NDArray[np.generic], cap: int
+) -> Fraction:
     """The optimum itself: a limit for each crowded vertex, and one for each group."""
     height = int(rows.max()) + 1
     taken: list[dict[int, int]] = [{height + group: 1} for group in range(len(sizes))]

@@ -67,14 +67,14 @@ class PartitionScores:
         return np.array(scores, np.int64)
 
 
-def _number_groups(partition: Sequence[Any]) -> tuple[int, ...]:
+def _number_groups(partition: Sequence[object]) -> tuple[int, ...]:
     """Communities by number, in the order in which they are met."""
     numbers: dict[str, int] = {}
     return tuple(numbers.setdefault(repr(community), len(numbers)) for community in partition)
 
 
 def best_partition(
-    unit: Unit, epsilon: float, *, partitions: Sequence[Sequence[Any]], density: float, count: int
+    unit: Unit, epsilon: float, *, partitions: Sequence[Sequence[object]], density: float, count: int
 ) -> Measurement:
     """Which of some public partitions of the vertices holds the most edges inside, beyond a public density.
 
@@ -98,7 +98,7 @@ def best_partition(
     return permute_and_flip(PartitionScores(kept, density), unit=unit, epsilon=epsilon)
 
 
-def group_counts(pairs: NDArray[Any], label: NDArray[Any], groups: int) -> NDArray[np.int64]:
+def group_counts(pairs: NDArray[np.generic], label: NDArray[np.generic], groups: int) -> NDArray[np.int64]:
     """How many edges join each two groups: an upper triangle, each edge in one cell."""
     ends = label[pairs]
     codes = ends.min(axis=1) * groups + ends.max(axis=1)

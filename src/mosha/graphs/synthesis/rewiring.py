@@ -13,7 +13,7 @@ try:
     from numba import njit
 except ImportError:  # the same loops, slower
 
-    def njit(**_: Any) -> Any:  # type: ignore[no-redef]
+    def njit(**_: object) -> Any:  # type: ignore[no-redef]
         return lambda function: function
 
 
@@ -65,7 +65,7 @@ def _exchange(starts: Array, ends: Array, u: int, x: int, w: int, y: int) -> Non
 
 
 @njit(cache=True)
-def _proposal(starts: Array, ends: Array, picks: Array, closing: Any) -> Any:
+def _proposal(starts: Array, ends: Array, picks: Array, closing: object) -> Any:
     """Two edges ux and wy to become uw and xy; where triangles are wanted, u and w share a neighbour."""
     first = picks[0] % len(ends)
     v = ends[first]

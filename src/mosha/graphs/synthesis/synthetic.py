@@ -56,7 +56,7 @@ def synthetic(unit: Unit, epsilon: float, *, count: int, kind: SyntheticGraph = 
     return kinds[choose("kind", kind, SyntheticGraph)](unit, epsilon, count).map(_sort_pairs)
 
 
-def _sort_pairs(answer: dict[str, Any]) -> dict[str, Any]:
+def _sort_pairs(answer: dict[str, object]) -> dict[str, Any]:
     """The pairs as a set, smaller end first and sorted: the order in which they were made may follow the edges."""
     pairs = np.sort(np.asarray(answer["value"], np.int64).reshape(-1, 2), axis=1)
     codes = np.unique(pairs[:, 0] << 32 | pairs[:, 1])

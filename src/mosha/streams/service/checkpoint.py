@@ -93,7 +93,7 @@ class Checkpoint:
         except (InvalidTag, ValueError):
             raise StateRefused("streams.state_of_another_stream", stream=self._name) from None
 
-    def save(self, content: dict[str, Any]) -> None:
+    def save(self, content: dict[str, object]) -> None:
         """Replace the file in one piece and flush it."""
         try:
             self._file.write([_pad(json.dumps(content).encode())])

@@ -146,6 +146,6 @@ def _rows(rows: Any, column: str) -> Iterable[Mapping[str, Any]]:
     return listed
 
 
-def _check_header(names: Iterable[Any], column: str) -> None:
+def _check_header(names: Iterable[object], column: str) -> None:
     if column not in list(names):
         raise DataError("streams.no_time_column", column=column)

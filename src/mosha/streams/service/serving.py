@@ -322,14 +322,14 @@ def _describe_data(data: object) -> str:
     return _describe_entries(to_array(data))
 
 
-def _describe_column(column: NDArray[Any]) -> str:
+def _describe_column(column: NDArray[np.generic]) -> str:
     """A column as text: numbers by their bytes, which is quick, anything else by its words."""
     if column.dtype.kind == "O":
         return _describe_entries(column)
     return f"{column.dtype.str} {column.shape} {hashlib.sha256(np.ascontiguousarray(column).tobytes()).hexdigest()}"
 
 
-def _describe_entries(column: NDArray[Any]) -> str:
+def _describe_entries(column: NDArray[np.generic]) -> str:
     """The entries of a column as text; one that cannot be told is known by its type, and stops nobody."""
     entries = column.tolist()
     try:
