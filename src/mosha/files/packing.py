@@ -25,7 +25,7 @@ class Kind(NamedTuple):
     together: Callable[[Any], Any]
 
 
-def pack(value: Any, kinds: Mapping[str, Kind] | None = None) -> list[bytes | memoryview]:
+def pack(value: object, kinds: Mapping[str, Kind] | None = None) -> list[bytes | memoryview]:
     """The bytes of a tree of None, truths, numbers, texts, lists, tuples, dictionaries and arrays, in parts.
 
     Filled up to one of a few lengths, so that the length of a file tells little about who is in it.
@@ -93,7 +93,7 @@ def _pack_value(value: Any, arrays: list[NDArray[Any]], kinds: Mapping[str, Kind
     raise InvalidParameter("files.value_not_storable", kind=type(value).__name__)
 
 
-def _read(tree: Any, arrays: list[NDArray[Any]], kinds: Mapping[str, Kind]) -> Any:
+def _read(tree: object, arrays: list[NDArray[np.generic]], kinds: Mapping[str, Kind]) -> Any:
     if not isinstance(tree, list):
         return tree
     name, content = tree

@@ -41,7 +41,7 @@ class SealedStore:
         self.path, self._purpose, self._what, self._again = path, purpose, what, again
         self._secret, self._kinds = secret, kinds
 
-    def write(self, value: Any) -> None:
+    def write(self, value: object) -> None:
         """Replace what is stored; on disk when this returns.
 
         Raises:

@@ -95,7 +95,7 @@ class Shares:
         support = lie + np.clip(self.raw, 0.0, 1.0) * (truth - lie)
         return deviations(confidence) * np.sqrt(support * (1 - support) / self.reports) / (truth - lie)
 
-    def sum(self, values: Iterable[Any], *, confidence: float = 0.95) -> Interval:
+    def sum(self, values: Iterable[object], *, confidence: float = 0.95) -> Interval:
         """The share of several values together, unbiased, with its error bar."""
         places = sorted(self._places(values))
         if not places:
@@ -104,7 +104,7 @@ class Shares:
         spread = _sum_variance(self.protocol, len(places), min(1.0, max(0.0, total)))
         return Interval(total, deviations(confidence) * math.sqrt(spread / self.reports))
 
-    def bound_poisoning(self, fakes: int, *, of: Iterable[Any] | None = None) -> float:
+    def bound_poisoning(self, fakes: int, *, of: Iterable[object] | None = None) -> float:
         """How far `fakes` fake devices among those that reported can have moved a share, or the sum of several.
 
         Guarantee:
@@ -114,7 +114,7 @@ class Shares:
         count = 1 if of is None else max(1, len(self._places(of)))
         return poisoning(self.protocol, fakes, self.reports, values=count)
 
-    def poisoned(self, fakes: int, *, of: Iterable[Any] | None = None) -> float:
+    def poisoned(self, fakes: int, *, of: Iterable[object] | None = None) -> float:
         """The old name of `bound_poisoning`."""
         warn_of_old_name("poisoned", "bound_poisoning")
         return self.bound_poisoning(fakes, of=of)

@@ -45,7 +45,7 @@ class Survey(ABC):
     epsilon: float
     randomiser: Randomiser
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
+    def __init_subclass__(cls, **arguments: object) -> None:
         super().__init_subclass__(**arguments)
         if "kind" in vars(cls):
             Survey.kinds[cls.kind] = cls
@@ -57,7 +57,7 @@ class Survey(ABC):
 
     @classmethod
     @abstractmethod
-    def _from_fields(cls, fields: dict[str, Any]) -> Survey:
+    def _from_fields(cls, fields: dict[str, object]) -> Survey:
         """The survey of these fields."""
 
     @abstractmethod
@@ -246,7 +246,7 @@ def _name_on_creation(kind: type[Survey]) -> None:
     make = kind.__init__
 
     @wraps(make)
-    def construct(self: Survey, *arguments: Any, **named: Any) -> None:
+    def construct(self: Survey, *arguments: object, **named: object) -> None:
         make(self, *arguments, **named)
         if type(self) is kind:  # and not on its way to become one of a kind below
             _check_decoding(self.randomiser)

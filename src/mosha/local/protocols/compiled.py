@@ -21,7 +21,9 @@ _SHIFTS = (np.uint64(2), np.uint64(4), np.uint64(56))
 
 
 @njit(cache=True)
-def look_up_words(words: Array, quick: Array, rare: Any, table: Array, unsure: Any, found: Array, places: Array) -> Any:
+def look_up_words(
+    words: Array, quick: Array, rare: object, table: Array, unsure: object, found: Array, places: Array
+) -> Any:
     """`found` becomes what `quick` says of each word; how many were unsure, whose places are noted."""
     count = 0
     for i in range(len(words)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive, positive_integer
@@ -42,7 +42,7 @@ class Protocol(Randomiser):
     kinds: ClassVar[dict[str, type[Protocol]]] = {}
     name: ClassVar[str]
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
+    def __init_subclass__(cls, **arguments: object) -> None:
         super().__init_subclass__(**arguments)
         if "name" in vars(cls):
             Protocol.kinds[cls.name] = cls
