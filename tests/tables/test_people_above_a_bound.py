@@ -134,3 +134,13 @@ def test_where_nobody_has_much_the_bar_is_hardly_wider():
     _, found = drawn(np.full(400, 3), 1.0)
     bars = [norm / 0.75 * math.log(20) + cut * 1200 for norm, (_, _, _, cut) in found]
     assert np.median(bars) <= 20
+
+
+def test_where_too_few_people_are_there_the_answer_says_that_nothing_chose_its_bound():
+    """It was a bound of 8 rows and a bar of noise alone, without a word. Five rows of noise fill no bucket: e^-4."""
+    table = pa.table({"who": np.repeat(np.arange(5), 40)})
+    account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=1)
+    question = protect(table, unit=mosha.Person("who"), account=account).count()
+    # A bucket looks filled in one of 40 releases: in all twelve with less than 1e-19.
+    notes = [" ".join(question.release(epsilon=0.01).notes) for _ in range(12)]
+    assert any("too few people" in note for note in notes)

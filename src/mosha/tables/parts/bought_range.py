@@ -30,13 +30,21 @@ from mosha.tables.parts.norm_choice import LITTLE
 from mosha.tables.parts.part import Frame, within
 from mosha.tables.parts.shares import pure_epsilon
 
-__all__ = ["SHARE_FOR_RANGES", "RangeChoice", "range_note", "unknown"]
+__all__ = ["EXTREMES", "SHARE_FOR_RANGES", "RangeChoice", "range_note", "unknown"]
 
 SHARE_FOR_RANGES = 0.1
 SMALLEST, LARGEST = -20, 40
 BITS = 12
 EMPTY = 0.01
 """How often one of the buckets without rows may look as if it had some."""
+
+EXTREMES = (
+    (-(2.0 ** (LARGEST + 1)), -(2.0**LARGEST)),
+    (2.0**LARGEST, 2.0 ** (LARGEST + 1)),
+    (-(2.0**LARGEST), 2.0**LARGEST),
+    (-(2.0**SMALLEST), 2.0**SMALLEST),
+)
+"""The ranges furthest out, the widest and the narrowest that can be bought."""
 
 ODDNESS = 0.5
 _BUCKET = "power of two"

@@ -28,7 +28,7 @@ from mosha.tables.parts.shares import pure_epsilon
 
 __all__ = ["LITTLE", "Chosen", "NormChoice", "bounded_note", "people_above", "share_for_bounds", "thresholds"]
 
-SHARES = (0.1, 0.25)
+SHARES = (0.2, 0.25)
 """Of the budget, for many groups and for few, where the best bound hangs on few people, who must be found."""
 
 LITTLE = 2.0
@@ -40,6 +40,9 @@ _OCTAVES = 20
 _BELOW = 6
 _MARKS = 64
 """No histogram has more marks than this."""
+
+UNKNOWN = -1.0
+"""In place of the share that is cut, where too few people are there to tell anything."""
 
 _UNLISTED = 8
 """How many groups a choice reckons with where their number is not known yet."""
@@ -168,7 +171,7 @@ class NormChoice:
         totals = None if others is None else self._fill_buckets(others, marks)
         if people is None:
             norm = round(leader.magnitude * math.pow(_UNTOLD, 1 / (1 if others is None else 2)))
-            return Candidate(norm, _BARS * spread(float(norm)), 0.0)
+            return Candidate(norm, _BARS * spread(float(norm)), UNKNOWN)
         scale = float(self.scale)
         people = extend_tail(people, noisy[:-1], marks, scale)
         sums = middles
@@ -270,6 +273,11 @@ def bounded_note(
         return said
     mark, above, buckets, cut = tail
     low, high = people_above(choice, above, buckets)
+    if cut == UNKNOWN:
+        return (
+            f"{said} There were too few people for this budget to choose a bound by: it is one for all tables, and "
+            "error bars do not say what it cuts. Declare a limit that you know, Person(column, at_most=...)."
+        )
     share = f" About {cut / (1 + cut):.1%} is cut, by an estimate that error bars of counts and sums include."
     said += share if cut > 0 else ""
     if high < 1:

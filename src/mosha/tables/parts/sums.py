@@ -20,10 +20,10 @@ from mosha.core.events import Parallel
 from mosha.core.randomness import Rng
 from mosha.tables.parts.additive import Additive, Channels, Count, CountPersons, Sum
 from mosha.tables.parts.assumptions import Guess
-from mosha.tables.parts.bought_range import SHARE_FOR_RANGES, RangeChoice, range_note, unknown
+from mosha.tables.parts.bought_range import EXTREMES, SHARE_FOR_RANGES, RangeChoice, range_note, unknown
 from mosha.tables.parts.bounds import Limits, Norm, bound_question, by_own_norm, limits_of
 from mosha.tables.parts.joint_noise import EXACT, BoxNoise, GaussianNoise, JointNoise
-from mosha.tables.parts.norm_choice import NormChoice, bounded_note, share_for_bounds
+from mosha.tables.parts.norm_choice import NormChoice, bounded_note, share_for_bounds, thresholds
 from mosha.tables.parts.part import Columns, Frame, Noisy
 from mosha.tables.parts.shares import noise_multiplier, pure_epsilon
 
@@ -195,6 +195,21 @@ class Sums:
         asked, bought = self.buy(frame, rng)
         return asked.noisy(frame, key, bought.norm, rng) | bought.plain
 
+    def rehearse(self, frame: Frame, key: bytes) -> None:
+        """Ask with the least and the largest bounds and ranges that can be bought: a look knows none of them yet."""
+        unknowns = unknown(self.aggregates)
+        for between in EXTREMES if unknowns else ((0.0, 1.0),):
+            filled = self.fill_ranges({number.key: between for number in unknowns})
+            leader = by_own_norm(list(filled.values.values()))
+            unit = leader.magnitude if leader is not None else 1
+            for noise in [filled.noise, *([] if filled.other is None else [filled.other])]:
+                asked = replace(filled, noise=noise, other=None)
+                most = EXACT if asked.counted and asked.order == 2 else thresholds(unit)[-1]
+                for norm in (thresholds(unit)[0], most) if self.choice else ():
+                    answer(asked.question(frame, Fraction(norm, unit), key)[0])
+                if self.choice is None:
+                    answer(asked.question(frame, self.limits.norm, key)[0])
+
     def norm(self, frame: Frame, rng: Rng) -> Norm | None:
         """The declared bound, or one that is bought: in rows, or for a single sum in its own units."""
         return self.buy(frame, rng)[1].norm
@@ -225,7 +240,7 @@ class Sums:
         tail = noisy.get("tail")
         cut = tail[3] if tail and len(tail) > 3 else 0.0  # answers of earlier versions do not hold it
         for name, aggregate in asked.aggregates.items():
-            if cut and isinstance(aggregate, Count | CountPersons | Sum):
+            if cut > 0 and isinstance(aggregate, Count | CountPersons | Sum):
                 bars[name] = bars[name] + cut * np.abs(aggregate.answer(channels))
         return bars
 
