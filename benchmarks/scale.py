@@ -13,22 +13,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks._rows import Row
+from mosha.connect.engines.duckdb import DuckDB
+from mosha.core.budget import Budget
 from mosha.core.event import NOTHING
 from mosha.core.events import Pure
-from mosha.core.unit import Reading
+from mosha.core.unit import Person, Reading
 from mosha.ledger import Ledger
 from mosha.local.protocols.hyperplanes import count_orthogonal
 from mosha.local.protocols.projective import count_points
 from mosha.mechanisms.sampling import FixedSize, Poisson
 from mosha.noise import secure
 from mosha.streams.statistics import KeyedSum
+from mosha.tables import protect
 
 __all__ = ["PIECES", "ROADS", "Road", "fit_exponent"]
 
 _LINEAR = 1.1
 _FLAT = 0.1
+_BUDGET = Budget(epsilon=1)
 _SLACK = 0.1  # of a slope that is measured on a busy machine
 
 
@@ -126,7 +131,44 @@ def _accounts(count: int) -> Callable[[], object]:
     return book.accounts
 
 
+def _release(rows: int, groups: int, verb: str) -> Callable[[], object]:
+    """A median or mean by group of a table in memory, bounded by compiled kernels: noise, answers and error bars."""
+    source = np.random.default_rng()
+    columns = {
+        "who": source.integers(0, rows // 10, rows),
+        "group": source.integers(0, groups, rows),
+        "value": source.uniform(0, 100, rows),
+    }
+    engine = DuckDB(threads=1, compiled_from=1)
+    table = protect(engine.frame(pa.table(columns)), unit=Person("who", at_most=10))
+    question = getattr(table.group_by("group", keys=range(groups)), verb)("value", between=(0, 100))
+    plan, measurement = question.plan_release(_BUDGET), question.measurement(_BUDGET)
+
+    def release() -> object:
+        value, _ = measurement.step(None, None, None, secure())
+        return plan.answers(value), plan.errors(value, 0.95)
+
+    return release
+
+
+def _medians_by_rows(rows: int) -> Callable[[], object]:
+    return _release(rows, 100, "median")
+
+
+def _medians_by_groups(groups: int) -> Callable[[], object]:
+    return _release(200_000, groups, "median")
+
+
+def _means_by_groups(groups: int) -> Callable[[], object]:
+    return _release(200_000, groups, "mean")
+
+
 ROADS = {
+    "tables": [
+        Road("medians of 100 groups, by rows", (10**5, 4 * 10**5, 16 * 10**5, 64 * 10**5), _medians_by_rows),
+        Road("medians of 200,000 rows, by groups", (10**3, 4_000, 16_000, 64_000), _medians_by_groups),
+        Road("means of 200,000 rows, by groups", (10**3, 8_000, 64_000, 512_000), _means_by_groups),
+    ],
     "local": [Road("estimate of a survey, by points", (30_000, 150_000, 700_000, 3_500_000), _decode)],
     "samples": [
         Road("Poisson sample of 256", (10**4, 10**6, 10**8, 10**10), _poisson, _FLAT),

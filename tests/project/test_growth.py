@@ -7,7 +7,11 @@ import pytest
 
 from benchmarks.scale import ROADS, Road, fit_exponent
 
-SMALL = {"estimate of a survey, by points": 20_000, "accounts of a book": 50}
+SMALL = {
+    "estimate of a survey, by points": 20_000,
+    "accounts of a book": 50,
+    "medians of 100 groups, by rows": 50_000,
+}
 EVERY = [road for roads in ROADS.values() for road in roads]
 
 

@@ -36,7 +36,7 @@ def attack_everything(
     *,
     runs: Runs = 20_000,
     seconds: Annotated[
-        float, typer.Option("--seconds", help="About the longest for one mechanism: slow ones get fewer runs.")
+        float, typer.Option("--seconds", help="About the most CPU time for one mechanism: slow ones get fewer runs.")
     ] = 5.0,
     confidence: Confidence = 0.999,
     kind: Annotated[
@@ -59,7 +59,7 @@ def attack_everything(
             verdicts.append(verdict)
             advance()
             if not as_json:
-                shown = f"{number(verdict.lower)} of {verdict.claim.describe()}"
+                shown = f"{number(verdict.lower)} of {verdict.claim.describe()}, {verdict.runs:,} runs"
                 console().print(f"{verdict.outcome:<10}  {verdict.name}: {shown}", markup=False)
     if not as_json:
         for left_out, package in missing().items():

@@ -66,16 +66,17 @@ def search(
 def affordable(
     target: Measurement | Callable[..., Any], proposals: Sequence[Proposal], *, runs: int, seconds: float, **how: Any
 ) -> int:
-    """How many runs, at most `runs`, a search makes in about so many seconds: by the clock, with answers thrown away.
+    """How many runs, at most `runs`, a search makes in about so many seconds of CPU, with answers thrown away.
 
+    CPU time, and not the clock: on a busy machine an attack would get fewer runs and less power, and nobody would know.
     The first attack warms up, the second is timed. What it saw is forgotten, so a verdict that follows is as valid as
     with any other number of runs.
     """
     limit = positive("seconds", seconds)
     for _ in range(2):
-        before = time.perf_counter()
+        before = time.process_time()
         attack(target, neighbours=proposals[0].pair, confidence=0.5, runs=LEAST_RUNS, **how)
-        spent = time.perf_counter() - before
+        spent = max(time.process_time() - before, 1e-6)
     pilots = len(proposals) if len(proposals) > 1 else 0
     earnest = (limit / spent * LEAST_RUNS) / (1 + pilots / 20)
     return max(LEAST_RUNS, min(runs, int(earnest)))
