@@ -17,7 +17,7 @@ import mosha
 from mosha.tables import Answer, Question, count, mean
 
 OUTPUT = Path("demo-output")
-PATIENT = mosha.Person("patient_id", at_most=3)
+PATIENT = mosha.Person("patient_id", at_most=9)
 SCHEMA = {"patient_id": "integer", "age": "integer", "ward": "text", "days": "integer", "cost": "real"}
 
 
@@ -42,10 +42,15 @@ def lines(answer: Answer) -> str:
         named = len(row) > 1
         cells = [str(row[key]) for key in answer.keys]
         for name in answer.columns:
-            bar = f"(+- {bars[name]:,.0f} rows)" if name in answer.in_rows else f"+- {bars[name]:,.2g}"
+            bar = f"(+- {bars[name]:,.0f} rows)" if name in answer.in_rows else f"+- {_round(bars[name])}"
             cells.append(f"{name + ' ' if named else ''}{row[name]:,.{2 if name == 'days' else 0}f} {bar}")
         written.append(", ".join(cells))
     return "\n".join(written)
+
+
+def _round(bar: float) -> str:
+    """Whole from ten on, else two digits."""
+    return f"{bar:,.0f}" if bar >= 10 else f"{bar:.2g}"
 
 
 def _rows(columns: dict[str, list[object]]) -> list[dict[str, object]]:
@@ -62,7 +67,7 @@ def main() -> None:
     account = ledger.account("visits", unit=PATIENT, epsilon=3)
     visits = mosha.protect(OUTPUT / "visits.csv", unit=PATIENT, account=account, schema=SCHEMA)
     screen.print(f"[bold]The promise[/bold]: {account.promise}, hidden: {PATIENT.describe()}")
-    screen.print("Nobody counts for more than 3 visits: totals are a little low, and the error bar covers the noise.\n")
+    screen.print("Nobody counts for more than 9 visits, and nobody here has more: nothing is cut, the bar is noise.\n")
 
     table = Table("question", "answer and error (95%)", "cost", "left", show_lines=True)
     answer = None

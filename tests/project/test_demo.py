@@ -1,8 +1,11 @@
 """`make demo` does what the README says: answers with error bars, what is left, one refusal, one picture."""
 
+import csv
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -36,6 +39,15 @@ def test_the_demo_is_refused_once_and_kindly(demo):
     assert done.stdout.count("Refused") == 1
     assert "No data was read. Nothing was spent." in " ".join(done.stdout.split())
     assert "Traceback" not in done.stdout
+
+
+def test_nobody_in_the_demo_is_cut_so_that_two_answers_about_a_number_agree(demo):
+    """Surgery had 3,951 +- 36 visits in one answer and 3,851 +- 31 in the other: each bound cut in its own way."""
+    folder, _ = demo
+    with (folder / "demo-output/visits.csv").open(encoding="utf-8", newline="") as file:
+        visits = Counter(row["patient_id"] for row in csv.DictReader(file))
+    declared = re.search(r"at_most=(\d+)", (ROOT / "examples/demo.py").read_text(encoding="utf-8"))
+    assert max(visits.values()) <= int(declared.group(1))
 
 
 def test_the_demo_writes_a_picture_and_a_book(demo):
