@@ -74,3 +74,32 @@ def test_a_dict_of_columns_is_a_table_and_one_that_is_none_is_told_why():
         with pytest.raises(MoshaError):
             mosha.protect(wrong, unit=mosha.Row())
     assert list(mosha.protect({"a": [None, None], "b": [1.5, None]}, unit=mosha.Row()).schema) == ["a", "b"]
+
+
+def test_columns_are_picked_left_out_and_renamed_with_what_is_declared_of_them():
+    table = make_table()
+    assert list(table.select("days").schema) == ["who", "days"]
+    assert list(table.drop("ward").schema) == ["who", "days"]
+    renamed = table.rename({"days": "stay"})
+    assert list(renamed.schema) == ["who", "ward", "stay"]
+    assert renamed.declared.ranges == {"stay": (0.0, 10.0)}
+    assert renamed.mean("stay").forecast(epsilon=1, rows=100)
+    for wrong in (lambda: table.drop("who"), lambda: table.rename({"who": "x"}), lambda: table.rename({"days": "ward"}),
+                  lambda: table.select("nothing")):  # fmt: skip
+        with pytest.raises(MoshaError):
+            wrong()
+
+
+def test_tables_that_share_names_are_joined_with_a_suffix_and_the_answers_are_right():
+    account = mosha.Ledger.memory().account("a", unit=mosha.Person("who"), epsilon=2000)
+    table = make_table(account=account)
+    wards = mosha.tables.public_table({"ward": ["A", "B"], "days": [1, 2]})
+    with pytest.raises(MoshaError, match="suffix"):
+        table.join_public(wards, on="ward")
+    joined = table.join_public(wards, on="ward", suffix="_of_ward")
+    assert round(joined.filter("days_of_ward = 2").count().release(epsilon=300).value) == 100
+    both = table.join(make_table(account=account), suffix="_2")
+    assert list(both.schema) == ["who", "ward", "days", "ward_2", "days_2"]
+    assert round(both.filter("days_2 = 5").count().release(epsilon=300).value) == 100
+    dropped = table.select("days").rename({"days": "d"}).filter("d = 5")
+    assert round(dropped.count().release(epsilon=300).value) == 100

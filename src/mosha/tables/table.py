@@ -29,6 +29,7 @@ from mosha.tables.parts.additive import Aggregate
 from mosha.tables.parts.bounded_number import declared_range_key
 from mosha.tables.parts.key_values import interval, intervals
 from mosha.tables.parts.keys import MOST_KEYS
+from mosha.tables.picking import add_suffix, drop_columns, rename_columns, rename_declared, select_columns
 from mosha.tables.question import Question
 from mosha.tables.showing import make_grouped_card, make_table_card
 from mosha.tables.verbs import Asks
@@ -77,20 +78,54 @@ class Table(Shown, FrameVerbs):
         """One more column, whose name may be anything."""
         return replace(self, relation=self.relation.compute({name: expression}), declared=self.declared.without([name]))
 
-    def join_public(
-        self, other: Relation, *, on: str | Mapping[str, str], at_most: int | None = 1, how: str = "inner"
-    ) -> Table:
-        """Each row beside at most `at_most` matching rows of a public table; None for all of them, by person."""
-        return replace(self, relation=self.relation.join_public(other, on, at_most=at_most, how=how))
+    def select(self, *columns: str) -> Table:
+        """These columns alone; the one that says whose a row is always stays."""
+        return self._pick(select_columns(self.relation, columns))
 
-    def join(self, other: Table, *, also: Mapping[str, str] | None = None, how: str = "inner") -> Table:
-        """The rows of the same persons in another protected table; the unit stays."""
+    def drop(self, *columns: str) -> Table:
+        """All columns but these."""
+        return self._pick(drop_columns(self.relation, columns))
+
+    def rename(self, names: Mapping[str, str]) -> Table:
+        """The same table, some columns under another name: {"mdvis": "visits"}."""
+        return self._pick(rename_columns(self.relation, names), names)
+
+    def _pick(self, relation: Relation, names: Mapping[str, str] | None = None) -> Table:
+        return replace(self, relation=relation, declared=rename_declared(self.declared, names or {}, relation.schema))
+
+    def join_public(
+        self,
+        other: Relation,
+        *,
+        on: str | Mapping[str, str],
+        at_most: int | None = 1,
+        how: str = "inner",
+        suffix: str | None = None,
+    ) -> Table:
+        """Each row beside at most `at_most` matching rows of a public table; None for all of them, by person.
+
+        `suffix` is put behind names of the public table that this one has too.
+        """
+        joined = [on] if isinstance(on, str) else list(on.values())
+        right = add_suffix(self.relation, other, joined, suffix)
+        return replace(self, relation=self.relation.join_public(right, on, at_most=at_most, how=how))
+
+    def join(
+        self, other: Table, *, also: Mapping[str, str] | None = None, how: str = "inner", suffix: str | None = None
+    ) -> Table:
+        """The rows of the same persons in another protected table; the unit stays.
+
+        `suffix` is put behind names of the other table that this one has too.
+        """
         if not isinstance(other, Table) or not other.unit.protects_same(self.unit) or not isinstance(self.unit, Person):
             raise WrongUnit("tables.join_other_person")
         if other.account is not self.account:
             raise InvalidParameter("tables.join_two_accounts", spent="nothing")
-        joined = self.relation.join_person(other.relation, also=also, how=how)
-        return replace(self, relation=joined, declared=self.declared.beside(other.declared))
+        right = add_suffix(self.relation, other.relation, (also or {}).values(), suffix)
+        renamed = {old: f"{old}{suffix}" for old in other.schema if old not in right.schema}
+        joined = self.relation.join_person(right, also=also, how=how)
+        known = rename_declared(other.declared, renamed, right.schema)
+        return replace(self, relation=joined, declared=self.declared.beside(known))
 
     def group_by(self, *columns: Any, keys: Any = None, **computed: Any) -> Grouped:
         """One answer for each of `keys`, a public list; groups without rows appear too.
