@@ -190,6 +190,7 @@ CALLS = {
     },
     "joserfc": {"importlib.import_module('mosha.server.people.oidc')": "oidc"},
     "numba": {"answer()": "works"},
+    "altair": {"answer().to_chart()": "interactive"},
     "openpyxl": {"mosha.connect.source(str(folder / 't.xlsx'))": "excel"},
     "deltalake": {"(folder / 'd/_delta_log').mkdir(parents=True) or mosha.connect.source(str(folder / 'd'))": "delta"},
     "pyiceberg": {

@@ -11,8 +11,9 @@ from mosha.ledger.account import JointAccount, LedgerAccount
 from mosha.ledger.checking.verify import Report
 from mosha.ledger.ledger import Ledger
 from mosha.ledger.paying.lease import Lease
+from mosha.ledger.showing import draw_ledger
 from mosha.ledger.storage.chain import Entry, Head
 from mosha.ledger.terms.note import Note
 
-__all__ = ["Entry", "Head", "JointAccount", "Lease", "Ledger", "LedgerAccount", "Note", "Report"]
+__all__ = ["Entry", "Head", "JointAccount", "Lease", "Ledger", "LedgerAccount", "Note", "Report", "draw_ledger"]
 keep_public_names(__name__)

@@ -10,11 +10,13 @@ from mosha.core.language import say
 from mosha.core.showing import Card
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from mosha.ledger.account import LedgerAccount
     from mosha.ledger.ledger import Ledger
     from mosha.ledger.publishing.statement import Statement
 
-__all__ = ["describe_left", "make_account_card", "make_ledger_card", "make_statement_card"]
+__all__ = ["describe_left", "draw_ledger", "make_account_card", "make_ledger_card", "make_statement_card"]
 
 
 def describe_left(account: LedgerAccount) -> str:
@@ -82,3 +84,16 @@ def _write_spent(measure: str, spent: float, limit: float, left: float) -> str:
 
 def _describe_more(count: int | None) -> str:
     return "" if count is None else f"; {say('core.shown_more', count=f'{count:,}')}"
+
+
+def draw_ledger(ledger: Ledger) -> Figure:
+    """All accounts as a tree of gauges."""
+    from mosha.pictures import draw_tree  # noqa: PLC0415  (pictures are drawn when they are asked for)
+
+    lines = []
+    for account in ledger.accounts():
+        share = account.spent / account.limit if account.limit else 1.0
+        text = f"{account.rule.measure} {account.spent:.3g} / {account.limit:.3g}"
+        *above, name = account.name.split("/")
+        lines.append((name, len(above), share, text))
+    return draw_tree(lines, title=say("core.shown_spent"))

@@ -110,7 +110,8 @@ def _draw_heat_map(figure: Figure, axes: Axes, keys: Mapping[str, Sequence[objec
     image = axes.imshow(cells, cmap="YlGnBu", aspect="auto")
     figure.colorbar(image, ax=axes, shrink=0.8)
     step, down = (max(1, math.ceil(len(side) / MOST_LABELS)) for side in (across, rows))
-    style: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    slanted = sum(len(_write_label((v,))) for v in across[::step]) > 50
+    style: Any = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
     axes.set_xticks(range(0, len(across), step), [_write_label((v,)) for v in across[::step]], fontsize=8, **style)
     axes.set_yticks(range(0, len(rows), down), [_write_label((v,)) for v in rows[::down]], fontsize=8)
     axes.set_xlabel(second)

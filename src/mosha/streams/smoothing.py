@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,10 @@ from mosha.core.errors import InvalidParameter
 from mosha.core.number import positive
 
 __all__ = ["Band", "group", "rising", "smooth"]
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Vector = NDArray[np.float64]
 
@@ -26,6 +31,12 @@ class Band:
     def interval(self, width: float = 1.96) -> tuple[Vector, Vector]:
         """The band of `width` standard deviations on either side."""
         return self.values - width * self.deviations, self.values + width * self.deviations
+
+    def plot(self, *, title: str = "", unit: str = "", width: float = 1.96, ax: Axes | None = None) -> Figure:
+        """The line over the steps with its band (needs the extra `plot`)."""
+        from mosha.pictures import draw_band  # noqa: PLC0415  (pictures are drawn when they are asked for)
+
+        return draw_band(self.values, width * self.deviations, title=title, across="step", up=unit, ax=ax)
 
 
 def _check_series(values: object, deviations: object) -> tuple[Vector, Vector]:

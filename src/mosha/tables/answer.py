@@ -174,6 +174,23 @@ class Answer(Shown):
             title=title, unit=unit, ax=ax,
         )  # fmt: skip
 
+    def to_chart(self, value: str | None = None, *, title: str = "") -> Any:
+        """The picture as an interactive Altair chart (needs the extra `interactive`).
+
+        Args:
+            value: which aggregate; the first one where it is left out.
+            title: what stands above.
+        """
+        from mosha.pictures.interactive import chart_groups  # noqa: PLC0415  (drawn when it is asked for)
+
+        name = next(iter(self.columns)) if value is None else value
+        if name not in self.columns:
+            raise InvalidParameter("tables.answer_no_column", column=name, columns=list(self.columns))
+        table, bars = self.table, None if name in self.in_rows else self.error(0.95)[name]
+        footer = f"{self.receipt.measure} {self.receipt.cost:.4g}, {self.receipt.unit.describe()}"
+        keys = {key: table[key] for key in self.keys}
+        return chart_groups(keys, table[name], bars, name=name, title=title, footer=footer)
+
 
 def _write_column(column: list[Any]) -> list[Any]:
     """Values as JSON holds them: dates as text, None in place of what is no number."""

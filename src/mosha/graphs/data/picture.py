@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mosha.pictures.curves import draw_degrees, draw_steps
 from mosha.pictures.figure import begin_figure
 
 __all__ = ["draw_comparison", "draw_curve"]
@@ -17,19 +18,10 @@ def _figure() -> Any:
 
 
 def draw_curve(values: Any, error: Any, *, title: str, across: str, up: str) -> Any:
-    """A sequence as a line, with a band that holds all of it where there is an error bar."""
-    figure = _figure()
-    axes = figure.add_subplot()
-    heights = np.asarray(values, np.float64)
-    places = np.arange(heights.size)
-    axes.step(places, heights, where="mid", color="#3b6a84")
-    if error is not None:
-        axes.fill_between(places, heights - error, heights + error, alpha=0.2, color="#7d9fb5", linewidth=0)
-    axes.set_title(title if error is None else f"{title} (band: 95%, all entries at once)", fontsize=10)
-    axes.set_xlabel(across)
-    axes.set_ylabel(up)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    """A sequence by degree: a histogram on logarithmic axes, anything else in steps, with a band of its error bar."""
+    said = title if error is None else f"{title} (band: 95%, all entries at once)"
+    draw = draw_degrees if "histogram" in title else draw_steps
+    return draw(values, error, title=said, across=across, up=up)
 
 
 def draw_comparison(rows: Mapping[str, Sequence[float]], *, names: Sequence[str], title: str) -> Any:
