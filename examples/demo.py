@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from hospital import WARDS, write
 from rich.console import Console
@@ -53,7 +54,7 @@ def _round(bar: float) -> str:
     return f"{bar:,.0f}" if bar >= 10 else f"{bar:.2g}"
 
 
-def _rows(columns: dict[str, list[object]]) -> list[dict[str, object]]:
+def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
