@@ -49,6 +49,7 @@ QUERIES = [
     "SELECT COUNT(*) AS n FROM visits WHERE day - DATE '2026-01-31' > 30 AND (age - 40) % 7 = -3",
     "SELECT COUNT(*) AS n FROM visits WHERE LEFT(ward, 1) = 'A' OR CONTAINS(ward, 'C') OR POWER(age, 2) > 6000",
     "SELECT v.ward, COUNT(*) AS n FROM visits v WHERE ward IN ('A', 'B') GROUP BY Ward ORDER BY v.ward",
+    "SELECT POWER(AVG(CLAMP(age, 0, 100)), 2) AS n FROM visits",
     "SELECT SUM((days > 5)::INT) AS n, AVG((female)::INT) AS f FROM visits JOIN people USING (patient_id)",
     "SELECT CORR(CLAMP(age, 0, 100), CLAMP(days, 0, 30)) AS c FROM visits",
 ]

@@ -278,3 +278,27 @@ def test_a_postgresql_database_is_drafted_from_its_catalogue(postgres_server):
     with psycopg.connect(postgres_server.url("shop"), autocommit=True) as connection:
         connection.execute(TABLES)
     _check_draft(postgres_server.url("shop"))
+
+
+PREFIXED = [
+    "SELECT COUNT(*) AS n FROM shop.line",
+    "SELECT COUNT(shop.line.n) AS n FROM shop.line",
+    "SELECT COUNT(line.n) AS n FROM Shop.Line",
+    "SELECT COUNT(*) AS n FROM line",
+    "SELECT TOP 1 COUNT(*) AS n FROM shop.line AS l WHERE l.n >= 0",
+]
+
+
+@pytest.mark.parametrize("sql", PREFIXED)
+def test_a_schema_is_a_part_of_a_name(shop, sql):
+    schema = {
+        "persons": {"buyer": {"key": "shop.line.order_id", "at_most": 100}},
+        "tables": {"shop.line": {"rows_of": "buyer", "columns": {"n": {"between": [0, 4]}}}},
+    }
+    account = mosha.Ledger.memory().account("shop", unit=mosha.Person("buyer"), rho=1e9)
+    database = mosha.protect_database({"shop.line": shop["line"]}, schema=schema, account=account)
+    (row,) = database.query(sql, rho=1e6)
+    assert abs(row["n"] - 4000) < 30
+    assert "variance" in mosha.query("SELECT VAR(n) AS variance FROM line", tables=database.tables, rho=1e3).table
+    with pytest.raises(errors.Refused, match="under this name"):
+        database.query("SELECT COUNT(*) FROM other.line", rho=1)

@@ -63,10 +63,12 @@ def _read_duckdb(place: str) -> tuple[list[Any], list[Any]]:
     if not Path(place).is_file():
         raise DataError("connect.no_catalogue", path=str(place), spent="nothing")
     try:
-        with duckdb.connect(":memory:") as connection:
+        connection: Any = duckdb.connect(":memory:")
+        with connection:
             quoted = str(Path(place).resolve()).replace("'", "''")
             connection.execute(f"ATTACH '{quoted}' AS catalogue (READ_ONLY)")
-            return [connection.execute(text, ["catalogue"]).fetchall() for text in (DUCKDB_TABLES, DUCKDB_KEYS)]  # type: ignore[return-value]
+            listed = connection.execute(DUCKDB_TABLES, ["catalogue"]).fetchall()
+            return listed, connection.execute(DUCKDB_KEYS, ["catalogue"]).fetchall()
     except duckdb.Error:
         pass
     raise DataError("connect.no_catalogue", path=str(place), spent="nothing")
@@ -74,10 +76,9 @@ def _read_duckdb(place: str) -> tuple[list[Any], list[Any]]:
 
 def _gather(listed: list[Any], keys: list[Any], usual: str) -> dict[str, TableKeys]:
     """Tables by name; the usual schema is not written before it."""
-    name_of = lambda schema, table: table if schema == usual else f"{schema}.{table}"
-    found = {name_of(schema, table): TableKeys() for schema, table in listed}
+    found = {_write_name(schema, table, usual): TableKeys() for schema, table in listed}
     for schema, table, kind, columns, target, target_columns in keys:
-        name = name_of(schema, table)
+        name = _write_name(schema, table, usual)
         if name not in found:
             continue
         known = found[name]
@@ -87,3 +88,7 @@ def _gather(listed: list[Any], keys: list[Any], usual: str) -> dict[str, TableKe
             foreign = (tuple(columns), str(target), tuple(target_columns))
             found[name] = TableKeys(known.primary, (*known.foreign, foreign))
     return found
+
+
+def _write_name(schema: str, table: str, usual: str) -> str:
+    return table if schema == usual else f"{schema}.{table}"

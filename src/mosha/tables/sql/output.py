@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from mosha.connect.language.schema import Type
-from mosha.tables.sql.scalar import Refused, constant, decimal_of, name_of
+from mosha.tables.sql.scalar import MOST_POWER, Refused, constant, decimal_of, name_of
 
 __all__ = ["TYPICAL", "Interval", "check", "evaluate", "rehearse"]
 
@@ -117,6 +117,17 @@ def _to_digits(value: float, places: int) -> float:
     if not math.isfinite(scaled) or abs(scaled) >= 2.0**52:
         return value
     return _nearest(scaled) / 10.0**places if places > 0 else _nearest(scaled) * 10.0**-places
+
+
+def _power(node: exp.Expression, known: Known) -> Interval:
+    """A small whole power of a result: a product, whose bar holds whatever the signs are."""
+    exponent = constant(node.expression)
+    if not isinstance(exponent, int) or not 1 <= exponent <= MOST_POWER:
+        raise Refused("tables.sql_power", text=name_of(node), most=MOST_POWER, spent="nothing")
+    value = found = evaluate(node.this, known)
+    for _ in range(exponent - 1):
+        found = _ARITHMETIC[exp.Mul](found, value)
+    return found
 
 
 def _monotone(function: Callable[[float], float]) -> Callable[[exp.Expression, Known], Interval]:
@@ -228,6 +239,7 @@ _KINDS: dict[type[exp.Expression], Callable[[exp.Expression, Known], Interval]] 
     exp.Ceil: _monotone(_round_to_whole(math.ceil)),
     exp.Sqrt: _monotone(_root),
     exp.Abs: _size,
+    exp.Pow: _power,
     exp.Least: _extreme(min),
     exp.Greatest: _extreme(max),
     exp.Coalesce: _coalesce,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import sqlglot
@@ -51,8 +52,9 @@ def parse(text: Any) -> tuple[exp.Select, bool]:
         raise InvalidParameter("tables.sql_too_long", parameter="sql", most=_LONGEST)
     stripped = text.strip()
     explained = stripped[:8].upper() == "EXPLAIN "
+    asked, most = _read_top(stripped[8:] if explained else stripped)
     try:
-        statements = sqlglot.parse(stripped[8:] if explained else stripped, dialect="duckdb")
+        statements = sqlglot.parse(asked, dialect="duckdb")
     except (SqlglotError, RecursionError):
         if stripped.lstrip("( \n\t").split(maxsplit=1)[0].upper() not in _FIRST:
             raise InvalidParameter("tables.sql_not_select", parameter="sql") from None
@@ -60,7 +62,19 @@ def parse(text: Any) -> tuple[exp.Select, bool]:
     found = [statement for statement in statements if statement is not None]
     if len(found) != 1:
         raise Refused("tables.sql_one_statement")
-    return check_select(found[0]), explained
+    for node in list(found[0].find_all(exp.Anonymous)):
+        if str(node.this).upper() == "VAR" and len(node.expressions) == 1:
+            node.replace(exp.Variance(this=node.expressions[0]))
+    select = check_select(found[0])
+    if most is not None and select.args.get("limit") is not None:
+        raise Refused("tables.sql_unreadable", parameter="sql")
+    return (select if most is None else select.limit(most, copy=False)), explained
+
+
+def _read_top(text: str) -> tuple[str, int | None]:
+    """The text without SELECT TOP n, as some databases write LIMIT n."""
+    found = re.match(r"(?i)(\s*SELECT\s+)TOP\s+(\d{1,9})\s+", text)
+    return (text, None) if found is None else (found[1] + text[found.end() :], int(found[2]))
 
 
 def check_select(node: Any) -> exp.Select:

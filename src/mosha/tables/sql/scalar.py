@@ -15,7 +15,7 @@ from mosha.core.number import real
 from mosha.tables.sql.constants import constant, find_type, fold_numbers, name_of
 from mosha.tables.sql.moments import read_texts
 
-__all__ = ["Refused", "all_of", "between", "constant", "decimal_of", "name_of", "scalar"]
+__all__ = ["MOST_POWER", "Refused", "all_of", "between", "constant", "decimal_of", "name_of", "scalar"]
 
 
 _BINARY: dict[type[exp.Expression], Callable[[Any, Any], Expression]] = {
