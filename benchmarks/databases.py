@@ -1,7 +1,7 @@
 """What bounding along foreign keys costs: lines -> orders -> customers in DuckDB, against the same query unprotected.
 
-The database has the sizes of TPC-H at scale 1: 6 million lines, 4 an order, and 10 orders a customer. The bar is 6 times
-the CPU time of the query as it stands, and is not kept yet.
+The database has the sizes of TPC-H at scale 1: 6 million lines, 4 an order, and 10 orders a customer. The bar is 6
+times the CPU time of the query as it stands, and is not kept yet.
 """
 
 from __future__ import annotations

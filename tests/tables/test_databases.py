@@ -113,6 +113,14 @@ def test_a_table_of_a_database_answers_the_verbs(database):
         database["country"]
 
 
+def test_a_retry_of_a_question_with_subqueries_finds_its_answer(database):
+    asked = "SELECT COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM line l WHERE l.order_id = o.id AND l.n > 3)"
+    first, second = (database.query(asked, rho=1, key="k") for _ in range(2))
+    assert list(first) == list(second)
+    with pytest.raises(errors.MoshaError):
+        database.query(asked.replace("> 3", "> 2"), rho=1, key="k")
+
+
 def test_explain_says_the_path(database):
     assert "line.order_id -> orders.customer_id" in database.explain("SELECT COUNT(*) FROM line", epsilon=1)
 
@@ -197,6 +205,10 @@ REFUSED = {
     "SELECT COUNT(*) FROM line WHERE amount > (SELECT AVG(amount) FROM line)": "private too",
     "SELECT COUNT(*) FROM (SELECT n, COUNT(*) AS m FROM line GROUP BY n) AS t": "groups by the person",
     'SELECT COUNT("person of line") FROM line': "no column",
+    "SELECT n, COUNT(*) AS m FROM line WHERE n IN (1, 2) GROUP BY n HAVING m IN (SELECT id FROM orders)": "subquery",
+    "SELECT COUNT(*) FROM country LEFT JOIN customer ON customer.country = code": "cannot lead",
+    "SELECT COUNT(*) FROM orders o WHERE EXISTS (SELECT 1 FROM customer c WHERE c.country = o.country)": "person",
+    "SELECT COUNT(*) FROM orders WHERE customer_id IN (SELECT order_id FROM line)": "person",
 }
 
 

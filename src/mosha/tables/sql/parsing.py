@@ -99,7 +99,7 @@ def check_select(node: Any) -> exp.Select:
 
 def _is_inside(node: exp.Select) -> bool:
     """Whether a SELECT stands in another one, where DISTINCT drops what one person has twice."""
-    return node.parent is not None or "inside" in node.meta
+    return node.parent is not None
 
 
 def is_union(node: Any) -> bool:

@@ -156,10 +156,7 @@ def _statement(
     *,
     explained: bool,
 ) -> Statement:
-    scope = read_from(select, tables)
-    if scope.base is None:
-        raise Refused("tables.sql_public_alone", spent="nothing")
-    normalize_columns(select, scope)
+    scope = _read_rows(select, tables)
     _check_columns("ranges", ranges, _columns(scope) | set(scope.table.schema))
     context = Context(scope, scope.persons, {**scope.table.declared.ranges, **(ranges or {})}, bars)
     items = _items(select)
@@ -211,6 +208,18 @@ def _statement(
     )
     check_statement.rehearse({name: type_of(expression, scope.schema) for name, expression in computed.items()})
     return check_statement
+
+
+def _read_rows(select: exp.Select, tables: Mapping[str, Any]) -> Scope:
+    """The rows of people that a query reads; its columns are written in one way afterwards."""
+    scope = read_from(select, tables)
+    if scope.base is None:
+        raise Refused("tables.sql_public_alone", spent="nothing")
+    late = [part for part in (select.args.get("having"), select.args.get("order")) if part is not None]
+    if any(part.find(exp.Select) for part in late):
+        raise Refused("tables.sql_subquery_place")
+    normalize_columns(select, scope)
+    return scope
 
 
 def _items(select: exp.Select) -> list[tuple[str, exp.Expression]]:
