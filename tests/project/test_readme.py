@@ -1,6 +1,8 @@
 """The two READMEs are one: same code, same tables, same order."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -33,3 +35,15 @@ def test_links_to_files_lead_somewhere(page):
 def test_each_links_to_the_other():
     assert "README.zh-CN.md" in ENGLISH.read_text(encoding="utf-8")
     assert "(README.md)" in CHINESE.read_text(encoding="utf-8")
+
+
+def test_the_snippets_run_after_the_base_install(tmp_path):
+    """Without any extra: packages that only extras bring are blocked."""
+    absent = ["pandas", "pyarrow", "polars", "numba", "matplotlib", "torch", "yaml", "psycopg", "pyspark", "altair"]
+    code = "\n".join(block.text for block in blocks(ENGLISH) if block.language == "python")
+    begin = f"import sys\nfor name in {absent}:\n    sys.modules[name] = None\n"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", begin + code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Visits by ward" in done.stdout
