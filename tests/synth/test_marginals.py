@@ -180,3 +180,11 @@ def test_empty_tables_and_single_rows_are_answered(count, rows, account):
     table = mosha.protect(rows.slice(0, count), unit=mosha.Row(), account=account)
     answer = table.marginals(ways=2, **WORDS).release(**BUDGET)
     assert (np.abs(answer.marginal("sex", "job")) <= answer.error("sex", "job", confidence=1 - 1e-9) + 1).all()
+
+
+@pytest.mark.parametrize("sets", [mosha.synth.rollup("sex", "job"), mosha.synth.cube("sex", "job")])
+def test_subtotals_add_up(sets, table):
+    answer = table.marginals(sets=sets, keys=WORDS["keys"]).release(**BUDGET)
+    assert sum(answer.table("sex")["count"]) == pytest.approx(answer.table()["count"][0])
+    assert answer.marginal("sex", "job").sum(axis=1) == pytest.approx(answer.marginal("sex"))
+    assert answer.table()["error"][0] > 0

@@ -6,6 +6,7 @@
 from mosha.core.lazy import keep_public_names
 from mosha.synth.comparing import Comparison, compare
 from mosha.synth.margins import Estimate, Marginals
+from mosha.synth.planning import cube, rollup
 from mosha.synth.report import Report
 from mosha.synth.synthesis import SynthesisQuestion, ask_synthesis
 from mosha.synth.synthetic import Synthetic
@@ -22,5 +23,7 @@ __all__ = [
     "ask_marginals",
     "ask_synthesis",
     "compare",
+    "cube",
+    "rollup",
 ]
 keep_public_names(__name__)

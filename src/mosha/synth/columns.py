@@ -178,9 +178,16 @@ def _by_keys(
 ) -> CodedColumn:
     if isinstance(keys, str | bytes) or not hasattr(keys, "__iter__"):
         raise InvalidParameter("synth.keys_not_listed", parameter="keys", column=name)
-    plain = [key.item() if isinstance(key, np.generic) else key for key in keys]
+    few = list(itertools.islice(keys, MOST_CELLS + 2))
+    if len(few) > MOST_CELLS + 1:
+        cells = len(keys) if hasattr(keys, "__len__") else len(few)
+        raise InvalidParameter("synth.too_many_cells", parameter="keys", column=name, cells=cells, most=MOST_CELLS)
+    plain = [key.item() if isinstance(key, np.generic) else key for key in few]
     missing = missing or None in plain
-    listed = list(dict.fromkeys(key for key in plain if key is not None))
+    try:
+        listed = list(dict.fromkeys(key for key in plain if key is not None))
+    except TypeError:
+        raise InvalidParameter("synth.keys_not_listed", parameter="keys", column=name) from None
     if not listed:
         raise InvalidParameter("synth.keys_empty", parameter="keys", column=name)
     if len(listed) > MOST_CELLS:

@@ -90,7 +90,7 @@ class Marginals:
         """A marginal as columns: the labels, the count and the half-width of its error bar."""
         chosen = self._find_columns(names)
         counts, errors = self.marginal(*names), self.error(*names, confidence=confidence)
-        places = np.indices(counts.shape).reshape(len(chosen), -1)
+        places = np.indices(counts.shape).reshape(len(chosen), counts.size)
         found: dict[str, list[Any]] = {
             self.columns[c].name: [self.columns[c].labels[i] for i in places[axis]] for axis, c in enumerate(chosen)
         }

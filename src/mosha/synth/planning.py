@@ -17,7 +17,7 @@ import numpy as np
 from mosha.synth.axis import Axis, Reals
 from mosha.synth.residuals import Term
 
-__all__ = ["Workload", "best_shares", "even_shares", "terms_of"]
+__all__ = ["Workload", "best_shares", "cube", "even_shares", "rollup", "terms_of"]
 
 ROUNDS = 200
 
@@ -38,6 +38,24 @@ class Workload:
             queries = self.queries[column]
             return np.array([axis.energy(queries, v).sum() for v in range(axis.depth + 1)]), len(queries)
         return np.array([axis.cell_energy(v).sum() for v in range(axis.depth + 1)]), axis.size
+
+
+def rollup(*columns: str) -> list[tuple[str, ...]]:
+    """The grouping sets of SQL's ROLLUP, for `Table.marginals(sets=...)`: all columns, then one less each time.
+
+    >>> rollup("region", "town")
+    [('region', 'town'), ('region',), ()]
+    """
+    return [columns[:count] for count in range(len(columns), -1, -1)]
+
+
+def cube(*columns: str) -> list[tuple[str, ...]]:
+    """The grouping sets of SQL's CUBE, for `Table.marginals(sets=...)`: every choice of the columns.
+
+    >>> cube("sex", "job")
+    [('sex', 'job'), ('sex',), ('job',), ()]
+    """
+    return [chosen for count in range(len(columns), -1, -1) for chosen in itertools.combinations(columns, count)]
 
 
 def terms_of(axes: Sequence[Axis], sets: Sequence[tuple[int, ...]]) -> tuple[Term, ...]:

@@ -92,9 +92,8 @@ def ask_synthesis(
     for name, expression in derived.items():
         if not isinstance(expression, Expression):
             raise InvalidParameter("synth.not_an_expression", parameter="derived", column=name)
-    for condition in never:
-        if not isinstance(condition, Expression):
-            raise InvalidParameter("synth.not_a_condition", parameter="never")
+    if not isinstance(never, Sequence) or not all(isinstance(condition, Expression) for condition in never):
+        raise InvalidParameter("synth.not_a_condition", parameter="never")
     check_conditions(coded, derived, never)
     return SynthesisQuestion(
         relation=table.relation, unit=table.unit, account=table.account, columns=coded, derived=derived,

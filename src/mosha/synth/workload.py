@@ -49,6 +49,11 @@ def coded_columns(
     nulls: Iterable[str] | None,
 ) -> tuple[CodedColumn, ...]:
     """The columns of a release with their cells; what the table's declaration says need not be said again."""
+    for word, given in (("keys", keys), ("between", between), ("bins", bins), ("hierarchy", hierarchy)):
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidParameter("synth.not_by_column", parameter=word, spent="nothing")
+    if not all(isinstance(groups, Mapping) for groups in (hierarchy or {}).values()):
+        raise InvalidParameter("synth.not_by_column", parameter="hierarchy", spent="nothing")
     said, schema = table.declared, table.schema
     keys, between = {**said.keys, **(keys or {})}, {**said.ranges, **(between or {})}
     person = table.relation.person
