@@ -12,6 +12,7 @@ from tests.server.house import opened
 from tests.server.screens import driven
 
 SQL = "SELECT ward, AVG(days) AS days FROM visits GROUP BY ward"
+WARDS = ("cardiology", "surgery", "pediatrics", "neurology")
 PLACES = {
     "": {"front": "/", "enter": "/enter?link=x", "explore": "/explore", "words": "/words", "published": "/public"},
     "li": {
@@ -28,6 +29,7 @@ PLACES = {
         "tree": "/datasets/visits",
         "register": "/register",
         "surveys": "/surveys",
+        "people": "/people",
     },
     "zhao": {"reviewer": "/", "review": "/review"},
     "sun": {"auditor": "/", "audit": "/audit"},
@@ -47,8 +49,21 @@ def prepare(house):
     house.call("wang", "POST", "/surveys", said)
     reports = [base64.b64encode(survey.report("never" if n % 3 else "often")).decode() for n in range(900)]
     house.call(None, "POST", "/surveys/sleep/reports", {"reports": reports})
+    series = {
+        "name": "stays-a-week",
+        "title": "Stays a week",
+        "dataset": "visits",
+        "measure": "groups",
+        "column": "ward",
+    }
+    house.call("wang", "POST", "/series", series | {"horizon": 8, "epsilon": 1.0})
+    for step in range(1, 6):
+        people = range(1000 * step, 1000 * step + 700 + 40 * step)
+        rows = {"patient_id": list(people), "ward": [WARDS[n % 4] for n in people]}
+        house.call("wang", "POST", "/series/stays-a-week/steps", {"step": step, "rows": rows})
+    house.service.database.run("UPDATE points SET created = created - 5000000")
     return {
-        "": {"publication": "/public/stays-by-ward", "survey": "/survey/sleep"},
+        "": {"publication": "/public/stays-by-ward", "survey": "/survey/sleep", "series": "/series/stays-a-week"},
         "li": {"answer": f"/requests/{answered['id']}"},
         "wang": {"estimate": "/survey/sleep"},
     }

@@ -109,7 +109,7 @@ def visitor(house, name=None, language="en"):
 PLACES = {
     None: ["/", "/enter?link=x", "/explore", "/public", "/words"],
     "li": ["/", "/datasets", "/datasets/visits", "/ask/visits", "/requests"],
-    "wang": ["/", "/datasets", "/datasets/visits", "/register", "/surveys"],
+    "wang": ["/", "/datasets", "/datasets/visits", "/register", "/surveys", "/people"],
     "zhao": ["/", "/review", "/audit"],
     "sun": ["/", "/audit"],
 }

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 from mosha.core.lazy import loaded_when_used
 
 if TYPE_CHECKING:
+    from mosha.classroom.applications import compare_graph_units as compare_graph_units
+    from mosha.classroom.applications import follow_training as follow_training
+    from mosha.classroom.applications import watch_thresholds as watch_thresholds
     from mosha.classroom.checks.kinds import Finding as Finding
     from mosha.classroom.exercises.exercise import Exercise as Exercise
     from mosha.classroom.exercises.exercise import find_exercise as find_exercise
@@ -40,6 +43,7 @@ _NAMES = {
     "Verdict": "verdict",
     "check": "verdict",
     "compare_compositions": "windows",
+    "compare_graph_units": "applications",
     "compare_models": "lessons",
     "compare_noise": "lessons",
     "compose_questions": "lessons",
@@ -49,6 +53,8 @@ _NAMES = {
     "list_exercises": "exercises.exercise",
     "privacy_loss": "windows",
     "sequence_sensitivities": "windows",
+    "follow_training": "applications",
+    "watch_thresholds": "applications",
 }
 __all__ = [
     "Composition",
@@ -58,14 +64,17 @@ __all__ = [
     "Verdict",
     "check",
     "compare_compositions",
+    "compare_graph_units",
     "compare_models",
     "compare_noise",
     "compose_questions",
     "explain_epsilon",
     "exponential_probabilities",
     "find_exercise",
+    "follow_training",
     "list_exercises",
     "privacy_loss",
     "sequence_sensitivities",
+    "watch_thresholds",
 ]
 __getattr__, __dir__ = loaded_when_used(__name__, _NAMES)

@@ -68,7 +68,7 @@ def respond(service: Service, reply: Reply) -> Response:
     if reply.media == "application/json":
         body = b"" if reply.status == 204 else json.dumps(reply.body, ensure_ascii=False, allow_nan=False).encode()
     else:
-        body = str(reply.body).encode()
+        body = reply.body if isinstance(reply.body, bytes) else str(reply.body).encode()
     response = Response(body, reply.status, dict(reply.headers), None if reply.status == 204 else reply.media)
     response.headers.setdefault("Cache-Control", "no-store")
     if reply.session is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mosha.server.api.operation import Call, Operation, Reply
 from mosha.server.api.schemas import array, integer, mapping, number, one_of, record, text
-from mosha.server.asking.answers import LEVELS, own_receipt, to_csv
+from mosha.server.asking.answers import LEVELS, own_receipt, to_arrow, to_csv
 from mosha.server.asking.requests import describe_request, find_request, is_visible, list_requests, submit, withdraw
 from mosha.server.asking.review import decide, facts_for_review
 from mosha.server.catalogue.grants import find_grant
@@ -132,6 +132,10 @@ def read_answer(call: Call) -> Reply:
     level = str(call.query.get("confidence", 0.95))
     if level not in answer["errors"]:
         raise NotFound("server.not_found")
+    if (form := call.query["format"]) != "csv":
+        name = f'attachment; filename="{row["id"]}.{form}"'
+        media = {"arrow": "application/vnd.apache.arrow.file", "parquet": "application/vnd.apache.parquet"}[form]
+        return Reply(to_arrow(answer, level, form), media=media, headers={"Content-Disposition": name})
     name = f'attachment; filename="{row["id"]}.csv"'
     return Reply(to_csv(answer, level), media="text/csv; charset=utf-8", headers={"Content-Disposition": name})
 
@@ -247,8 +251,11 @@ OPERATIONS = (
         "GET",
         "/answer",
         "answer.read",
-        "The answer alone, as JSON or CSV.",
+        "The answer alone, as JSON, CSV, Arrow or Parquet.",
         read_answer,
-        query={"format": one_of("json", "csv"), "confidence": {"type": "number", "enum": list(LEVELS)}},
+        query={
+            "format": one_of("json", "csv", "arrow", "parquet"),
+            "confidence": {"type": "number", "enum": list(LEVELS)},
+        },
     ),
 )

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-__all__ = ["LEVELS", "answer_to_dict", "harmless_cell", "own_receipt", "plain_number", "to_csv"]
+from mosha.core.extras import load_guest
+
+__all__ = ["LEVELS", "answer_to_dict", "harmless_cell", "own_receipt", "plain_number", "to_arrow", "to_csv"]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 """The confidences at which error bars are kept; in between, the next higher one is an honest bar."""
@@ -83,6 +85,33 @@ def to_csv(answer: Mapping[str, Any], level: str = "0.95") -> str:
     for place, row in enumerate(answer["rows"]):
         writer.writerow([harmless_cell(cell) for cell in row] + [harmless_cell(bars[name][place]) for name in values])
     return out.getvalue()
+
+
+def to_arrow(answer: Mapping[str, Any], level: str, form: str) -> bytes:
+    """The same table as a file of Arrow or Parquet, with the receipt's entry in its metadata."""
+    arrow = load_guest("pyarrow", extra="arrow", needed_for="an answer as Arrow or Parquet")
+    names = [column["name"] for column in answer["columns"]]
+    kinds = {"boolean": arrow.bool_(), "integer": arrow.int64(), "real": arrow.float64(), "text": arrow.string()}
+    columns, labels = [], []
+    for place, column in enumerate(answer["columns"]):
+        cells = [row[place] for row in answer["rows"]]
+        kind = kinds.get(column["type"], arrow.string())
+        if column["type"] == "integer" and any(isinstance(cell, float) for cell in cells):
+            kind = arrow.float64()
+        columns.append(arrow.array(cells, type=kind))
+        labels.append(names[place])
+        if column["role"] == "value":
+            columns.append(arrow.array(answer["errors"][level][column["name"]], type=arrow.float64()))
+            labels.append(f"{column['name']} ±{level}")
+    table = arrow.Table.from_arrays(columns, names=labels)
+    table = table.replace_schema_metadata({"mosha.entry": str(answer["receipt"]["entry"]), "mosha.confidence": level})
+    out = arrow.BufferOutputStream()
+    if form == "parquet":
+        load_guest("pyarrow.parquet", extra="arrow", needed_for="an answer as Parquet").write_table(table, out)
+    else:
+        with arrow.ipc.new_file(out, table.schema) as writer:
+            writer.write_table(table)
+    return bytes(out.getvalue().to_pybytes())
 
 
 def harmless_cell(cell: Any) -> Any:

@@ -142,7 +142,7 @@ def describe_series(database: Database, row: Row, *, full: bool = True) -> dict[
     if not full:
         return described
     kept, _ = declaration_of(database, row["dataset"], content["version"])
-    described["hidden"] = describe_declaration(kept)["hidden"]
+    described |= {"hidden": describe_declaration(kept)["hidden"], "unit": kept["unit"]}
     described["price"] = {part: content[part] for part in ("epsilon", "delta", "rho") if content.get(part) is not None}
     groups = (kept["columns"].get(content.get("column")) or {}).get("keys") if content["measure"] == "groups" else None
     described["groups"] = groups

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from mosha.core.lazy import keep_public_names
 from mosha.server.errors import NotFound
-from mosha.server.pages import asking, book, catalogue, entrance, exploring, oidc, public, series, surveys
+from mosha.server.pages import asking, book, catalogue, entrance, exploring, oidc, people, public, series, surveys
 from mosha.server.pages.site import Visit, endpoint
 from mosha.server.service import Service
 
@@ -18,7 +18,7 @@ __all__ = ["missing_page", "page_routes"]
 
 def page_routes(service: Service) -> list[Any]:
     """The routes of all pages."""
-    rooms = (entrance, asking, series, catalogue, book, exploring, public, surveys, oidc)
+    rooms = (entrance, people, asking, series, catalogue, book, exploring, public, surveys, oidc)
     return [
         Route(path, endpoint(service, handler), methods=[method])
         for room in rooms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from importlib.util import find_spec
 from urllib.parse import urlencode
 
 from starlette.responses import Response
@@ -181,6 +182,7 @@ def show_request(visit: Visit) -> Response:
         shown=shown,
         sql=sql,
         mine=mine,
+        arrow=find_spec("pyarrow") is not None,
         asker=find_principal(visit.service.database, found["principal"])["name"],
         again=_link(found["dataset"], sql, found["price"].get("epsilon", 0.1)),
         factor=math.exp(min(50.0, found["price"].get("epsilon", found["cost"]))),

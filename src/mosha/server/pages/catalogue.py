@@ -9,6 +9,7 @@ from typing import Any
 from starlette.responses import Response
 
 from mosha.core.errors import MoshaError
+from mosha.server.catalogue.declarations import ORIGINS
 from mosha.server.errors import BadRequest
 from mosha.server.pages.site import Data, Visit
 
@@ -133,7 +134,52 @@ def _register(visit: Visit, problem: Data | None = None, looked: Any = None) -> 
         visit.do("createDataset", body={})
     example = json.dumps(_EXAMPLE, indent=2)
     status = 422 if problem else 200
-    return visit.render("register.html", status, problem=problem, looked=looked, example=example)
+    looked = looked or _columns_typed(visit)
+    typed = {name: place for place, name in enumerate(visit.all_of("column_name"))}
+    rows = [
+        {"column": one["name"], "type": one["type"]}
+        | {part: _at(visit.all_of(part), typed.get(one["name"])) for part in ("low", "high", "values", "origin")}
+        for one in looked or ()
+    ]
+    return visit.render("register.html", status, problem=problem, rows=rows, example=example, origins=ORIGINS)
+
+
+def _at(found: list[str], place: int | None) -> str:
+    return found[place] if place is not None and place < len(found) else ""
+
+
+def _columns_typed(visit: Visit) -> list[Data]:
+    """The columns that were found before, as the form sent them back."""
+    pairs = zip(visit.all_of("column_name"), visit.all_of("column_type"), strict=False)
+    return [{"name": name, "type": kind} for name, kind in pairs]
+
+
+def _read_fields(visit: Visit) -> Data:
+    """The declaration as it was filled in, column by column; a bound must say where it comes from."""
+    columns: Data = {}
+    for place, name in enumerate(visit.all_of("column_name")):
+        column: Data = {"type": _at(visit.all_of("column_type"), place)}
+        low, high = (_at(visit.all_of(part), place).strip() for part in ("low", "high"))
+        values = [line.strip() for line in _at(visit.all_of("values"), place).split(",") if line.strip()]
+        if low or high:
+            column["between"] = [_number(low, f"{name}: low"), _number(high, f"{name}: high")]
+        elif values:
+            is_number = column["type"] == "integer"
+            column["keys"] = [int(_number(value, name)) for value in values] if is_number else values
+        if origin := _at(visit.all_of("origin"), place):
+            column["origin"] = origin
+        columns[name] = column
+    most = visit.number("at_most")
+    unit: Data = {"person": visit.typed("unit")} | ({} if most is None else {"at_most": int(most)})
+    return {"unit": unit, "columns": columns}
+
+
+def _number(said: str, place: str) -> float:
+    try:
+        value = float(said)
+    except ValueError:
+        raise BadRequest("server.field_wrong", parameter=place, expected="a number") from None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def register(visit: Visit) -> Response:
@@ -144,7 +190,8 @@ def register(visit: Visit) -> Response:
             return _register(visit, looked=visit.do("lookAtSource", body={"source": source})["columns"])
         promise = {p: value for p in ("epsilon", "delta") if (value := visit.number(p)) is not None}
         body: Data = {"name": visit.typed("name").strip(), "source": source, "promise": promise}
-        body["declaration"] = _read_declaration(visit.typed("declaration"))
+        fields = visit.all_of("column_name")
+        body["declaration"] = _read_fields(visit) if fields else _read_declaration(visit.typed("declaration"))
         body |= {"title": visit.typed("title").strip()} if visit.typed("title").strip() else {}
         visit.do("createDataset", body=body)
     except (MoshaError, BadRequest) as error:

@@ -61,6 +61,8 @@ def _menu(visit: Visit) -> list[tuple[str, str]]:
         found.append(("/review", "review"))
     if visit.has("reviewer") or visit.has("auditor"):
         found.append(("/audit", "audit"))
+    if visit.has("administrator") or visit.has("curator"):
+        found.append(("/people", "people"))
     return [*found, ("/explore", "explore"), ("/public", "public")]
 
 

@@ -1,0 +1,137 @@
+"""Pages for those who run a server: people, registering a dataset by fields, blocks, series, retiring, downloads."""
+
+import io
+import re
+
+import httpx
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+
+from tests.server.house import BY_WARD, opened
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("curators")) as house:
+        (house.service.settings.folder / "data" / "stays.csv").write_text("pid,ward,nights\n1,a,3\n2,b,4\n")
+        house.browsers = []
+        yield house
+        for browser in house.browsers:
+            browser.close()
+
+
+def open_browser(house):
+    client = httpx.Client(base_url=house.client.base_url, follow_redirects=True, timeout=60)
+    house.browsers.append(client)
+    return client
+
+
+class Visitor:
+    """Somebody with a browser, who sends forms as a page has them."""
+
+    def __init__(self, house, name):
+        self.client = open_browser(house)
+        made = self.client.post("/api/v1/sessions", json={"token": house.tokens[name]}).json()
+        self.csrf = made["csrf"]
+
+    def send(self, address, /, **fields):
+        return self.client.post(address, data=fields | {"csrf": self.csrf})
+
+    def get(self, path):
+        return self.client.get(path)
+
+
+def test_an_administrator_invites_somebody_gives_a_role_and_lets_them_go(place):
+    ada = Visitor(place, "ada")
+    reply = ada.send("/people", name="<b>Mei", kind="person")
+    assert reply.status_code == 200, reply.text
+    assert "&lt;b&gt;Mei" in reply.text
+    link = re.search(r"/enter\?link=(mosha_\w+_[\w-]+)", reply.text)[1]
+    mei = open_browser(place)
+    assert "Mei" in mei.post("/enter", data={"link": link}).text
+    identity = mei.get("/api/v1/me").json()["id"]
+    ada.send(f"/people/{identity}/changes", do="give", role="reviewer", dataset="visits")
+    assert mei.get("/api/v1/me").json()["roles"] == [{"role": "reviewer", "dataset": "visits"}]
+    assert ada.send("/people", name="<b>Mei").status_code == 422  # the name is taken, and still in its field
+    ada.send(f"/people/{identity}/changes", do="disabled")
+    assert mei.get("/api/v1/me").status_code == 401
+
+
+def test_people_are_nobody_elses_business(place):
+    li = Visitor(place, "li")
+    assert li.get("/people").status_code == 404
+    assert li.send("/people", name="x", kind="person").status_code in (404, 422)
+
+
+FIELDS = {
+    "path": "stays.csv",
+    "name": "stays",
+    "title": "Stays",
+    "epsilon": "1",
+    "delta": "1e-6",
+    "unit": "pid",
+    "at_most": "3",
+    "column_name": ["pid", "ward", "nights"],
+    "column_type": ["integer", "text", "integer"],
+    "low": ["", "", "0"],
+    "high": ["", "", "30"],
+    "values": ["", "a, b", ""],
+    "origin": ["", "codebook", "law"],
+}
+
+
+def test_a_curator_declares_a_table_field_by_field(place):
+    wang = Visitor(place, "wang")
+    looked = wang.send("/register", path="stays.csv", do="look").text
+    assert looked.count('name="column_name"') == 3
+    refused = wang.send("/register", **(FIELDS | {"origin": ["", "codebook", ""], "do": "propose"}))
+    assert refused.status_code == 422  # a bound without an origin
+    assert 'value="30"' in refused.text
+    wrong = wang.send("/register", **(FIELDS | {"high": ["", "", "many"], "do": "propose"}))
+    assert wrong.status_code == 422
+    assert 'value="many"' in wrong.text
+    made = wang.send("/register", **FIELDS, do="propose")
+    assert made.status_code == 200, made.text
+    Visitor(place, "zhao").send("/datasets/stays/sign")
+    found = place.call("wang", "GET", "/datasets/stays").json()
+    assert found["state"] == "open"
+    columns = {column["name"]: column for column in found["declaration"]["columns"]}
+    assert (columns["nights"]["between"], columns["ward"]["keys"]) == ([0, 30], ["a", "b"])
+    assert found["declaration"]["unit"] == {"person": "pid", "at_most": 3}
+
+
+def test_blocks_and_series_are_opened_on_the_page_of_a_dataset(place):
+    wang = Visitor(place, "wang")
+    block = {"name": "2026", "column": "day", "from": "2026-01-01", "until": "2027-01-01", "epsilon": "2"}
+    assert "2027-01-01" in wang.send("/datasets/visits/blocks", **block, delta="1e-6").text
+    assert wang.send("/datasets/visits/blocks", **block, delta="1e-6").status_code == 422
+    answered = place.answer("li", key="of the block", epsilon=0.01, block="2026")
+    assert answered["state"] == "answered"
+    assert any(account.endswith("/2026") for account in answered["accounts"])
+    series = {"name": "weekly", "title": "每周 <i>住院</i>", "measure": "count", "horizon": "4", "epsilon": "0.1"}
+    page = wang.send("/datasets/visits/series", **series).text
+    assert "每周 &lt;i&gt;住院" in page
+    assert wang.send("/datasets/visits/series", **(series | {"epsilon": "99", "name": "dear"})).status_code == 422
+    assert "每周" in place.client.get("/public").text
+
+
+def test_an_answer_is_downloaded_as_parquet_and_arrow(place):
+    found = place.answer("li", BY_WARD, key="files", epsilon=0.05)
+    replies = [
+        place.call("li", "GET", f"/requests/{found['id']}/answer?format={form}") for form in ("parquet", "arrow")
+    ]
+    tables = [
+        pyarrow.parquet.read_table(io.BytesIO(replies[0].content)),
+        pyarrow.ipc.open_file(io.BytesIO(replies[1].content)).read_all(),
+    ]
+    for table in tables:
+        assert table.column_names == ["ward", "days", "days ±0.95"]
+        assert table["days"].to_pylist() == [row[1] for row in found["answer"]["rows"]]
+        assert table.schema.metadata[b"mosha.entry"].decode() == str(found["answer"]["receipt"]["entry"])
+
+
+def test_a_retired_dataset_answers_nothing_any_more(place):
+    """The last test of this file: the dataset of all others is closed for good."""
+    assert Visitor(place, "wang").send("/datasets/visits/retire", reason="the study is over").status_code == 200
+    assert place.ask("li", key="too late", epsilon=0.01).json()["code"] == "server.dataset_closed"
