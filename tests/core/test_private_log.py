@@ -65,6 +65,15 @@ def test_it_is_silent_by_default_and_nothing_reaches_the_loggers_above(capsys):
     assert heard == []
 
 
+def test_it_stays_silent_after_a_program_took_all_handlers_away(capsys):
+    """A logger without a handler writes warnings to the screen, and these quote rows."""
+    fail()
+    logging.getLogger(private_log.NAME).handlers.clear()
+    fail()
+    said = capsys.readouterr()
+    assert "Alice" not in said.out + said.err
+
+
 def test_a_variable_names_the_file(tmp_path, monkeypatch):
     monkeypatch.setenv("MOSHA_PRIVATE_LOG", str(tmp_path / "named.log"))
     fail()

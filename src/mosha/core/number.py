@@ -77,8 +77,8 @@ def positive_integer(name: str, value: object) -> int:
 
 def _read_index(value: object) -> int | None:
     """The whole number that a value stands for, if it does."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        return None
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_") or not isinstance(value, SupportsIndex):
+        return None  # older versions of NumPy take their own True for 1
     try:
         return value.__index__()
     except TypeError:  # an array of several numbers

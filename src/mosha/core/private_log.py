@@ -30,8 +30,8 @@ def _logger() -> logging.Logger:
     import logging  # noqa: PLC0415  (only where something failed)
 
     logger = logging.getLogger(NAME)
-    if logger.propagate:  # the first time
-        logger.propagate = False
+    logger.propagate = False
+    if not logger.handlers:  # without any, also after a program took them away, logging would write to the screen
         logger.addHandler(logging.NullHandler())
     if place := os.environ.get(VARIABLE):
         keep_private_log(place)
