@@ -54,3 +54,25 @@ def test_the_name_of_an_account_is_no_account():
 def test_a_misspelled_column_is_recognised_first():
     with pytest.raises(mosha.errors.MoshaError, match="did you mean 'meddol'"):
         TABLE.sum("medol", between=(0, 1))
+
+
+def test_numbers_as_keys_of_a_column_without_a_type_are_told_what_to_do(tmp_path):
+    (tmp_path / "t.csv").write_text("site,days\n1,3\n")
+    table = mosha.protect(tmp_path / "t.csv", unit=mosha.Row())
+    with pytest.raises(mosha.errors.InvalidParameter, match="has no declared type"):
+        table.group_by("site", keys=[1, 2]).count()
+    with pytest.raises(mosha.errors.InvalidParameter, match="WHERE site IN"):
+        table.group_by("site").count().forecast(epsilon=1)
+
+
+def test_plan_and_forecast_are_told_apart_and_on_is_understood():
+    with pytest.raises(mosha.errors.InvalidParameter, match="forecast"):
+        TABLE.count().plan(epsilon=1)
+    assert list(TABLE.join(TABLE, on="who", suffix="_2").schema) == ["who", "meddol", "meddol_2"]
+
+
+def test_a_file_in_another_encoding_is_told_the_option(tmp_path):
+    (tmp_path / "t.csv").write_bytes("病人,科室\n1,内科\n".encode("gbk"))
+    with pytest.raises(mosha.errors.MoshaError, match="encoding='gbk'"):
+        mosha.protect(tmp_path / "t.csv", unit=mosha.Row())
+    assert list(mosha.protect(tmp_path / "t.csv", unit=mosha.Row(), encoding="gbk").schema) == ["病人", "科室"]

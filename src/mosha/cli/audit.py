@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -144,7 +145,7 @@ def attack_table(
     quasi: Annotated[list[str], typer.Option("--quasi", help="A column that outsiders may know; repeat it.")],
     sensitive: Annotated[str, typer.Option("--sensitive", help="The column that is nobody's business.")],
     k: Annotated[int, typer.Option("--k", help="The class size to reach.")] = 5,
-    epsilon: Annotated[float, typer.Option("--epsilon", help="The price of private counts to compare with.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The price of private counts to compare with.")] = 1.0,
     width: Annotated[
         list[str] | None, typer.Option("--width", help="COLUMN=WIDTH: put numbers into intervals; repeat it.")
     ] = None,
@@ -222,6 +223,8 @@ def _claim(epsilon: float | None, delta: float, rho: float | None, mu: float | N
 def _module(name: str) -> Any:
     """A module by name, or a file."""
     if not name.endswith(".py"):
+        if (here := str(Path.cwd())) not in sys.path:  # as `python -m` would have it
+            sys.path.append(here)
         try:
             return importlib.import_module(name)
         except ImportError:

@@ -292,14 +292,17 @@ class Question(Shown):
     def plan(
         self,
         *,
-        within: float,
+        within: float | None = None,
         confidence: float = 0.95,
         delta: float = 0.0,
         rows: float | None = None,
         at_most: int | None = None,
         between: Mapping[str, Any] | None = None,
+        epsilon: float | None = None,
     ) -> Budget:
         """The least epsilon whose widest error bar is at most `within`, to one part in a thousand; guesses as there."""
+        if within is None or epsilon is not None:  # a price is turned into an accuracy by another verb
+            raise InvalidParameter("tables.plan_is_for_accuracy", parameter="within", spent="nothing")
         guess, level = Guess(rows, at_most, between or {}), strict_probability("confidence", confidence)
 
         def widest(budget: Budget) -> float:

@@ -111,12 +111,25 @@ class Table(Shown, FrameVerbs):
         return replace(self, relation=self.relation.join_public(right, on, at_most=at_most, how=how))
 
     def join(
-        self, other: Table, *, also: Mapping[str, str] | None = None, how: str = "inner", suffix: str | None = None
+        self,
+        other: Table,
+        *,
+        also: Mapping[str, str] | None = None,
+        how: str = "inner",
+        suffix: str | None = None,
+        on: str | Sequence[str] | None = None,
     ) -> Table:
         """The rows of the same persons in another protected table; the unit stays.
 
-        `suffix` is put behind names of the other table that this one has too.
+        Args:
+            other: the other table.
+            also: columns that have to be equal as well, {left: right}.
+            how: "inner" or "left".
+            suffix: is put behind names of the other table that this one has too.
+            on: columns that both tables have, as other libraries say it; persons are always joined.
         """
+        listed = [on] if isinstance(on, str) else list(on or [])
+        also = {name: name for name in listed if name != self.relation.person} | dict(also or {})
         if not isinstance(other, Table) or not other.unit.protects_same(self.unit) or not isinstance(self.unit, Person):
             raise WrongUnit("tables.join_other_person")
         if other.account is not self.account:

@@ -169,7 +169,7 @@ class DuckDB(Engine):
 
     def _csv(self, place: str, separator: str | None, *, multiline: bool) -> LocalSource:
         """Comma-separated text (see `comma_separated`)."""
-        problem = f"{place!r} is absent, empty or no readable CSV file in UTF-8"
+        problem = f"{place!r} is absent, empty or no readable CSV file in UTF-8 (another encoding? Say encoding='gbk')"
         separator = separator_of(place, separator)
         names = header(place, separator, problem)
         origin = cell_columns(place, separator, names, multiline=multiline)

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from mosha.connect.language.checking import type_of
-from mosha.connect.language.expression import Case, Expression, as_expression, col, null, when
+from mosha.connect.language.expression import Case, Column, Expression, as_expression, col, null, when
 from mosha.connect.language.schema import Type
 from mosha.connect.plan.aggregation import Question, are_plain
 from mosha.connect.plan.relation import Relation
@@ -37,6 +37,10 @@ def public_rows(relation: Relation, keys: Keys, only: Iterable[Any]) -> tuple[tu
     kinds = [type_of(expression, relation.schema) for _, expression in keys]
     if are_plain(rows, kinds):
         return rows
+    for place, (name, expression) in enumerate(keys):
+        undeclared = isinstance(expression, Column) and expression.name in relation.schema.loose
+        if undeclared and any(isinstance(row[place], int | float) for row in rows if len(row) > place):
+            raise InvalidParameter("tables.key_of_undeclared", parameter="keys", column=name, spent="nothing")
     return in_utc(Question(relation, keys, only=rows).only or (), kinds)
 
 

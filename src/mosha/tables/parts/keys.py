@@ -62,7 +62,7 @@ class KeySelection:
     @staticmethod
     def plan(frame: Frame, budget: Budget, share: float, delta: float) -> KeySelection:
         if delta <= 0:
-            raise InvalidParameter("tables.keys_cost_delta", parameter="delta")
+            raise InvalidParameter("tables.keys_cost_delta", parameter="delta", column=frame.keys[0][0])
         unit = frame.unit
         twice = unit.neighbours is Neighbors.REPLACE_ONE
         by_person = isinstance(unit, Person) and frame.relation.person is not None
