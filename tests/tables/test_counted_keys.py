@@ -52,7 +52,7 @@ LIMITS = [
 @pytest.mark.parametrize(("limits", "reach", "units"), LIMITS, ids=repr)
 @pytest.mark.parametrize("noise", NOISES[:1] + NOISES[3:4], ids=repr)
 def test_no_unit_lifts_a_group_of_its_own_above_the_threshold_more_often_than_delta(limits, reach, units, noise):
-    blocks, delta = list_largest_counts(limits, reach), 1e-6
+    blocks, delta = tuple(list_largest_counts(limits, reach)), 1e-6
     level = find_threshold(noise, reach, blocks, delta)
     for counts in units:
         assert len(counts) <= sum(number for number, _ in blocks)

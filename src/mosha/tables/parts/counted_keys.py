@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class CountedKeys:
         place = list(asked.values).index(self._counter)
         noisy = asked.noise.add(exact, reach, rng)
         present = exact[:, place].astype(np.float64) > 0
-        blocks = list_largest_counts(asked.limits_at(bought.norm), reach[place])
+        blocks = tuple(list_largest_counts(asked.limits_at(bought.norm), reach[place]))
         threshold = find_threshold(asked.noise, reach[place], blocks, self.delta)
         enough = noisy[:, place] > threshold
         groups, places = sort_groups(read_groups(frame, totals), np.flatnonzero(present & enough).tolist())
@@ -149,7 +150,8 @@ def _blocks(last: int) -> list[tuple[int, int]]:
     return [(start, end - start) for start, end in zip(starts, ends, strict=True)]
 
 
-def find_threshold(noise: JointNoise, reach: int, blocks: list[Block], failing: float) -> float:
+@lru_cache(maxsize=256)
+def find_threshold(noise: JointNoise, reach: int, blocks: tuple[Block, ...], failing: float) -> float:
     """The least T (nearly) such that noise lifts any of these counts above T with probability `failing` at most."""
 
     def fails(level: float) -> bool:
