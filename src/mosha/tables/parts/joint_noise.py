@@ -64,6 +64,9 @@ class JointNoise(Protocol):
     def exceed(self, reach: int, size: float) -> float:
         """An upper bound on the chance that the noise on a channel with this reach is at least `size`."""
 
+    def __hash__(self) -> int:
+        """Equal noises are one key."""
+
     def width(self, terms: Sequence[Any], confidence: float) -> Any:
         """A w with P(|sum of terms_j * noise_j| <= w) >= confidence; a term is a coefficient times a reach."""
 
