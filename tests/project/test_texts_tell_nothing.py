@@ -37,6 +37,10 @@ def table(rows, _=None):
     return tables.protect(frame(rows), unit=PERSON)
 
 
+def report(rows, _=None):
+    return mosha.Report("r", epsilon=1).add("all", table(rows).count(), within=50).add("days", table(rows).persons())
+
+
 def from_csv(rows, folder):
     from pyarrow import csv
 
@@ -108,6 +112,10 @@ MAKERS = {
     synth.SynthesisQuestion: [lambda n, _: table(n).synthesize(keys={"ward": ["A", "B"]}, columns=["ward"])],
     federated.Block: [lambda n, _: federated.Block(list(range(3)), np.full((3, 2), 1000.0 + n))],
     streams.Batches: [lambda n, _: streams.Batches([frame(n).to_pylist()])],
+    tables.Database: [lambda n, _: tables.Database({"visits": table(n)})],
+    mosha.Report: [report],
+    mosha.reports.Forecast: [lambda n, _: report(n).forecast()],
+    mosha.reports.Split: [lambda n, _: report(n).plan()],
 }  # fmt: skip
 
 NO_ROWS = (BaseException, Event, Unit, Enum, mosha.guarantees.Guarantee)
@@ -141,8 +149,9 @@ RELEASED = {
         "SoftmaxRegression Step"
     ),
     "streams": "Band Clock Decayed Epochs Instant Running Sliding Stream",
-    "synth": "Estimate Marginals Report Synthetic",
-    "tables": "Aggregate Answer Budget Declaration",
+    "reports": "Edition Period Section Wish",
+    "synth": "Comparison Estimate Marginals Report Synthetic",
+    "tables": "Aggregate Answer Budget DatabaseDeclaration Declaration",
 }
 """Classes that hold plans, or what was released: nothing else about rows."""
 

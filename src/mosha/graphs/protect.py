@@ -8,13 +8,15 @@ from typing import Any
 
 from mosha.core.account import Account
 from mosha.core.errors import InvalidParameter, WrongUnit
+from mosha.core.language import say
 from mosha.core.measurement import Measurement
 from mosha.core.number import positive_integer
 from mosha.core.options import ArcReading, SubgraphMethod, SyntheticGraph
+from mosha.core.showing import Card, Shown
 from mosha.core.unit import Edge, Node, Unit
 from mosha.graphs.data.graph import AnyGraph, Graph
 from mosha.graphs.data.reading import read
-from mosha.graphs.question import Question
+from mosha.graphs.question import VERBS, Question
 from mosha.graphs.sensitivity_table import sensitivities
 from mosha.graphs.statistics import counting, degree_questions, subgraph_questions
 from mosha.graphs.statistics.bounded import expect_on_public
@@ -76,13 +78,26 @@ def protect(
     return ProtectedGraph(read(source, vertices=vertices, directed=directed, columns=columns), unit, account)
 
 
-@dataclass(frozen=True)
-class ProtectedGraph:
+@dataclass(frozen=True, repr=False)
+class ProtectedGraph(Shown):
     """Questions that may be asked of a graph. Nothing is spent before `release`."""
 
     graph: AnyGraph = field(repr=False)
     unit: Unit
     account: Account | None = field(repr=False, default=None)
+
+    def __repr__(self) -> str:
+        """Public words alone: at node level not even how many vertices there are."""
+        vertices = f"{self._count:,} vertices, " if isinstance(self.unit, Edge) else ""
+        return f"ProtectedGraph({vertices}unit={self.unit.summarize()})"
+
+    def make_card(self) -> Card:
+        """Who is hidden, who pays, and what can be asked."""
+        payer = say("core.shown_nobody") if self.account is None else self.account.name
+        facts = [(say("core.shown_hidden"), self.unit.describe()), (say("core.shown_account"), payer)]
+        if isinstance(self.unit, Edge):
+            facts.insert(0, (say("graphs.shown_vertices"), f"{self._count:,}"))
+        return Card(title=say("graphs.shown_graph"), facts=facts, notes=[say("graphs.shown_ask", verbs=sorted(VERBS))])
 
     @property
     def _count(self) -> int:

@@ -14,6 +14,7 @@ from mosha.core.account import Account
 from mosha.core.budget import Budget
 from mosha.core.errors import InvalidParameter
 from mosha.core.fingerprint import fingerprint
+from mosha.core.language import say
 from mosha.core.measurement import Measurement
 from mosha.core.number import strict_probability
 from mosha.core.question import choose_budget, find_least_budget
@@ -104,7 +105,7 @@ class Answer(Shown):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Question:
+class Question(Shown):
     """One question about one protected graph; it holds public facts and a reference to the graph, and no answer.
 
     Guarantee:
@@ -140,6 +141,12 @@ class Question:
     def __repr__(self) -> str:
         """Public words only."""
         return f"Question({self.title}, unit={self.unit.summarize()})"
+
+    def make_card(self) -> Card:
+        """What is asked and who is hidden."""
+        payer = say("core.shown_nobody") if self.account is None else self.account.name
+        facts = [(say("core.shown_hidden"), self.unit.describe()), (say("core.shown_account"), payer)]
+        return Card(title=self.title, facts=facts, notes=[say("graphs.shown_forecast")])
 
     @property
     def vertices(self) -> int | None:

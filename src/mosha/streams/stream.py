@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mosha.core.errors import SourceUnavailable
+from mosha.core.errors import InvalidParameter, SourceUnavailable
+from mosha.core.language import say
 from mosha.core.measurement import Measurement, StatePolicy
 from mosha.core.randomness import Rng
+from mosha.core.showing import MISSING, Card, Shown, write_number
 from mosha.core.unit import Unit
 from mosha.exact.statistic import fingerprint
 from mosha.mechanisms.noisy_statistic import title
@@ -25,8 +27,8 @@ from mosha.streams.promise import describe
 __all__ = ["Stream", "stream_of"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stream(Measurement):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Stream(Shown, Measurement):
     """A measurement of many steps that also knows its plan, the alternatives and why this one was taken."""
 
     plan: Plan
@@ -34,6 +36,26 @@ class Stream(Measurement):
     reason: str = ""
     options: dict[str, Any] = field(default_factory=dict, repr=False)
     replan: Callable[..., Stream] | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Public words alone."""
+        return f"Stream({self.name}, {self.horizon:,} steps, unit={self.unit.summarize()})"
+
+    def make_card(self) -> Card:
+        """What is streamed, for how long, who is hidden, and how wide its error bars are."""
+        facts = [
+            (say("core.shown_hidden"), self.unit.describe()),
+            (say("streams.shown_horizon"), f"{self.horizon:,}"),
+            (say("streams.shown_bar"), f"± {write_number(width, width)}" if (width := self._find_width()) else MISSING),
+        ]
+        return Card(title=str(self.name), facts=facts, notes=[self.reason] if self.reason else [])
+
+    def _find_width(self) -> float | None:
+        """The widest error bar of 95%, where there is one."""
+        try:
+            return float(np.max(self.forecast(0.95)))
+        except InvalidParameter:
+            return None
 
     def deviation(self, step: int) -> float:
         """The standard deviation of what is published at a step (1 is the first), in the unit of the data."""
