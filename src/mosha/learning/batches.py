@@ -28,10 +28,7 @@ class Sampler:
 
     def __init__(self, plan: DPSGD, population: int) -> None:
         if plan.sampling == "fixed_size" and population != plan.population:
-            raise InvalidParameter(
-                "the data set does not hold the declared population of units: batches of fixed size need it. "
-                "Nothing was spent."
-            )
+            raise InvalidParameter("learning.other_population", parameter="population", spent="nothing")
         self._plan, self._rule, self._population = plan, plan.drawing, population
         self._places: Indices | None = None
         self._epoch = -1  # the one that the places are of
@@ -48,10 +45,7 @@ class Sampler:
         epoch = 0 if rule.repeated else step // rule.batches
         if epoch != self._epoch:
             if step != epoch * rule.batches:
-                raise RunClosed(
-                    "the shuffle of this epoch was lost with the process that drew it, so an example could be used "
-                    "twice: write checkpoints after every step (every=1), or begin again under a new key."
-                )
+                raise RunClosed("learning.shuffle_lost")
             self._places, self._epoch = rule.assign(self._population, rng), epoch
         return np.flatnonzero(self._places == step % rule.batches)
 

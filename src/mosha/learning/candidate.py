@@ -32,9 +32,7 @@ def candidate_measurement(plan: DPSGD, build: Build, loss: Any, like: tuple[Tens
     """All steps of a plan as one: see `DPSGD.candidate`."""
     losses = make_losses(loss)
     if not isinstance(like, tuple) or len(like) < 2 or not all(isinstance(v, Tensor) and v.ndim for v in like):
-        raise InvalidParameter(
-            "like=(inputs, targets) must be public tensors of the shapes and types of a batch. Nothing was spent."
-        )
+        raise InvalidParameter("learning.like_batch", parameter="like", spent="nothing")
     gradients = _build_gradients(plan, build, losses)[0]
     try:
         probe(gradients.engine, losses, Examples(like).shapes, rows=plan.at_once * plan.each)
@@ -71,7 +69,7 @@ def _examples(plan: DPSGD, data: Any) -> Examples:
     if not isinstance(plan.unit, Person):
         return Examples(data)
     if not isinstance(data, tuple) or len(data) != 2:
-        raise DataError("where the unit is a Person, the data of a search are (data set, owners).")
+        raise DataError("learning.search_with_owners")
     return Examples(data[0], owners=data[1], each=plan.each)
 
 

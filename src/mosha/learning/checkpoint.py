@@ -50,7 +50,7 @@ class Checkpoint:
         """From a path, or {"path": ..., "every": ..., "secret": ...}."""
         options = given if isinstance(given, dict) else {"path": given}
         if "path" not in options or set(options) - {"path", "every", "secret"}:
-            raise InvalidParameter("checkpoint=... is a path, or {'path': ..., 'every': ..., 'secret': ...}.")
+            raise InvalidParameter("learning.checkpoint_options", parameter="checkpoint")
         secret = options.get("secret")
         every = positive_integer("every", options.get("every", 50))
         return cls(Path(options["path"]), every, None if secret is None else check_secret(secret))
@@ -76,15 +76,18 @@ class Checkpoint:
         """Refuse, before anything is paid, a file that cannot be written, belongs to something else or runs code."""
         if not self.path.parent.is_dir():
             raise InvalidParameter(
-                f"there is no folder {str(self.path.parent)!r} for the checkpoint. Nothing was spent."
+                "learning.no_folder", parameter="checkpoint", folder=str(self.path.parent), spent="nothing"
             )
         pack([model.state_dict(), optimizer.state_dict()], _KINDS)  # refuses what no checkpoint could hold
         content = self._content()
         for part, wanted in (("plan", repr(plan)), ("key", key)):
             if content and content[part] != wanted:
                 raise InvalidParameter(
-                    f"checkpoint {str(self.path)!r} belongs to another {part}: a training under a new {part} needs a "
-                    f"file of its own, and an old one goes on under its own {part}. Nothing was spent."
+                    "learning.checkpoint_of_another",
+                    parameter="checkpoint",
+                    path=str(self.path),
+                    part=part,
+                    spent="nothing",
                 )
 
     def _store(self) -> SealedStore:
@@ -99,9 +102,9 @@ class Checkpoint:
         except OSError as error:
             raise self._unusable(error) from None
         except StateRefused as error:
-            raise StateRefused(f"{error} Nothing was spent.") from None
+            raise error.with_spent("nothing") from None
         if content and (not isinstance(content, dict) or set(content) != _PARTS):
-            raise StateRefused(f"{str(self.path)!r} holds no training of this version. Nothing was spent.")
+            raise StateRefused("learning.other_version", path=str(self.path), spent="nothing")
         return dict(content)
 
     def _refuse_pickles(self) -> None:
@@ -111,16 +114,15 @@ class Checkpoint:
         with self.path.open("rb") as file:
             begin = file.read(4)
         if begin.startswith(_PICKLES):
-            raise StateRefused(
-                f"{str(self.path)!r} is a pickle, as earlier versions of Mosha wrote checkpoints: reading one can run "
-                "any code, so it is not read. Finish that training with the version that began it, or move the file "
-                "away: under its key the training then goes on after its last paid step, from the parameters you give."
-            )
+            raise StateRefused("learning.pickle_refused", path=str(self.path))
 
     def _unusable(self, error: OSError) -> InvalidParameter:
         return InvalidParameter(
-            f"{str(self.path)!r} cannot be used as a checkpoint ({type(error).__name__}): look at the rights of the "
-            "file, of its key beside it and of their folder, or give another path. Nothing was spent."
+            "learning.checkpoint_unusable",
+            parameter="checkpoint",
+            path=str(self.path),
+            reason=type(error).__name__,
+            spent="nothing",
         )
 
     def resume(self, training: Training) -> None:
@@ -129,10 +131,7 @@ class Checkpoint:
         if not content:
             return
         if content["payment"] != _payment(training):
-            raise InvalidParameter(
-                f"checkpoint {str(self.path)!r} belongs to a payment in another ledger or account: give another path. "
-                "What was paid now is found again under its key."
-            )
+            raise InvalidParameter("learning.other_payment", parameter="checkpoint", path=str(self.path))
         try:
             training.model.load_state_dict(content["model"])
             training.optimizer.load_state_dict(content["optimizer"])
@@ -140,10 +139,7 @@ class Checkpoint:
         except MoshaError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AttributeError):
-            raise StateRefused(
-                f"checkpoint {str(self.path)!r} does not fit this model and optimiser: build them as they were, or "
-                "give another path. What was paid is found again under its key."
-            ) from None
+            raise StateRefused("learning.checkpoint_of_other_model", path=str(self.path)) from None
 
 
 def _payment(training: Training) -> str:
@@ -155,9 +151,7 @@ def _payment(training: Training) -> str:
 def _take_apart(tensor: Tensor) -> dict[str, Any]:
     """A tensor as its type, its shape and its bytes."""
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
-        raise InvalidParameter(
-            "a checkpoint keeps dense tensors alone: the model or the optimiser has another kind. Nothing was spent."
-        )
+        raise InvalidParameter("learning.dense_tensors_alone", spent="nothing")
     values = tensor.detach().cpu().contiguous().reshape(-1)
     data = values.view(torch.uint8).numpy() if values.numel() else np.zeros(0, np.uint8)
     return {"type": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape), "data": data}

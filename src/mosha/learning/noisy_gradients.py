@@ -111,9 +111,7 @@ class Gradients:
         self.size = sum(p.numel() for p in engine.parameters.values())
         self.extras = (plan.loss_at_most is not None) + (plan.clipping == "adaptive")
         if plan.clipping == "adaptive" and plan.batch is None:
-            raise InvalidParameter(
-                "adaptive clipping needs batch=... (the batch size you expect) to know its quantile."
-            )
+            raise InvalidParameter("learning.adaptive_without_batch", parameter="batch")
         self.grid: Grid = grid_of(
             noise_multiplier=plan.chosen_noise,
             physical=plan.at_once * plan.each,
@@ -158,10 +156,7 @@ class Gradients:
         """Sample, clip, sum, add noise; the parameters of the model (public) are what is asked at."""
         del ask
         if state.lost:
-            raise RunClosed(
-                "the noise of the last steps went with the process that drew it, so correlated noise cannot go on: "
-                "write checkpoints after every step (every=1), or begin again under a new key."
-            )
+            raise RunClosed("learning.noise_lost")
         sums = self.sums()
         with sums.erase_on_failure():
             self._add(sums, state, data, rng)

@@ -54,9 +54,9 @@ class Adam(torch.optim.Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         if not (0 <= betas[0] < 1 and 0 <= betas[1] < 1):
-            raise InvalidParameter("betas must lie in [0, 1).")
+            raise InvalidParameter("learning.betas_range", parameter="betas")
         if not isinstance(plan, DPSGD):
-            raise InvalidParameter("plan must be the plan of the training, a DPSGD: its noise is corrected for.")
+            raise InvalidParameter("learning.plan_of_optimizer", parameter="plan")
         positive("lr", lr)
         non_negative("weight_decay", weight_decay)
         deviation = plan.noise_deviation
@@ -67,7 +67,7 @@ class Adam(torch.optim.Optimizer):
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """One update from the gradients that stand in the parameters."""
         if closure is not None:
-            raise InvalidParameter("a private gradient is drawn once: an optimiser with a closure would ask again.")
+            raise InvalidParameter("learning.closure_asks_again", parameter="closure")
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:

@@ -107,18 +107,13 @@ class DPSGD(PricedPlan):
         clipping = choose("clipping", self.clipping, ClippingName, renamed={"per layer": "per_layer"})
         object.__setattr__(self, "clipping", clipping)
         if self.rate > 1:
-            raise InvalidParameter(f"rate must lie in (0, 1], got {self.rate:g}: it is the chance to be in a batch.")
+            raise InvalidParameter("learning.rate_range", parameter="rate", rate=self.rate)
         if not 2.0**-64 <= self.clip <= 2.0**64:
-            raise InvalidParameter("clip must lie between 2**-64 and 2**64.")
+            raise InvalidParameter("learning.clip_range", parameter="clip")
         if (self.physical or 1) > LARGEST_PHYSICAL:
-            raise InvalidParameter(
-                f"physical must be at most {LARGEST_PHYSICAL} rows: what single precision may round away in longer "
-                "sums would have to be charged. Logical batches may be of any size."
-            )
+            raise InvalidParameter("learning.physical_too_large", parameter="physical", most=LARGEST_PHYSICAL)
         if self.clipping == "adaptive" and self.bands > 1:
-            raise InvalidParameter(
-                "an adaptive clip needs noise of its own in every step: use DPSGD, or another clipping."
-            )
+            raise InvalidParameter("learning.adaptive_with_bands", parameter="clipping")
         self._check_unit()
 
     def _read_sampling(self) -> None:
@@ -135,29 +130,24 @@ class DPSGD(PricedPlan):
         elif isinstance(given, FixedSize) and self.population is not None:
             name, rate = "fixed_size", given.size / positive_integer("population", self.population)
         else:
-            raise InvalidParameter(
-                "a training draws by Poisson(rate), Shuffled(batches), or FixedSize(size) with population=... ."
-            )
+            raise InvalidParameter("learning.unknown_sampling", parameter="sampling")
         if self.rate not in (0.0, rate):
-            raise InvalidParameter("give rate=..., or a sampling that has it: not both.")
+            raise InvalidParameter("learning.rate_twice", parameter="rate")
         object.__setattr__(self, "sampling", name)
         object.__setattr__(self, "rate", rate)
 
     def _check_unit(self) -> None:
         if not isinstance(self.unit, Example | Person):
-            raise InvalidParameter("a training hides an Example or a Person.")
+            raise InvalidParameter("learning.unit_of_training", parameter="unit")
         if isinstance(self.unit, Person) and self.unit.at_most is None:
-            raise InvalidParameter("Person needs at_most=...: how many examples of one person may be in a batch.")
+            raise InvalidParameter("learning.person_at_most", parameter="unit")
         replaced = self.unit.neighbours is Neighbors.REPLACE_ONE
         if replaced != (self.sampling == "fixed_size"):
-            raise InvalidParameter(
-                "batches of fixed size are priced if a unit is replaced by another (neighbours='replace-one'), and "
-                "all other batches if one is added or removed."
-            )
+            raise InvalidParameter("learning.neighbors_of_sampling", parameter="unit")
         if (self.population is not None) != (self.sampling == "fixed_size"):
-            raise InvalidParameter("population=... (public) belongs to sampling='fixed_size', and is needed there.")
+            raise InvalidParameter("learning.population_of_fixed_size", parameter="population")
         if self.sampling == "fixed_size" and round(self.rate * (self.population or 0)) < 1:
-            raise InvalidParameter("rate * population must be at least one unit.")
+            raise InvalidParameter("learning.less_than_one_unit", parameter="rate")
 
     def _set(self, **checks: Callable[[str, Any], object]) -> None:
         for name, check in checks.items():
@@ -252,7 +242,7 @@ class DPSGD(PricedPlan):
             return least_epsilon(self.price(self.chosen_noise, steps), promised) <= wanted
 
         if not fits(1):
-            raise Unpriced("one step alone costs more than this promise: take more noise. Nothing was spent.")
+            raise Unpriced("learning.one_step_too_much", spent="nothing")
         low = 1
         while low < 1 << 24 and fits(2 * low):
             low *= 2
@@ -355,10 +345,7 @@ class DPFTRL(DPSGD):
         super().__post_init__()
         self._set(bands=positive_integer)
         if self.sampling != "shuffled" or self.bands > self.bins:
-            raise InvalidParameter(
-                "correlated noise needs sampling='shuffled' and at most as many bands as an epoch has batches "
-                "(1 / rate): a unit must not come back while its noise is still being taken back."
-            )
+            raise InvalidParameter("learning.bands_need_shuffled", parameter="sampling")
 
     def price(self, noise_multiplier: float, length: int) -> Event:
         """What `length` steps cost with this noise: one vector of all of them."""

@@ -37,15 +37,12 @@ def grid_of(*, noise_multiplier: float, physical: int, coordinates: int) -> Grid
     True
     """
     if not 2.0**-10 <= noise_multiplier <= 2.0**20:
-        raise InvalidParameter("noise_multiplier must lie between 2**-10 and 2**20 to train with.")
+        raise InvalidParameter("learning.noise_range", parameter="noise_multiplier")
     bits = FINE - math.floor(math.log2(noise_multiplier))
     additions = physical + 8
     summed = additions * UNIT / (1 - additions * UNIT)
     lost = physical * 4 * summed + MOVED + 4 * math.sqrt(coordinates) * 2.0**-bits
     if lost > 0.25:
-        raise InvalidParameter(
-            "this model has so many parameters, or passes so many rows at once, that rounding would take a quarter of "
-            "the clip: use smaller physical batches."
-        )
+        raise InvalidParameter("learning.rounding_too_large")
     target = (1 - lost) * (1 - NORMS)
     return Grid(bits, target, Fraction(noise_multiplier) * (1 << bits) * ENLARGED)

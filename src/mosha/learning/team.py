@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import distributed
+from torch import distributed, nn
 
 from mosha.core.errors import InvalidParameter
 from mosha.learning.noisy_gradients import Answer, Gradients, State
@@ -28,12 +28,12 @@ __all__ = ["Team"]
 
 
 class Team:
-    """The processes of a group, or this one alone. Every process must begin with the same parameters."""
+    """The processes of a group, or this one alone."""
 
     def __init__(self, group: Any) -> None:
         self._group = group
         if group is not None and not distributed.is_initialized():
-            raise InvalidParameter("group=... needs torch.distributed to be initialised in every process.")
+            raise InvalidParameter("learning.group_not_ready", parameter="group")
         self._clip: float | None = None
         self.size = 1 if group is None else distributed.get_world_size(group)
         self.rank = 0 if group is None else distributed.get_rank(group)
@@ -41,6 +41,12 @@ class Team:
     @property
     def leads(self) -> bool:
         return self.rank == 0
+
+    def share_model(self, model: nn.Module) -> None:
+        """The parameters and buffers of the first process, in all: they must begin alike."""
+        if self.size > 1:
+            for values in (*model.parameters(), *model.buffers()):
+                distributed.broadcast(values.data, src=0, group=self._group)
 
     def find_first_holders(self, names: Sequence[int | str]) -> NDArray[np.bool_]:
         """Which of these persons no earlier process of the team holds.
@@ -68,7 +74,7 @@ class Team:
         """Hand the noisy sum to all others."""
         if self.size > 1:
             if answer is None:
-                raise InvalidParameter("a team cannot go on from a checkpoint: begin again under a new key.")
+                raise InvalidParameter("learning.team_from_checkpoint", parameter="checkpoint")
             for part in (answer.total, answer.extras):
                 distributed.broadcast(torch.from_numpy(part), src=0, group=self._group)
             distributed.broadcast(torch.tensor([answer.clip], dtype=torch.float64), src=0, group=self._group)

@@ -130,11 +130,9 @@ class Training:
 
     def _step(self) -> Step:
         if self._closed:
-            raise RunClosed("this training is closed: plan.train(...) begins another, or goes on under the same key.")
+            raise RunClosed("learning.training_closed")
         if self.number >= self.plan.steps:
-            raise HorizonExceeded(
-                f"all {self.plan.steps} steps of this plan were taken: plan.train(...) pays for others."
-            )
+            raise HorizonExceeded("learning.all_steps_taken", steps=self.plan.steps)
         self._gradients.engine.check_unchanged()
         broken = not all(bool(torch.isfinite(p.sum())) for p in self._gradients.engine.parameters.values())
         before = {module: module.training for module in self.model.modules()}
@@ -215,12 +213,9 @@ class Training:
 def make_losses(loss: Loss, autocast: torch.dtype | None = None, layout: Layout | None = None) -> Losses:
     """From (output, target) -> one loss an example to (model, batch) -> one loss an example."""
     if getattr(loss, "reduction", "none") != "none":
-        raise InvalidParameter(
-            f"{type(loss).__name__} averages over the batch, after which no example can be clipped: make it with "
-            "reduction='none'. Nothing was spent."
-        )
+        raise InvalidParameter("learning.loss_averages", parameter="loss", loss=type(loss).__name__, spent="nothing")
     if not callable(loss):
-        raise InvalidParameter("the loss must be a function of (output, target) that gives one number an example.")
+        raise InvalidParameter("learning.loss_not_callable", parameter="loss")
 
     if layout is not None and not layout.targets:
         raise InvalidParameter("learning.no_target", parameter="target", spent="nothing")
@@ -238,38 +233,34 @@ def make_losses(loss: Loss, autocast: torch.dtype | None = None, layout: Layout 
 def check_optimizer(optimizer: Any, engine: Engine) -> None:
     """The optimiser must hold exactly the parameters that are trained."""
     if not isinstance(optimizer, torch.optim.Optimizer):
-        raise InvalidParameter("the optimizer must be a torch.optim.Optimizer. Nothing was spent.")
+        raise InvalidParameter("learning.not_an_optimizer", parameter="optimizer", spent="nothing")
     if getattr(optimizer, "is_private", False):
-        raise InvalidParameter("this optimizer is private already: give the one inside it. Nothing was spent.")
+        raise InvalidParameter("learning.private_already", parameter="optimizer", spent="nothing")
     closure = inspect.signature(type(optimizer).step).parameters.get("closure")
     if closure is not None and closure.default is inspect.Parameter.empty:
         raise InvalidParameter(
-            f"{type(optimizer).__name__} asks for the loss several times in a step, and a step has one noisy gradient: "
-            "use SGD, Adam or the like. Nothing was spent."
+            "learning.asks_several_times", parameter="optimizer", optimizer=type(optimizer).__name__, spent="nothing"
         )
     held = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
     if held != {id(p) for p in engine.parameters.values()}:
-        raise InvalidParameter(
-            "the optimiser holds other parameters than the model trains: make it from model.parameters() of this "
-            "model. Nothing was spent."
-        )
+        raise InvalidParameter("learning.other_parameters", parameter="optimizer", spent="nothing")
 
 
 def check_precision(engine: Engine) -> None:
-    """Parameters in single precision alone: what sums round away is proved for it."""
+    """Parameters in single precision alone, on the CPU: what sums round away is proved for it."""
+    elsewhere = [name for name, p in engine.parameters.items() if p.device.type != "cpu"]
+    if elsewhere:
+        raise InvalidParameter("learning.cpu_only", parameter=elsewhere[0], spent="nothing")
     other = [name for name, p in engine.parameters.items() if p.dtype != torch.float32]
     if other:
-        raise InvalidParameter(
-            f"parameter {other[0]!r} is not in single precision, for which rounding is accounted: use model.float() "
-            "and autocast=torch.bfloat16 for shorter numbers inside. Nothing was spent."
-        )
+        raise InvalidParameter("learning.not_single_precision", parameter=other[0], spent="nothing")
 
 
 def _check_options(autocast: Any, audit: Any) -> None:
     if autocast not in (None, torch.bfloat16, torch.float16):
-        raise InvalidParameter("autocast must be torch.bfloat16, torch.float16 or None. Nothing was spent.")
+        raise InvalidParameter("learning.autocast_options", parameter="autocast", spent="nothing")
     if audit is not None and not (hasattr(audit, "before") and hasattr(audit, "after")):
-        raise InvalidParameter("audit must be Canaries, a TrainingContract or the like. Nothing was spent.")
+        raise InvalidParameter("learning.audit_options", parameter="audit", spent="nothing")
 
 
 def _keep_first_holders(plan: DPSGD, team: Team, examples: Examples) -> None:
@@ -277,10 +268,7 @@ def _keep_first_holders(plan: DPSGD, team: Team, examples: Examples) -> None:
     if team.size == 1 or not isinstance(plan.unit, Person):
         return
     if plan.sampling == "fixed_size":
-        raise InvalidParameter(
-            "persons that several processes hold cannot be drawn in batches of fixed size: use sampling='poisson'. "
-            "Nothing was spent."
-        )
+        raise InvalidParameter("learning.persons_in_several", parameter="sampling", spent="nothing")
     examples.keep(team.find_first_holders(examples.names()))
 
 
@@ -307,18 +295,13 @@ def begin(
     make_losses(loss)  # refuses one that averages
     _check_options(autocast, audit)
     if (owners is not None) != isinstance(plan.unit, Person):
-        raise InvalidParameter(
-            "owners=... and a Person unit belong together: one says whose an example is, the other how many of a "
-            "person's examples are used. Nothing was spent."
-        )
+        raise InvalidParameter("learning.owners_and_person", parameter="owners", spent="nothing")
     examples = Examples(dataset, owners=owners, each=plan.each, collate=collate, target=target, like=like)
     team = Team(group)
     if team.leads != isinstance(account, Account):
-        raise InvalidParameter("train(account=...) needs an account, in the first process of a team and only there.")
+        raise InvalidParameter("learning.account_of_first", parameter="account")
     if checkpoint is not None and (key is None or team.size > 1):
-        raise InvalidParameter(
-            "a checkpoint needs key=..., under which the payment is found again, and a process that trains alone."
-        )
+        raise InvalidParameter("learning.checkpoint_needs_key", parameter="checkpoint")
     kept = None if checkpoint is None else Checkpoint.of(checkpoint)
     _keep_first_holders(plan, team, examples)
     engine = Engine(model)
@@ -332,6 +315,7 @@ def begin(
             kept.check(plan, key, engine.model, optimizer)
         probe(engine, losses, examples.shapes, rows=plan.at_once * plan.each, targets=layout.targets)
         gradients = Gradients(plan, engine, losses)
+        team.share_model(engine.model)
         gradients.reduce = team.reduce if team.size > 1 else None
         data = (examples, Sampler(plan, examples.units))
         run = None

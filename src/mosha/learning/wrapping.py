@@ -85,17 +85,13 @@ class PrivateOptimizer(torch.optim.Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Refused: what is trained was settled when it was paid."""
         del param_group
-        raise InvalidParameter(
-            "the parameters of a private training were settled when it was paid: add groups before private(...)."
-        )
+        raise InvalidParameter("learning.groups_settled")
 
     def __repr__(self) -> str:
         return f"PrivateOptimizer({self.optimizer!r})"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise InvalidParameter(
-            "a PrivateOptimizer cannot be copied: a payment is used once. Copy its state_dict() instead."
-        )
+        raise InvalidParameter("learning.optimizer_not_copied")
 
     def close(self) -> None:
         """Layers get their own forward pass back, unused steps are handed back where rules allow."""
@@ -121,16 +117,13 @@ class PrivateOptimizer(torch.optim.Optimizer):
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Clip and add up; after the last piece of a batch, pay, add noise and update. There is no closure."""
         if closure is not None:
-            raise InvalidParameter(
-                "step(closure) would ask for the loss again, and a step has one noisy gradient: call backward() first, "
-                "then step(). Nothing was spent."
-            )
+            raise InvalidParameter("learning.step_with_closure", parameter="closure", spent="nothing")
         with self._lock:
             self._step()
 
     def _step(self) -> None:
         if not self._noted:
-            raise RunClosed("optimizer.step() belongs to one batch of the private loader: take the next one first.")
+            raise RunClosed("learning.step_without_batch")
         engine, self._noted = self._gradients.engine, False
         engine.tape.recording = False
         engine.check_unchanged()
@@ -194,13 +187,11 @@ class PrivateLoader:
                 self._optimizer.begin(fit & (np.arange(self._plan.at_once) < len(units)))
                 yield batch
             if self.taken != mine:
-                raise RunClosed("another batch was drawn before this one was over: take one batch at a time.")
+                raise RunClosed("learning.batches_overlap")
         if not pieces:
             self._optimizer.finish()  # an empty batch is a step like any other: noise alone
         elif self._optimizer.run.remaining == before:
-            raise RunClosed(
-                "a batch was taken and optimizer.step() was not called: nothing was spent, nothing learned."
-            )
+            raise RunClosed("learning.step_not_called", spent="nothing")
 
 
 def private(
@@ -231,20 +222,15 @@ def private(
         InvalidParameter: where model, optimiser or plan do not fit. Nothing was spent.
     """
     if not isinstance(plan, DPSGD) or not isinstance(account, Account):
-        raise InvalidParameter("private(...) needs plan=DPSGD(...) and account=ledger.account(...). Nothing was spent.")
+        raise InvalidParameter("learning.private_needs", spent="nothing")
     if reduction not in ("mean", "sum"):
-        raise InvalidParameter("reduction must be 'mean' or 'sum': what the loss does over a batch.")
+        raise InvalidParameter("learning.reduction_options", parameter="reduction")
     if not isinstance(loader, DataLoader):
-        raise InvalidParameter("private(...) takes a torch.utils.data.DataLoader: its data set is what is sampled.")
+        raise InvalidParameter("learning.private_takes_loader", parameter="loader")
     if isinstance(plan.unit, Person) or plan.loss_at_most is not None or plan.bands > 1 or plan.clipping == "adaptive":
-        raise InvalidParameter(
-            "persons, private losses, adaptive clipping and correlated noise need plan.train(...). Nothing was spent."
-        )
+        raise InvalidParameter("learning.private_too_simple", parameter="plan", spent="nothing")
     if loader.collate_fn is not default_collate and not rows_collated_apart:
-        raise InvalidParameter(
-            "this loader has a collate_fn of its own: if it pads to the longest example of a batch, one changes all "
-            "others. Pad to a fixed length and declare rows_collated_apart=True. Nothing was spent."
-        )
+        raise InvalidParameter("learning.own_collate", parameter="loader", spent="nothing")
     examples = examples_of(loader)
     engine = Engine(model)
     try:

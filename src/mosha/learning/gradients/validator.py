@@ -48,15 +48,15 @@ def _has_spectral_norm(module: nn.Module) -> bool:
 def check_layers(model: nn.Module) -> None:
     """Refuse a model with such layers."""
     if not isinstance(model, nn.Module):
-        raise InvalidParameter(f"the model must be a torch.nn.Module, not {type(model).__name__}.")
+        raise InvalidParameter("learning.not_a_module", parameter="model", kind=type(model).__name__)
+    if isinstance(model, nn.parallel.DistributedDataParallel):
+        raise InvalidParameter("learning.distributed_model", parameter="model", spent="nothing")
     found = mixing_layers(model)
     if found:
         name, reason = next(iter(found.items()))
         norm = isinstance(model.get_submodule(name), nn.modules.batchnorm._NormBase)  # noqa: SLF001
-        advice = ": mosha.learning.without_batch_norm(model) puts GroupNorm in the place of batch norms" if norm else ""
-        raise InvalidParameter(
-            f"layer {name!r} cannot be trained privately: {reason}. Replace it{advice}. Nothing was spent."
-        )
+        code = "learning.norm_mixes" if norm else "learning.layer_mixes"
+        raise InvalidParameter(code, layer=name, reason=reason, spent="nothing")
 
 
 def without_batch_norm(model: nn.Module, *, groups: int = 32) -> nn.Module:
