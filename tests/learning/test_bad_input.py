@@ -38,6 +38,7 @@ MISTAKES = {
     "inputs of another width": {"model": nn.Linear(5, 2)},
     "a model in double precision": {"model": nn.Linear(4, 2).double(), "data": (INPUTS.double(), TARGETS)},
     "a model in half precision": {"model": nn.Linear(4, 2).bfloat16(), "data": (INPUTS.bfloat16(), TARGETS)},
+    "a model on another device": {"model": nn.Linear(4, 2, device="meta")},
     "a precision by name": {"autocast": "bf16"},
     "an audit that is none": {"audit": 5},
 }
@@ -87,3 +88,10 @@ def test_an_allocator_that_was_set_up_by_its_owner_is_left_alone():
     environment = os.environ | {"MALLOC_TRIM_THRESHOLD_": "100000"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_model_on_another_device_is_told_that_trainings_run_on_the_cpu():
+    with pytest.raises(InvalidParameter) as refusal:
+        begun(account(), model=nn.Linear(4, 2, device="meta"))
+    assert refusal.value.code == "learning.cpu_only"
+    assert "CPU" in refusal.value.render("zh")

@@ -44,7 +44,7 @@ def one_by_one(x, g, weight, how):
 def in_small_pieces(record):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(convolution_records, "PIECE", 64)
-        return record.formed()
+        return record.form()
 
 
 @given(convolutions(), st.booleans())
@@ -65,7 +65,7 @@ def test_norms_and_sums_are_those_of_formed_gradients(convolution, by_gram):
     weights = torch.rand(len(formed))
     out = torch.empty(weight.numel())
     lost = torch.arange(len(formed)) == 0
-    for kept in (record, record.formed(), in_small_pieces(record)):
+    for kept in (record, record.form(), in_small_pieces(record)):
         out.fill_(float("nan"))
         kept.weighted_sum(weights, out)
         gap = out - torch.tensordot(weights.double(), formed, 1).flatten()

@@ -12,11 +12,11 @@ SCRIPT = """
 import json, os, sys
 import torch, numpy as np
 from torch import distributed, nn
-import mosha
+import mosha, mosha.learning.gradients.validator
 torch.set_num_threads(1)
 rank, place, whose = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 distributed.init_process_group("gloo", init_method=f"file://{place}/meeting", rank=rank, world_size=2)
-torch.manual_seed(0)
+torch.manual_seed(rank)  # the first process hands its parameters on
 model = nn.Linear(40, 25, bias=False)
 unit, owners, size = mosha.Example(), None, 10 + 20 * rank
 if whose == "persons":  # 0 to 19 here, 0 to 39 there, two examples each
@@ -30,9 +30,17 @@ if rank == 0:
 data = (torch.ones(size, 40), torch.zeros(size, dtype=torch.long))
 optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
 loss = lambda out, target: out.sum(dim=1)  # gradients that do not change: ones, clipped to one in all
-before, moves = model.weight.detach().clone(), []
+try:
+    wrapped = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
+    mosha.learning.gradients.validator.check_layers(wrapped)
+except mosha.core.errors.InvalidParameter as refusal:
+    assert refusal.code == "learning.distributed_model"
+else:
+    raise AssertionError
+moves = []
 options = {"account": account, "owners": owners, "group": distributed.group.WORLD}
 with plan.train(model, data, loss, optimizer, **options) as training:
+    before = model.weight.detach().clone()
     for step in training:
         moves.append((before - model.weight.detach()).flatten().tolist())
         before = model.weight.detach().clone()

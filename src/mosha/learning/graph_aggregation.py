@@ -56,12 +56,12 @@ class Aggregation:
         for name in ("vertices", "width", "hops"):
             object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
         if self.vertices * self.width > 1 << 31 or self.hops > 1 << 10:
-            raise InvalidParameter("at most 2**31 numbers and 2**10 hops.")
+            raise InvalidParameter("learning.aggregation_size")
 
     def sensitivity(self, unit: Unit) -> float:
         """The l2 sensitivity of the sums, in steps; rounded up."""
         if not isinstance(unit, Edge):
-            raise InvalidParameter("sums over neighbours hide one edge: unit=mosha.Edge().")
+            raise InvalidParameter("learning.edge_unit", parameter="unit")
         return root_up(2 * (RADIUS * (2 if unit.neighbours is Neighbors.REPLACE_ONE else 1)) ** 2)
 
     def evaluate(self, edges: Any, vectors: Any) -> NDArray[np.float64]:
@@ -71,7 +71,7 @@ class Aggregation:
     def _sums(self, edges: Any, vectors: Any) -> NDArray[np.int64]:
         array = np.asarray(vectors, np.float64)
         if array.shape != (self.vertices, self.width):
-            raise InvalidParameter(f"the ask must be {self.vertices} vectors of {self.width} numbers.")
+            raise InvalidParameter("learning.ask_vectors", vertices=self.vertices, width=self.width)
         whole = clip_vectors(array, RADIUS, 2, 1.0 / RADIUS)
         ends = self._ends(edges)
         total = np.zeros((self.vertices, self.width), np.int64)
@@ -85,7 +85,7 @@ class Aggregation:
         if array.size == 0:
             return np.zeros((0, 2), np.int64)
         if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-            raise DataError("edges must be pairs of vertex numbers.")
+            raise DataError("learning.pairs_of_vertices")
         ends = np.sort(array.astype(np.int64), axis=1)
         inside = (ends[:, 0] >= 0) & (ends[:, 1] < self.vertices) & (ends[:, 0] < ends[:, 1])
         return np.unique(ends[inside], axis=0)
@@ -106,7 +106,7 @@ class Aggregation:
             multiplier = discrete_multiplier(multiplier, sensitivity, entries)
         drawn = enlarge_scale(Fraction(multiplier) * Fraction(sensitivity))
         if not 1 << 10 <= drawn <= LARGEST_SCALE:
-            raise InvalidParameter("this budget makes the noise vanish or overflow: take one nearer to one.")
+            raise InvalidParameter("learning.noise_out_of_range")
 
         def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[NDArray[np.float64], Any]:
             noise = discrete_gaussian(drawn, (self.vertices, self.width), rng=rng)

@@ -53,7 +53,7 @@ def clipping_rule(kind: ClippingName, *, clip: float, scale: float) -> Rule:
     [0.5, 0.25]
     """
 
-    def flat(norms: NDArray[np.float64]) -> NDArray[Any]:
+    def clip_flat(norms: NDArray[np.float64]) -> NDArray[Any]:
         return np.asarray(scale / np.maximum(_total_norms(norms), clip))
 
     def automatic(norms: NDArray[np.float64]) -> NDArray[Any]:
@@ -62,7 +62,7 @@ def clipping_rule(kind: ClippingName, *, clip: float, scale: float) -> Rule:
     def per_layer(norms: NDArray[np.float64]) -> NDArray[Any]:
         return scale / np.maximum(norms * math.sqrt(len(norms)), clip)
 
-    return {"flat": flat, "adaptive": flat, "automatic": automatic, "per_layer": per_layer}[kind]
+    return {"flat": clip_flat, "adaptive": clip_flat, "automatic": automatic, "per_layer": per_layer}[kind]
 
 
 def _total_norms(norms: NDArray[np.float64]) -> NDArray[Any]:

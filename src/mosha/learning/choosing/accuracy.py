@@ -50,9 +50,9 @@ class Correct:
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(self.classes))
         if not isinstance(self.models, Mapping) or not self.models or not all(map(callable, self.models.values())):
-            raise InvalidParameter("models must be functions from X to labels, by name.")
+            raise InvalidParameter("learning.models_by_name", parameter="models")
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
-            raise InvalidParameter("classes must be two or more different labels, declared in advance.")
+            raise InvalidParameter("learning.two_classes", parameter="classes")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -80,16 +80,16 @@ class Correct:
     def _count_right(self, model: Predict, features: Any, codes: NDArray[np.intp]) -> NDArray[np.int64]:
         said = label_codes(model(features), self.classes) if codes.size else codes
         if said.size != codes.size:
-            raise DataError("a model must give one label for each example.")
+            raise DataError("learning.label_of_each")
         return np.asarray((said == codes) & (codes >= 0), np.int64)
 
 
 def validation_parts(data: Any, unit: Unit) -> tuple[Any, Any, Any]:
     if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
-        raise DataError("validation data are a pair (X, y); for a Person a triple (X, y, persons).")
+        raise DataError("learning.validation_pair")
     persons = data[2] if len(data) == 3 else None
     if persons is not None and len(persons) != len(data[1]):
-        raise DataError("there must be one person for every example.")
+        raise DataError("learning.one_person_each")
     return data[0], data[1], persons
 
 
@@ -121,7 +121,7 @@ def accuracy(
     count = positive_integer("examples", examples)
     right = Correct({"model": predict}, tuple(classes))
     if (epsilon is None) == (rho is None):
-        raise InvalidParameter("give epsilon (and a delta) or rho.")
+        raise InvalidParameter("learning.epsilon_or_rho")
     if epsilon is not None:
         inner = additive(right, unit=unit, epsilon=epsilon, delta=delta)
     else:

@@ -51,7 +51,7 @@ class ConfidenceTable:
         object.__setattr__(self, "classes", tuple(self.classes))
         object.__setattr__(self, "bins", positive_integer("bins", self.bins))
         if not callable(self.model) or len(set(self.classes)) < 2:
-            raise InvalidParameter("a table of confidences needs a model and its classes.")
+            raise InvalidParameter("learning.confidences_need")
 
     def __repr__(self) -> str:
         return f"ConfidenceTable(classes={self.classes}, bins={self.bins})"
@@ -74,7 +74,7 @@ class ConfidenceTable:
         codes = label_codes(labels, self.classes)
         table = np.asarray(self.model(features) if codes.size else np.zeros((0, len(self.classes))), np.float64)
         if table.shape != (codes.size, len(self.classes)):
-            raise DataError("a model must give one probability for each example and class.")
+            raise DataError("learning.probability_of_each")
         sure = np.nan_to_num(table, nan=0.0)
         share = (sure.max(axis=1) - self.least) / (1 - self.least)
         place = np.clip(np.nan_to_num(share) * self.bins, 0, self.bins - 1).astype(np.int64)

@@ -52,7 +52,7 @@ class Votes:
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(self.classes))
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
-            raise InvalidParameter("classes must be two or more different labels, declared in advance.")
+            raise InvalidParameter("learning.two_classes", parameter="classes")
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -137,7 +137,7 @@ def teachers_labels(
 
     def step(state: Any, data: Any, ask: Any, rng: Rng) -> tuple[Any, Any]:
         if ask is None or len(ask) > asked:
-            raise InvalidParameter(f"ask at most {asked} public questions: that many were paid for.")
+            raise InvalidParameter("learning.questions_paid", asked=asked)
         counts = _count_votes(teach, count, votes.classes, data, ask, unit)
         noisy = [one.step(None, row, None, rng)[0] for row in counts]
         told = np.array([int(np.argmax(row)) for row in noisy], np.intp)
@@ -157,10 +157,10 @@ def _count_votes(
 ) -> NDArray[np.int64]:
     """The votes (questions by classes) of all teachers."""
     if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
-        raise DataError("the teachers' data are a pair (X, y); for a Person a triple (X, y, persons).")
+        raise DataError("learning.teachers_pair")
     rows, labels = np.asarray(data[0]), to_array(data[1])
     if rows.ndim < 2 or rows.dtype.kind not in "biuf" or labels.shape != rows.shape[:1]:
-        raise DataError("X must be an array of numbers with one row for each label.")
+        raise DataError("learning.row_of_each_label", parameter="X")
     places = deal(count, rows, data[1], data[2] if len(data) == 3 else None)
     counts = np.zeros((len(ask), len(classes)), np.int64)
     for teacher in range(count):

@@ -64,9 +64,9 @@ def best_of_random_runs(
     0.3
     """
     if not isinstance(candidates, Mapping) or not candidates:
-        raise InvalidParameter("a search needs its candidates by name: {'rate 0.1': measurement, ...}.")
+        raise InvalidParameter("learning.candidates_by_name", parameter="candidates")
     if distribution == "negative-binomial" and real("shape", shape) > 1:
-        raise InvalidParameter("shape must be at most 1 (geometric): larger ones are not drawn here.")
+        raise InvalidParameter("learning.shape_at_most_one", parameter="shape")
     names, measurements = tuple(candidates), tuple(candidates.values())
     unit = _one_unit(measurements)
     run = _dearest([candidate.event for candidate in measurements])
@@ -98,21 +98,21 @@ def best_of_random_runs(
 def _judge_candidate(given: Any, unit: Unit, score_event: Event, validation: Any, rng: Rng) -> float:
     if score_event == NOTHING:
         if isinstance(given, Measurement):
-            raise InvalidParameter("a score that is measured on private data needs score_event=..., its price.")
+            raise InvalidParameter("learning.score_needs_price", parameter="score_event")
         return real("score", given)
     if not isinstance(given, Measurement) or given.event != score_event or given.horizon != 1:
-        raise InvalidParameter("score(name, answer) must give a measurement of one step whose event is score_event.")
+        raise InvalidParameter("learning.score_of_one_step", parameter="score")
     if not given.unit.protects_same(unit):
-        raise InvalidParameter("the score must hide the same unit as the candidates: its price is for that unit.")
+        raise InvalidParameter("learning.score_of_other_unit", parameter="score")
     return real("score", given.step(given.init(), validation, None, rng)[0])
 
 
 def _one_unit(measurements: tuple[Measurement, ...]) -> Any:
     if not all(isinstance(candidate, Measurement) and candidate.horizon == 1 for candidate in measurements):
-        raise InvalidParameter("candidates are measurements of one step: a whole training each.")
+        raise InvalidParameter("learning.candidates_of_one_step", parameter="candidates")
     unit = measurements[0].unit
     if not all(candidate.unit.protects_same(unit) for candidate in measurements):
-        raise InvalidParameter("all candidates must hide the same unit.")
+        raise InvalidParameter("learning.candidates_of_one_unit", parameter="candidates")
     return unit
 
 
@@ -122,10 +122,7 @@ def _dearest(events: list[Event]) -> Event:
         return events[0]
     costs = [concentrated.cost_of(event) for event in events]
     if any(cost.delta > 0 or not cost.is_finite for cost in costs):
-        raise Unpriced(
-            "candidates of different prices need a common measure, and these have none without a delta: give all the "
-            "same event, or noise with a rho (Gaussian, Laplace)."
-        )
+        raise Unpriced("learning.no_common_measure")
     return ZeroConcentrated(max(cost.amount for cost in costs))
 
 
@@ -150,10 +147,7 @@ class SearchResult:
             Unpriced: for a search by `explore`, whatever noise its trainings had.
         """
         if self.receipt is None:
-            raise Unpriced(
-                "this search compared its trials for nothing, so its result is not private, however much noise each "
-                "training had. Search with an account (mosha.learning.search), or explore public data only."
-            )
+            raise Unpriced("learning.search_not_private")
         return Approx(accounting.epsilon(self.receipt.event, delta), delta)
 
     def __repr__(self) -> str:
@@ -179,7 +173,7 @@ def explore(candidates: Mapping[str, Callable[[], Any]], *, score: Score) -> Sea
     (<NOT PRIVATE search: 'two', score 2>, False)
     """
     if not candidates:
-        raise InvalidParameter("a search needs its candidates by name.")
+        raise InvalidParameter("learning.candidates_by_name", parameter="candidates")
     tried = [(name, train()) for name, train in candidates.items()]
     scored = [SearchResult(name, answer, real("score", score(name, answer))) for name, answer in tried]
     return max(scored, key=lambda result: result.score)

@@ -54,7 +54,7 @@ def convolution_forward(layer: Convolution, name: str, tape: Tape) -> Forward:
         x, g = tape.rows_of(name, x, folded=True), tape.rows_of(name, g, folded=True)
         noted = Convolved(x, g, layer.weight, how, len(x) // tape.units)
         kept = not noted.gram_is_cheaper(than_keeping=True) and tape.has_room_to_form(layer.weight, x, g)
-        tape.add(weight_key, noted.formed() if kept else noted)
+        tape.add(weight_key, noted.form() if kept else noted)
 
     def forward(x: Tensor, /) -> Tensor:
         if not tape.recording:

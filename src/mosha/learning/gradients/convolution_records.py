@@ -138,7 +138,7 @@ class Convolved:
         formed = _at_once(self._x[rows], self._g[rows], self._weight, self._how)
         return formed if self._each == 1 else formed.view(-1, self._each, *self._weight.shape).sum(dim=1)
 
-    def formed(self) -> Pieces:
+    def form(self) -> Pieces:
         """The same gradients, kept."""
         return Pieces([self._form_gradients(rows) for rows in self._rows(self._each * self._weight.numel())])
 
@@ -167,7 +167,7 @@ class Convolved:
         return terms.flatten(1).sum(dim=1).view(-1, self._each).sum(dim=1)
 
     def per_unit(self) -> Tensor:
-        return self.formed().per_unit()
+        return self.form().per_unit()
 
     def weighted_sum(self, weights: Tensor, out: Tensor) -> None:
         g = weigh(self._g, weights, self._each)

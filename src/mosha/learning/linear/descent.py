@@ -59,7 +59,7 @@ def gaussian_budget(
     """
     chosen = find_given(epsilon=epsilon, rho=rho, mu=mu)
     if (delta is not None) != (chosen == "epsilon"):
-        raise InvalidParameter("say epsilon and delta together, or rho or mu without delta.")
+        raise InvalidParameter("learning.budget_of_descent")
     if chosen == "mu":
         return positive("mu", mu)
     if chosen == "rho":
@@ -69,7 +69,7 @@ def gaussian_budget(
         return positive("mu", root)
     delta = strict_probability("delta", delta)
     if delta < 2.0**-60:
-        raise InvalidParameter("delta must be at least 2**-60 for a run by epsilon and delta: say rho instead.")
+        raise InvalidParameter("learning.delta_too_small", parameter="delta")
     return positive("mu", normal.mu_from_epsilon(positive("epsilon", epsilon), delta * (1 - 2.0**-20)) * (1 - 1e-11))
 
 
@@ -114,11 +114,11 @@ class Descent:
         for name in ("momentum", "penalty", "average"):
             object.__setattr__(self, name, non_negative(name, getattr(self, name)))
         if self.momentum >= 1 or self.average > 1 or self.rate > 1:
-            raise InvalidParameter("momentum must be below 1, average and rate at most 1.")
+            raise InvalidParameter("learning.momentum_range", parameter="momentum")
         if not 2.0**-10 <= self.clip <= 4:
-            raise InvalidParameter("clip must lie between 2**-10 and 4: it bounds a residual, which is about one.")
+            raise InvalidParameter("learning.clip_of_residual", parameter="clip")
         if self.steps > 1 << 20 or self.outputs > 1 << 12 or self.width * self.outputs > 1 << 31:
-            raise InvalidParameter("at most 2**20 steps, 2**12 outputs and 2**31 weights.")
+            raise InvalidParameter("learning.descent_size")
         loss_of(self.loss)
 
     @property
@@ -141,14 +141,14 @@ class Descent:
     ) -> Measurement:
         """The whole descent, paid for at once; its data are `Examples`, its answer the averaged weights."""
         if not isinstance(unit, Unit):
-            raise InvalidParameter("unit=... must say whose presence is hidden, such as mosha.Example().")
+            raise InvalidParameter("learning.unit_needed", parameter="unit")
         budget = {"epsilon": epsilon, "delta": delta, "rho": rho, "mu": mu}
         multiplier, event = (
             self._full_batch_price(unit, budget) if self.rate == 1 else self._sampled_price(unit, budget)
         )
         drawn = enlarge_scale(Fraction(multiplier) * self.sensitivity(unit))
         if not 1 << 10 <= drawn <= LARGEST_SCALE:
-            raise InvalidParameter("this budget makes the noise vanish or overflow: take one nearer to one.")
+            raise InvalidParameter("learning.noise_out_of_range")
 
         def step(state: Any, data: Examples, ask: Any, rng: Rng) -> tuple[Floats, Any]:
             del ask
@@ -177,12 +177,10 @@ class Descent:
     def _sampled_price(self, unit: Unit, budget: dict[str, float | None]) -> tuple[float, Event]:
         """The same for steps with Poisson samples."""
         if isinstance(unit, Person) or rows_per_unit(unit) > 1 or unit.neighbours is Neighbors.REPLACE_ONE:
-            raise InvalidParameter(
-                "a rate below 1 draws examples one by one: it hides units of one example that are added or removed."
-            )
+            raise InvalidParameter("learning.rate_of_examples", parameter="rate")
         epsilon, delta = budget["epsilon"], budget["delta"]
         if find_given(epsilon=epsilon, rho=budget["rho"], mu=budget["mu"]) != "epsilon" or delta is None:
-            raise InvalidParameter("a plan with a rate below 1 is sold at an epsilon and a delta.")
+            raise InvalidParameter("learning.rate_at_epsilon", parameter="rate")
         plan: Callable[[float], Event] = lambda m: self._step_event(unit, m).sampled(self.rate) * self.steps
         guess = math.sqrt(self.steps) * self.rate + 1
         multiplier = calibrate(plan, epsilon=positive("epsilon", epsilon), delta=delta, guess=guess, tolerance=1e-4)
@@ -191,15 +189,15 @@ class Descent:
     def _admit_rows(self, data: Any, unit: Unit) -> tuple[NDArray[np.int16], Floats]:
         rows, targets, persons = data
         if rows.shape != (targets.shape[0], self.width) or targets.shape[1] != self.outputs:
-            raise DataError("there must be one target for every example, and the declared number of features.")
+            raise DataError("learning.target_of_each")
         if isinstance(unit, Person):
             if persons is None or len(persons) != rows.shape[0]:
-                raise DataError("to hide a Person, say whose each example is: fit(..., persons=...).")
+                raise DataError("learning.persons_needed", parameter="persons")
             bits = np.nan_to_num(targets, nan=-(2.0**60)).astype(np.int64)
             kept = keep_at_most(rows_per_unit(unit), persons, np.hstack([rows.astype(np.int64), bits]))
             rows, targets = rows[kept], targets[kept]
         if rows.shape[0] > MOST_ROWS:
-            raise DataError("a linear model takes at most 2**26 examples.")
+            raise DataError("learning.too_many_examples")
         return rows, targets
 
     @np.errstate(all="ignore")

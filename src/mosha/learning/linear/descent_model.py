@@ -90,7 +90,7 @@ class DescentModel(Estimator):
 
         def step(state: Any, data: Any, ask: Any, rng: Any) -> tuple[Floats, Any]:
             if not isinstance(data, tuple) or len(data) not in (2, 3):
-                raise DataError("the data of a regression are (X, y), or (X, y, persons).")
+                raise DataError("learning.regression_data")
             steps, targets = rows.steps(data[0]), self._targets(data[1])
             return inner.step(state, (steps, targets, data[2] if len(data) == 3 else None), ask, rng)
 
@@ -114,7 +114,7 @@ class DescentModel(Estimator):
         `persons` says whose each example is, where the unit is a Person.
         """
         if not isinstance(account, Account):
-            raise InvalidParameter("fit(X, y, account=...) needs the account that pays, such as ledger.account(...).")
+            raise InvalidParameter("learning.account_that_pays", parameter="account")
         features = count_features(X)
         data = (X, y) if persons is None else (X, y, persons)
         with account.open(self.measurement(features), key=key) as run:
@@ -126,7 +126,7 @@ class DescentModel(Estimator):
         """Take over weights that were released before: post-processing."""
         rows = self.rows(features)
         if np.shape(weights) != (rows.width, self._outputs()):
-            raise InvalidParameter("these weights have another shape than this model's.")
+            raise InvalidParameter("learning.weights_of_other_shape")
         self.weights_, self._rows = weights, rows
         coefficients, intercepts = rows.in_units(weights)
         self.coef_, self.intercept_ = coefficients, cast("Any", intercepts)
@@ -166,12 +166,14 @@ class DescentClassifier(DescentModel):
 def count_features(X: Any) -> int:  # noqa: N803
     shape = getattr(X, "shape", None) or np.shape(X)
     if len(shape) != 2 or shape[1] < 1:
-        raise DataError("X must be an array with one row for each example and one column for each feature.")
+        raise DataError("learning.features_of_each", parameter="X")
     return int(shape[1])
 
 
 def check_classes(classes: Sequence[Any], exactly: int | None = None) -> tuple[Any, ...]:
     labels = tuple(classes)
     if len(set(labels)) != len(labels) or (len(labels) < 2 if exactly is None else len(labels) != exactly):
-        raise InvalidParameter(f"classes must be {exactly or 'two or more'} different labels, declared in advance.")
+        if exactly is None:
+            raise InvalidParameter("learning.two_classes", parameter="classes")
+        raise InvalidParameter("learning.so_many_classes", parameter="classes", count=exactly)
     return labels

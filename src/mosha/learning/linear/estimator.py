@@ -39,7 +39,7 @@ class Estimator:
         """Change parameters; what was fitted before stays until the next `fit`."""
         for name, value in parameters.items():
             if name not in self._names():
-                raise InvalidParameter(f"{type(self).__name__} has no parameter {name!r}.")
+                raise InvalidParameter("learning.no_such_parameter", parameter=name, model=type(self).__name__)
             setattr(self, name, value)
         return self
 
@@ -53,7 +53,7 @@ class Estimator:
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise DataError(f"this {type(self).__name__} has not been fitted: call fit(X, y, account=...) first.")
+            raise DataError("learning.not_fitted", model=type(self).__name__)
 
     @property
     def _estimator_type(self) -> str:

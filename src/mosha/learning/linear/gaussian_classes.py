@@ -55,9 +55,9 @@ class ClassMoments:
         self.classes = tuple(classes)
         self.norm = positive("norm", norm)
         if len(self.classes) < 1 or len(set(self.classes)) != len(self.classes):
-            raise InvalidParameter("classes must be different labels, declared in advance.")
+            raise InvalidParameter("learning.different_classes", parameter="classes")
         if not 2.0**-400 < self.norm < 2.0**400 or self.features > 1 << 12:
-            raise InvalidParameter("norm must lie between 2**-400 and 2**400, with at most 2**12 features.")
+            raise InvalidParameter("learning.norm_and_features", parameter="norm")
         self._upper = np.triu_indices(self.features)
 
     def __repr__(self) -> str:
@@ -85,11 +85,11 @@ class ClassMoments:
     @np.errstate(all="ignore")
     def evaluate(self, data: Any, unit: Unit) -> Steps:
         if not isinstance(data, tuple) or len(data) != 2 + isinstance(unit, Person):
-            raise DataError("the data are (X, y); for a Person (X, y, persons).")
+            raise DataError("learning.data_pair")
         rows = clip_vectors(to_numbers(data[0], width=self.features), RADIUS, 2, self.norm / RADIUS)
         codes = label_codes(data[1], self.classes)
         if codes.size != rows.shape[0]:
-            raise DataError("there must be one label for every example.")
+            raise DataError("learning.one_label_each")
         if isinstance(unit, Person):
             kept = keep_at_most(rows_per_unit(unit), data[2], np.column_stack([rows, codes]))
             rows, codes = rows[kept], codes[kept]
@@ -167,7 +167,7 @@ class GaussianClasses(Estimator):
         """Pay from `account`, then learn."""
         shape = np.shape(X)
         if len(shape) != 2:
-            raise DataError("X must be an array with one row for each example.")
+            raise DataError("learning.row_of_each_example", parameter="X")
         measurement = self.measurement(int(shape[1]))
         with account.open(measurement, key=key) as run:
             release = run.step((X, y) if persons is None else (X, y, persons))
@@ -217,7 +217,7 @@ class GaussianClasses(Estimator):
         self._check_fitted()
         number = positive_integer("count", count)
         if of not in tuple(self.classes):
-            raise InvalidParameter("of=... must be one of the classes.")
+            raise InvalidParameter("learning.of_a_class", parameter="of")
         k = tuple(self.classes).index(of)
         normal = (generator or np.random.default_rng()).normal(size=(number, self.n_features_in_))
         return np.asarray(self.means_[k] + normal @ np.linalg.cholesky(self.covariances_[k]).T)

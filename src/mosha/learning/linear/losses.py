@@ -101,7 +101,7 @@ def loss_of(name: str) -> Loss:
     array([[-0.5]])
     """
     if name not in LOSSES:
-        raise InvalidParameter(f"loss must be one of {', '.join(LOSSES)}.")
+        raise InvalidParameter("core.unknown_option", parameter="loss", options=list(LOSSES))
     return LOSSES[name]
 
 

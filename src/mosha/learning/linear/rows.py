@@ -56,16 +56,13 @@ class BoundedRows:
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", positive_integer("features", self.features))
         if self.between is None and self.norm is None:
-            raise Unbounded(
-                "a linear model needs between=(low, high) of every feature, or norm=... of a row: without a bound one "
-                "example can move a gradient without limit."
-            )
+            raise Unbounded("learning.linear_needs_bounds", parameter="between")
         if not isinstance(self.intercept, bool | np.bool_):
-            raise InvalidParameter("intercept must be True or False.")
+            raise InvalidParameter("learning.intercept_options", parameter="intercept")
         object.__setattr__(self, "between", _bounds(self.between, self.features))
         norm = math.sqrt(self.features) if self.norm is None else positive("norm", self.norm)
         if not 2.0**-400 < norm < 2.0**400:
-            raise InvalidParameter("norm must lie between 2**-400 and 2**400.")
+            raise InvalidParameter("learning.norm_range", parameter="norm")
         object.__setattr__(self, "norm", norm)
 
     @property
@@ -127,14 +124,12 @@ def _bounds(between: Any, features: int) -> tuple[tuple[float, ...], tuple[float
         low, high = between
         sides = [np.broadcast_to(np.asarray(side, np.float64), (features,)).tolist() for side in (low, high)]
     except (TypeError, ValueError):
-        raise InvalidParameter(
-            "between must be (low, high): two numbers, or two lists of one for each feature."
-        ) from None
+        raise InvalidParameter("learning.between_form", parameter="between") from None
     lows, highs = (tuple(real("between", side) for side in each) for each in sides)
     if not all(
         a < b and b - a >= 2.0**-400 and max(abs(a), abs(b)) <= 2.0**400 for a, b in zip(lows, highs, strict=True)
     ):
-        raise InvalidParameter("between must have low < high for every feature, and stay within 2**400.")
+        raise InvalidParameter("learning.between_order", parameter="between")
     return lows, highs
 
 
@@ -146,7 +141,7 @@ def label_codes(labels: Any, classes: Sequence[Any]) -> NDArray[np.intp]:
     """
     array = to_array(labels)
     if array.ndim != 1:
-        raise DataError("labels must be one for each example.")
+        raise DataError("learning.labels_of_examples")
     codes = np.full(array.size, -1, np.intp)
     if array.dtype.kind in "biuf" and all(isinstance(c, int | float | np.number) for c in classes):
         for code, label in enumerate(classes):

@@ -56,11 +56,11 @@ class Scattering:
         object.__setattr__(self, "groups", positive_integer("groups", self.groups))
         object.__setattr__(self, "first", positive("first", self.first))
         if self.side % 4 or not 8 <= self.side <= 1024:
-            raise InvalidParameter("side must be a multiple of 4, from 8 to 1024 pixels.")
+            raise InvalidParameter("learning.side_of_pictures", parameter="side")
         if not 2.0**-10 <= self.first <= 2.0**10 or not isinstance(self.roots, bool):
-            raise InvalidParameter("first must lie between 2**-10 and 2**10, and roots be True or False.")
+            raise InvalidParameter("learning.first_and_roots", parameter="first")
         if self.channels % self.groups:
-            raise InvalidParameter(f"groups must divide the {self.channels} channels: 1, 3, 9, 27 or 81.")
+            raise InvalidParameter("learning.groups_of_channels", parameter="groups", channels=self.channels)
 
     @property
     def channels(self) -> int:
@@ -107,7 +107,7 @@ class Scattering:
         """One row of features for each picture (n by side by side, or n by side squared)."""
         array = np.asarray(pictures)
         if array.dtype.kind not in "biuf" or array.size != array.shape[0] * self.side**2:
-            raise DataError(f"pictures must be an array of numbers, each {self.side} by {self.side} pixels.")
+            raise DataError("learning.pictures_of_side", side=self.side)
         array = array.reshape(-1, self.side, self.side)
         found = np.empty((array.shape[0], self.width), np.float32)
         for start in range(0, array.shape[0], BATCH):

@@ -28,7 +28,7 @@ class Categories:
     def __init__(self, values: Sequence[Any]) -> None:
         object.__setattr__(self, "values", tuple(values))
         if not self.values or len(set(self.values)) != len(self.values):
-            raise InvalidParameter("a column of categories needs its different values, declared in advance.")
+            raise InvalidParameter("learning.categories_declared")
 
     @property
     def width(self) -> int:
@@ -47,7 +47,7 @@ class Cuts:
     def __init__(self, *at: float) -> None:
         object.__setattr__(self, "at", tuple(real("cut", cut) for cut in at))
         if not self.at or any(a >= b for a, b in zip(self.at, self.at[1:], strict=False)):
-            raise InvalidParameter("cuts must be numbers that increase.")
+            raise InvalidParameter("learning.cuts_increase", parameter="cuts")
 
     @property
     def width(self) -> int:
@@ -109,7 +109,7 @@ class Columns:
     def __init__(self, columns: Mapping[str, Column]) -> None:
         object.__setattr__(self, "columns", tuple(columns.items()))
         if not self.columns or not all(isinstance(c, Categories | Cuts | Range) for _, c in self.columns):
-            raise InvalidParameter("a schema names columns, each one Categories(...), Cuts(...) or Range(...).")
+            raise InvalidParameter("learning.schema_of_columns")
 
     @property
     def width(self) -> int:
@@ -133,8 +133,8 @@ class Columns:
         known = list(table.keys()) if hasattr(table, "keys") else list(getattr(table, "columns", []))
         missing = [name for name, _ in self.columns if name not in known]
         if missing:
-            raise DataError(f"the table has no column {missing[0]!r}.")
+            raise DataError("learning.no_such_column", column=missing[0])
         parts = [column.features(table[name]) for name, column in self.columns]
         if len({part.shape[0] for part in parts}) != 1:
-            raise DataError("the columns differ in length.")
+            raise DataError("learning.columns_differ")
         return np.hstack(parts)
