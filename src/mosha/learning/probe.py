@@ -143,10 +143,13 @@ def fit_memory(plan: DPSGD, engine: Engine, losses: Losses, public: Public) -> D
     """
     if plan.physical is not None:
         return plan
+    kept = ModelBuffers(engine.model)
     try:
         some, more = (_bytes_kept(engine, losses, public(rows)) for rows in (2, 6))
     except Exception:  # noqa: BLE001  (the look says what is wrong)
         return plan
+    finally:
+        kept.restore()
     rows = max(16, min(MOST_ROWS, MEMORY * 4 // max(1, more - some)))
     return replace(plan, physical=max(rows // 8 * 8, plan.each))
 
