@@ -135,3 +135,12 @@ def test_the_answer_says_from_which_count_on_groups_are_shown():
     value, _ = plan.measurement("count").step(None, None, None, mosha.noise.secure())
     assert "not shown" in " ".join(plan.notes(value))
     assert plan.rows(value) == ()
+
+
+@pytest.mark.parametrize("unit", [mosha.Person("who"), mosha.Person("who", at_most=6)], ids=["bought", "declared"])
+def test_a_question_whose_counts_show_groups_is_explained(unit):
+    """With a bound that is to be bought, an explanation was refused for the lack of a guess."""
+    table = protect(pa.table({"who": [1, 2], "g": ["a", "b"]}), unit=unit)
+    said = table.group_by("g").count().explain(epsilon=1, delta=1e-6)
+    assert "epsilon 1" in said
+    assert ("not shown" in said) == (unit.at_most is not None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mosha.core.account import Account
+from mosha.core.errors import InvalidParameter
 from mosha.core.language import say
 from mosha.core.showing import write_number
 from mosha.tables.parts.assumptions import Guess
@@ -32,7 +33,9 @@ def _list_notes(plan: ReleasePlan, assumed: Released) -> Iterator[str]:
 
 def explain_release(plan: ReleasePlan, title: str, unit: Unit, account: Account | None) -> str:
     """Sentences for people; nothing in them depends on rows."""
-    assumed = plan.assume(Guess())
+    assumed: Released = {"parts": []}
+    with suppress(InvalidParameter):  # bounds and ranges that are to be bought have no bars yet
+        assumed = plan.assume(Guess())
     notes = dict.fromkeys(_list_notes(plan, assumed))
     sentences = [say("tables.explain_asked", question=title, unit=unit.describe()), *notes]
     if plan.selection is not None:

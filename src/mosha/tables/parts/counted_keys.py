@@ -94,10 +94,11 @@ class CountedKeys:
         return [*self.sums.notes(noisy), self.note(noisy)]
 
     def note(self, noisy: Noisy) -> str:
-        """From how large a count on groups are shown."""
+        """From how large a count on groups are shown; a forecast does not know it."""
+        least = f"below {noisy['threshold']:,.0f} {self._counter}" if "threshold" in noisy else "small"
         return (
-            f"Groups whose noisy count is below {noisy['threshold']:,.0f} {self._counter} are not shown: keys came "
-            f"from the data and cost delta {self.delta:.3g}."
+            f"Groups whose noisy count is {least} are not shown: keys came from the data and cost delta "
+            f"{self.delta:.3g}."
         )
 
     def sql(self, frame: Frame) -> str:
