@@ -40,7 +40,7 @@ def _entry(name: str, ask: Callable[[Table], Any], unit: Unit, pairs: Sequence[P
 
 
 def own_entries() -> list[Entry]:
-    """All marginals of two columns, by rows and by persons, and the four stages of a synthetic table."""
+    """All marginals of two columns, by rows and by persons, and the stages of a synthetic table."""
     added = [_pair("one row more", [("odd", "a", 8.0)]), _pair("one row more, elsewhere", [("odd", "b", 0.0)])]
     everywhere: list[Line] = [("odd", g, x) for g in "ab" for x in (0.0, 8.0)]
     many = [
@@ -53,5 +53,8 @@ def own_entries() -> list[Entry]:
         _entry("marginals, persons", lambda t: t.marginals(ways=2, **WORDS), PEOPLE, many),
         _entry("marginals, replaced", lambda t: t.marginals(ways=2, **WORDS), REPLACED, moved),
         _entry("synthetic table", lambda t: t.synthesize(**WORDS), Row(), added),
+        _entry(
+            "synthetic table, selected pairs", lambda t: t.synthesize(**WORDS, method="selected pairs"), Row(), added
+        ),
         _entry("synthetic table, persons", lambda t: t.synthesize(**WORDS), PEOPLE, many),
     ]
