@@ -212,7 +212,15 @@ def clock():
                 )
                 good = bar is None or found <= bar
                 said = f"{found:+.4f}, {failed} failed"
-                rows.append(Row(f"neighbours, {timing}: advantage", f"at most {bar}", float(good), bar and 1.0, said))
+                rows.append(
+                    Row(
+                        f"neighbours, {timing}: advantage",
+                        f"at most {bar}",
+                        float(good),
+                        None if bar is None else 1.0,
+                        said,
+                    )
+                )
             found, _ = attack(["with_her", "crowd"], "off", 50)
             rows.append(Row("40 times the rows, off: advantage", "the attack works", found, 0.8, f"{found:+.3f}"))
     return rows
