@@ -305,17 +305,11 @@ def _contains(node: exp.Expression, scope: Scope) -> Expression:
 
 def _remainder(node: exp.Expression, scope: Scope) -> Expression:
     """The remainder x % n of whole numbers, with the sign of x, as engines have it."""
-    value, divisor = scalar(node.this, scope), constant(_unwrap(node.expression))
+    value, divisor = scalar(node.this, scope), constant(node.expression)
     if not isinstance(divisor, int) or divisor <= 0 or type_of(value, scope.schema) is not Type.INTEGER:
         raise Refused("tables.sql_remainder", text=name_of(node), spent="nothing")
     opposite = -value
     return Case(((value >= 0, value - value.bin(divisor)),), -(opposite - opposite.bin(divisor)))
-
-
-def _unwrap(node: exp.Expression) -> exp.Expression:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
 
 
 def _power(node: exp.Expression, scope: Scope) -> Expression:
