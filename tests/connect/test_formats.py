@@ -136,3 +136,11 @@ def test_an_empty_file_of_texts_has_its_columns(tmp_path):
     account = mosha.Ledger.memory().account("a", unit=mosha.Row(), epsilon=1e6)
     table = mosha.protect(tmp_path / "t.jsonl", unit=mosha.Row(), account=account, schema=SAID)
     assert round(table.count().release(epsilon=300).value) == 0
+
+
+def test_a_damaged_database_is_told_without_a_word_of_its_own(tmp_path):
+    (tmp_path / "t.sqlite").write_bytes(b"SQLite format 3\x00" + b"secret" * 400)
+    with pytest.raises(MoshaError) as refusal:
+        mosha.protect(tmp_path / "t.sqlite", unit=mosha.Row(), table="visits")
+    assert refusal.value.code == "connect.file_absent"
+    assert refusal.value.__context__ is None

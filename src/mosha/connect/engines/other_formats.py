@@ -90,7 +90,13 @@ def open_other(engine: DuckDB, place: str, kind: str, *, table: str | None, colu
         newest = max(Path(place).glob("metadata/*.metadata.json"), key=lambda path: path.name)
         return engine.frame(tables.StaticTable.from_metadata(str(newest)).scan().to_arrow())
     if kind == "sqlite":
-        return _open_sqlite(engine, place, table)
+        problem = False
+        try:
+            return _open_sqlite(engine, place, table)
+        except sqlite3.Error:  # whose words may hold data; raised below, outside of the handler
+            problem = True
+        if problem:
+            raise DataError("connect.file_absent", place=place, spent="nothing")
     if kind == "xlsx":
         return _open_excel(engine, place, table)
     return _open_json_lines(engine, place, columns)
