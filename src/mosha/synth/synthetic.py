@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosha.connect import source
 from mosha.core.errors import InvalidParameter
 from mosha.core.extras import load_guest
 from mosha.core.number import positive_integer
-from mosha.synth.asking import ask_synthetic
+from mosha.noise import secure
 from mosha.synth.axis import Reals
 from mosha.synth.balancing import balance_rows
 from mosha.synth.columns import Wholes
+from mosha.synth.computing import arrow_table
 from mosha.synth.conditions import decode_cells, derive_columns, find_broken_rows
 from mosha.synth.drawing import draw_cells
 from mosha.synth.fitted import Fitted
@@ -26,6 +28,8 @@ from mosha.synth.margins import Estimate, selection_of
 from mosha.synth.model import seed_of
 from mosha.synth.report import Report, make_report
 from mosha.synth.saving import save_table
+from mosha.synth.workload import MarginalsQuestion
+from mosha.tables import Budget, Question
 
 __all__ = ["Synthetic"]
 
@@ -132,8 +136,36 @@ class Synthetic(Fitted):
             return self.count(**question)
         if not hasattr(question, "measurement_for"):
             raise InvalidParameter("synth.not_a_question", parameter="question")
-        return ask_synthetic(self, self.table, question)
+        return _ask_synthetic(self, self.table, question)
 
     def report(self) -> Report:
         """How good the table is, from the second look alone, which the fit never saw."""
         return make_report(self)
+
+
+NEARLY_EXACT = Budget(epsilon=4096.0)
+
+
+def _ask_synthetic(made: Fitted, table: Mapping[str, list[Any]], question: object) -> Any:
+    """Modelled answers: a table of marginals by their columns, or of aggregates by group."""
+    if isinstance(question, MarginalsQuestion):
+        place = {column.name: i for i, column in enumerate(made.columns)}
+        names = [tuple(question.columns[c].name for c in one) for one in question.sets]
+        return {one: made.model.marginal([place[name] for name in one]) * made.model.total for one in names}
+    if not isinstance(question, Question):
+        raise InvalidParameter("synth.not_a_question", parameter="question")
+    if question.relation.person is not None:
+        raise InvalidParameter("synth.question_of_persons", parameter="question")
+    rows = source(arrow_table(table, made.columns))
+    measurement = question.measurement(NEARLY_EXACT)
+    value, _ = measurement.step(None, rows, None, secure())
+    parts = question.parts(NEARLY_EXACT)
+    found = {name: column for part, noisy in zip(parts, value["parts"], strict=True)
+             for name, column in part.answers(noisy).items()}  # fmt: skip
+    keys = [key for key, _ in question.keys]
+    groups = question.only if question.only is not None else ((),)
+    return [
+        dict(zip(keys, group, strict=True))
+        | {name: Estimate(float(column[i]), None, "modelled") for name, column in found.items()}
+        for i, group in enumerate(groups)
+    ]

@@ -330,8 +330,7 @@ def _nullif(node: exp.Expression, scope: Scope) -> Expression:
 
 
 def _function(node: exp.Expression, scope: Scope) -> Expression:
-    name = str(node.this).upper()
-    arguments = node.expressions
+    name, arguments = str(node.this).upper(), node.expressions
     if name == "CLAMP" and len(arguments) == 3:
         number = _as_number(scalar(arguments[0], scope), scope)
         return number.clamp(constant(arguments[1]), constant(arguments[2]))
@@ -344,8 +343,7 @@ def _function(node: exp.Expression, scope: Scope) -> Expression:
 
 def _least(node: exp.Expression, scope: Scope) -> Expression:
     """LEAST(GREATEST(x, low), high) and GREATEST(LEAST(x, high), low) are CLAMP(x, low, high)."""
-    inner = node.this
-    wanted = exp.Greatest if isinstance(node, exp.Least) else exp.Least
+    inner, wanted = node.this, exp.Greatest if isinstance(node, exp.Least) else exp.Least
     if isinstance(inner, wanted) and len(inner.expressions) == 1 and len(node.expressions) == 1:
         return scalar(inner.this, scope).clamp(*between(node))
     raise Refused("tables.sql_clamp_instead", text=name_of(node), inner=name_of(innermost(node)))
