@@ -106,12 +106,12 @@ def start(
     drafted = draft_report(data=Path(data).name, declared=declared)
     _write_new(
         report,
-        drafted.replace("epsilon: 1.0,", f"epsilon: {price},").replace("{epsilon: 12,", f"{{epsilon: {12 * price:g},"),
+        drafted.replace("epsilon: 1.0,", f"epsilon: {price},").replace("{epsilon: 3,", f"{{epsilon: {3 * price:g},"),
     )
     unit = mosha.Person(whose, at_most=most)
     book = Path(data).with_name(f"{name}.privacy.db")
     ledger = mosha.Ledger(book)
-    ledger.account(name.replace("_", " ").capitalize(), unit=unit, epsilon=12 * price, delta=1e-5)
+    ledger.account(name.replace("_", " ").capitalize(), unit=unit, epsilon=3 * price, delta=1e-5)
     ledger.close()
     if as_json:
         write_json({"schema": str(place), "ledger": str(book), "report": str(report)})

@@ -45,7 +45,7 @@ def draft_report(
         "period: month",
         "budget: {epsilon: 1.0, delta: 1.0e-6}",
         f"ledger: {_quote(f'{name}.privacy.db')}",
-        "limit: {epsilon: 12, delta: 1.0e-5}  # for all periods together",
+        "limit: {epsilon: 3, delta: 1.0e-5}  # for all periods together",
         "data:",
         f"  {table}: {{path: {_quote(data)}}}",
         "questions:",
