@@ -187,4 +187,4 @@ def test_quantiles_that_would_look_at_too_many_rows_are_refused_before_payment(i
     assert refused.value.spent == "nothing"
     assert "-- at most 105 cells of a group come back" in protect(incomes[0], unit=mosha.Row()).median(
         "income", between=(0, 200_000)
-    ).explain(epsilon=1)
+    ).explain(epsilon=1, statements=True)
