@@ -81,7 +81,7 @@ def attempt() -> None:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.databases", description=__doc__)
-    parser.add_argument("--engine", choices=["duckdb", "postgresql", "spark", "mariadb"], default="duckdb")
+    parser.add_argument("--engine", choices=["duckdb", "postgresql", "spark"], default="duckdb")
     parser.add_argument("--count", type=int, default=3000, help="how many comparisons that are not refused")
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""The 22 questions of TPC-H with customers protected: which are answered, and that the answers are right."""
+"""Questions after the 22 of TPC-H, some shortened, with customers protected: which are answered, and how well."""
 
 import duckdb
 import pytest

@@ -1,4 +1,4 @@
-"""One budget for all parts of a report: every wish at the least cost, and the rest for those without one."""
+"""One budget for all parts of a report: every wish at the lowest cost found, and the rest for those without one."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class _Planner:
 
 
 def split_budget(parts: Sequence[Part], limit: Budget) -> Split:
-    """The budgets of all parts: wishes first, at the least cost together; the rest by weight for those without one.
+    """The budgets of all parts: wishes first, at the lowest joint cost found; the rest by weight for those without one.
 
     Where the wishes cost more than there is, all their bars are widened by the least common factor that fits, half of
     the budget being left for parts without a wish, if there are any. Nothing is read and nothing is spent.

@@ -73,7 +73,7 @@ def protect_database(
     """Put a whole database behind frosted glass.
 
     Args:
-        place: a DuckDB file, a PostgreSQL or MySQL URL, a folder of CSV and Parquet files (one for each table), a Spark
+        place: a DuckDB file, a PostgreSQL URL, a folder of CSV and Parquet files (one for each table), a Spark
             session, or {name: anything that `mosha.protect` takes}.
         schema: the declaration of its tables and keys (see `DatabaseDeclaration`), as plain data or as a file. Left
             out, `shop.schema.yaml` (.toml, .json) beside `shop.duckdb` is read.
