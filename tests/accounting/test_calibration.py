@@ -97,3 +97,10 @@ def test_bad_input_is_refused(wrong):
         accounting.calibrate(Gaussian, **({"epsilon": 1.0, "delta": 1e-6} | wrong))
     with pytest.raises(InvalidParameter):
         accounting.calibrate(Gaussian, epsilon=1.0, delta=1e-6, guess=0.0)
+
+
+def test_a_delta_that_floats_cannot_add_up_is_no_price_of_one():
+    """Many steps at a small rate: the lattice showed nothing at large epsilons, and six times the noise was drawn."""
+    make = lambda x: Gaussian(x).sampled(2.56e-4) * 39_062
+    assert accounting.delta(make(1.0), 10.0) < 1e-30
+    assert 0.35 < accounting.calibrate(make, epsilon=10, delta=1e-6) < 0.45

@@ -173,7 +173,8 @@ def _basic_epsilon(event: Event, delta: float) -> float:
 def rough_delta(event: Event, epsilon: float, tolerance: float) -> float:
     """`delta`, certified all the same, with a relative error of epsilon of about `tolerance` where that saves time."""
     reading = read(_check_event(event))
-    return _delta(event, epsilon) if reading.is_crude else _upper_delta(reading, epsilon, tolerance)
+    found = 1.0 if reading.is_crude else _upper_delta(reading, epsilon, tolerance)
+    return found if found < 1 else _delta(event, epsilon)
 
 
 def _odometer_of(event: Event) -> Odometer:
@@ -198,6 +199,8 @@ def _compute_delta(event: Event, epsilon: float) -> float:
     if len(reading.parts) > MANY and not reading.rest:
         return _odometer_of(event).delta(epsilon)
     best = _upper_delta(reading, epsilon, TOLERANCE) if not reading.rest else 1.0
+    if best >= 1 and not reading.rest:  # a lattice shows nothing where delta is far below what floats can add up
+        return _least_delta(lambda d: _by_divergence(event, d) if d else pure.epsilon(event), epsilon, 1.0)
     if not reading.is_crude or (0 < best < 1 and _by_divergence(event, best) >= epsilon):
         return best
     return _least_delta(lambda d: _epsilon(event, d), epsilon, best)
