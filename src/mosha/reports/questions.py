@@ -203,7 +203,7 @@ class Questions:
         return tuple(make(period) for _, make in self.makers)
 
     def plan(self, *, on: date | str | None = None) -> Split:
-        """How the budget is divided: every wish at the lowest joint cost found. Nothing is read and nothing is spent."""
+        """How the budget is divided: every wish at the lowest joint cost found. Nothing is read or spent."""
         return split_budget(self.make_parts(find_period(self.period, on)), self.budget)
 
 
