@@ -18,7 +18,9 @@ import psutil
 
 from benchmarks._rows import Row
 
-PEOPLE, ASKING, EACH = 200, 20, 20
+PEOPLE = 200
+ASKING = 20
+EACH = 20
 PRICE = 0.00001
 RATES = {"requests_per_minute": 10**6, "previews_per_minute": 10**6, "waiting_per_principal": 10**6}
 

@@ -26,7 +26,8 @@ from mosha.noise import secure
 from mosha.synth import Synthetic
 from mosha.tables import Budget
 
-DELTA, RUNS = 1e-9, 5
+DELTA = 1e-9
+RUNS = 5
 BARS = {
     "adult": {0.1: 0.076, 1.0: 0.035, 10.0: 0.016},
     "flights": {0.1: 0.090, 1.0: 0.026, 10.0: 0.010},

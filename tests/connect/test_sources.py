@@ -327,8 +327,9 @@ def test_what_is_absent_or_broken_is_refused(tmp_path):
     assert "needs table=" in refused(InvalidParameter, tmp_path / "d.duckdb")
     assert "goes with a database" in refused(InvalidParameter, whole, table="t")
     assert "goes with a database" in refused(InvalidParameter, TABLE, table="t")
-    for nothing in (None, 5, [1], {"a": 1}, object()):
+    for nothing in (None, 5, [1], object()):
         assert "no table that Mosha can read" in refused(DataError, nothing)
+    assert "must be a list of values" in refused(DataError, {"a": 1})  # a dict of columns is a table
     assert "only postgresql://" in refused(InvalidParameter, "s3://bucket/key.parquet")
 
 

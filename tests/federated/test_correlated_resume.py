@@ -117,7 +117,7 @@ def test_the_secret_is_for_its_owner_alone_and_stays(tmp_path):
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
     place.chmod(0o644)
-    with pytest.raises(errors.InvalidParameter, match="others"):
+    with pytest.raises(errors.InvalidParameter, match="Others may read"):
         load_secret(place)
 
 

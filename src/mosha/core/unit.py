@@ -70,7 +70,7 @@ class Neighbors(StrEnum):
     """How two neighbouring data sets differ in one unit.
 
     >>> Neighbors("replace-one").describe()
-    'replaced by another'
+    'is replaced by another'
     """
 
     stored_as = nonmember("Neighbours")
