@@ -37,7 +37,8 @@ def _check_sum(answer: Function) -> Iterator[Finding]:
     """Batches of many sizes without each of their rows, opposite gradients among them; short rows stay as they are."""
     opposite = np.tile([[5.0, 0.0, 0.0], [-5.0, 0.0, 0.0]], (5, 1))
     same = np.tile([[0.0, 7.0, 0.0]], (9, 1))
-    batches = [opposite, same, *(_gradients(rows) for rows in (1, 5, 8, 13))]
+    shifting = 5.0 * np.outer([1, 1, 1, -1, -1, 1, 1, 1, 1], [1.0, 0.0, 0.0])  # other groups of four without one row
+    batches = [opposite, same, shifting, *(_gradients(rows) for rows in (1, 5, 8, 13))]
     for batch in batches:
         before = np.array(batch)
         yield from try_neighbors(lambda rows: answer(np.array(rows), 1.0), _without_each(before), allowed=1.0, order=2)

@@ -62,7 +62,7 @@ class Transaction(ABC):
     """The book, held by one writer: nobody else changes it until the transaction ends."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock = clock
+        self._clock, self._process = clock, os.getpid()
         row = self.row("SELECT sequence, hash, at FROM entries ORDER BY sequence DESC LIMIT 1")
         self.head, self.last_at = (Head(row[0], row[1]), int(row[2])) if row else (GENESIS, 0)
         self._next_at: int | None = None
@@ -107,6 +107,8 @@ class Transaction(ABC):
 
     def entry(self, sequence: int) -> Entry:
         row = self.row("SELECT sequence, at, kind, body, hash FROM entries WHERE sequence = ?", sequence)
+        if row is None and os.getpid() != self._process:  # what a copied connection shows is no evidence
+            raise LedgerUnavailable("ledger.inherited_inside", spent="nothing")
         if row is None:
             raise LedgerTampered("ledger.row_missing", row=sequence)
         return Entry(*row)
