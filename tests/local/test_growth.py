@@ -2,12 +2,12 @@
 
 import copy
 import pickle
-import sys
 
 import pytest
 
 from mosha.core.errors import InvalidParameter
 from mosha.local import Distribution, Frequency, Mean, Repeated, Several
+from tests.counting import calls
 
 SIZES = (10, 10_000)
 SURVEYS = {
@@ -18,22 +18,6 @@ SURVEYS = {
     "projective": lambda size: Frequency([f"label {i}" for i in range(size)], epsilon=1.0, protocol="projective"),
     "local-hashing": lambda size: Frequency([f"label {i}" for i in range(size)], epsilon=1.0, protocol="local-hashing"),
 }
-
-
-def calls(work):
-    """How many functions of Python and of C are called."""
-    count = 0
-
-    def seen(_frame, event, _argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(seen)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def value_of(survey):

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sys
 from fractions import Fraction
 
 import mpmath
@@ -11,6 +10,7 @@ import pytest
 
 from mosha.core.errors import InvalidParameter
 from mosha.noise import SeededRandom, bernoulli_places, choose_places, geometric, places, secure, uniform
+from tests.counting import calls
 from tests.noise.goodness import rejects
 
 RUNS = 12_000
@@ -130,21 +130,6 @@ def test_sets_that_are_not_uniform_are_found():
         return sorted(chosen | {min({0, 1, 2} - chosen)} if len(chosen) == 1 else chosen)
 
     assert rejects(subset_events(wrong, 5, lambda subset: (sum(subset) == 2) / 10))
-
-
-def calls(work):
-    count = 0
-
-    def seen(_frame, event, _argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(seen)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 class Counting:

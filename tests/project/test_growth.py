@@ -1,11 +1,11 @@
 """Twice the size costs at most 2.5 times the work: counted in calls and in memory, which no busy machine changes."""
 
-import sys
 import tracemalloc
 
 import pytest
 
 from benchmarks.scale import ROADS, Road, fit_exponent
+from tests.counting import calls
 
 SMALL = {
     "estimate of a survey, by points": 20_000,
@@ -13,22 +13,6 @@ SMALL = {
     "medians of 100 groups, by rows": 50_000,
 }
 EVERY = [road for roads in ROADS.values() for road in roads]
-
-
-def calls(work):
-    """How many functions of Python and of C are called."""
-    count = 0
-
-    def seen(_frame, event, _argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(seen)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def peak(work):

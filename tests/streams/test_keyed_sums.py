@@ -1,7 +1,5 @@
 """Sums by key: exactly those of one key at a time, in one pass over the rows."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ from mosha.core.unit import Reading, Row
 from mosha.exact.grid import LARGEST_STEPS, sum_steps, sum_steps_by
 from mosha.mechanisms import Histogram
 from mosha.streams.statistics import KeyedSum
+from tests.counting import calls
 
 
 def one_at_a_time(codes, steps, count, largest):
@@ -47,21 +46,6 @@ def test_a_keyed_sum_has_each_key_by_itself(between):
         alone = KeyedSum(keys=[key], key="room", between=between, column="kW")
         part = {"room": rows["room"][mine], "kW": rows["kW"][mine]}
         assert whole[place] == alone.evaluate(part, Reading())[0]
-
-
-def calls(work):
-    count = 0
-
-    def seen(_frame, event, _argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(seen)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def test_the_work_of_a_step_does_not_grow_with_keys_that_are_not_in_it():
